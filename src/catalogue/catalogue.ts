@@ -3,7 +3,7 @@ import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../st
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords } from './export/export.js'
 import type { ImportReport } from './import/report.js'
-import type { ImportOptions, Kind, RawRecord } from './kinds/kind.js'
+import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
 import { findHeadcount } from './lookup/headcount.js'
 import { findJobs } from './lookup/jobs.js'
 import { matchEmail, matchPerson } from './lookup/match-person.js'
@@ -12,7 +12,7 @@ import { countAll, type Stats } from './lookup/stats.js'
 import { findTitles } from './lookup/titles.js'
 import { findLocations } from './places/place.js'
 import { toAccount } from './records/company-row.js'
-import { type Candidate, matchCompany } from './records/match-company.js'
+import { type CompanyMatch, matchCompany } from './records/match-company.js'
 import { toPerson } from './records/person-record.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/sqlite.js'
@@ -28,13 +28,20 @@ export interface Catalogue extends Source {
    * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a rejected line changes
    * nothing. Throws an ImportError when the rest of the file cannot be read.
    */
-  importFile(kind: Kind, bytes: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<ImportReport>
+  importFile(
+    kind: RecordKind,
+    bytes: AsyncIterable<Uint8Array>,
+    options?: ImportOptions,
+  ): Promise<ImportReport>
   /** Adds or updates records that already carry field names; the same as a file of them. */
-  importRecords(kind: Kind, records: Iterable<RawRecord> | AsyncIterable<RawRecord>): Promise<ImportReport>
+  importRecords(
+    kind: RecordKind,
+    records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+  ): Promise<ImportReport>
   /** Counts the records of each kind. */
   stats(): Promise<Stats>
   /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
-  exportRecords(kind: Kind): AsyncIterable<RawRecord>
+  exportRecords(kind: RecordKind): AsyncIterable<RawRecord>
   close(): Promise<void>
 }
 
@@ -61,7 +68,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Id
   const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
   const withCompany = <T>(
     query: CompanyQuery,
-    ask: (connection: Connection, company: Candidate) => Awaitable<T>,
+    ask: (connection: Connection, company: CompanyMatch) => Awaitable<T>,
   ): Promise<T | undefined> =>
     driver.read(async (connection) => {
       const company = await matchCompany(connection, query)

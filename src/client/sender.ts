@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from '../api/calls/caller.js'
 import { isSecret, sign } from '../api/webhooks/signature.js'
-import type { Attempt, AttemptResult, Clock, Sender } from '../engine/ports/ports.js'
+import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../engine/ports/ports.js'
 import { sentenceOf } from './failure.js'
 import { createPools, type PoolSettings, type Pools } from './pools.js'
 import { type Destination, destinationOf, type Resolve } from './ssrf-guard.js'
@@ -72,7 +72,7 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
 }
 
 async function attempted(
-  attempt: Attempt,
+  attempt: DeliveryAttempt,
   options: SenderOptions,
   pools: Pools,
   ending: AbortController,
@@ -99,7 +99,7 @@ async function within<T>(
 }
 
 async function exchange(
-  attempt: Attempt,
+  attempt: DeliveryAttempt,
   options: SenderOptions,
   pools: Pools,
   signal: AbortSignal,
@@ -116,7 +116,7 @@ async function exchange(
 }
 
 function requestOf(
-  attempt: Attempt,
+  attempt: DeliveryAttempt,
   { url }: Destination,
   { version }: SenderOptions,
   signal: AbortSignal,
@@ -153,7 +153,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** The result of an attempt, without its duration. */
-export type Outcome = Omit<AttemptResult, 'ms'>
+export type Outcome = Omit<DeliveryResult, 'ms'>
 
 type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { Kind, RawRecord } from '../../src/catalogue/kinds/kind.js'
+import type { RawRecord, RecordKind } from '../../src/catalogue/kinds/kind.js'
 import type { Clock, Ids } from '../../src/engine/ports/ports.js'
 import { openShared } from '../../src/storage/database/open.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -75,7 +75,7 @@ export async function* bytesOf(text: string | Uint8Array, size = 7): AsyncGenera
 }
 
 /** All records of a kind. */
-export async function exported(catalogue: Catalogue, kind: Kind): Promise<RawRecord[]> {
+export async function exported(catalogue: Catalogue, kind: RecordKind): Promise<RawRecord[]> {
   const records: RawRecord[] = []
   for await (const record of catalogue.exportRecords(kind)) records.push(record)
   return records

@@ -4,7 +4,7 @@ import { companies, filter, host, people, plainCompanies, plainPeople } from './
 
 const wrongPeople = 'search_url must be a valid people search URL'
 const wrongCompanies = 'search_url must be a valid company search URL'
-const honoured = 'search_url: these filters cannot be honoured, remove them from the search: '
+const unsupported = 'search_url: these filters are not supported; remove them from the search: '
 const empty =
   'search_url: it has no filter and no keyword; open the search, wait for its results, and copy the address then'
 const broken = `${wrongPeople}; its query is cut off or broken`
@@ -75,84 +75,84 @@ const cases: Case[] = [
     ),
     'people',
     422,
-    `${honoured}SCHOOL, POSTED_ON_LINKEDIN, LEAD_LIST`,
+    `${unsupported}SCHOOL, POSTED_ON_LINKEDIN, LEAD_LIST`,
   ],
   [
     'a range that is none of revenue',
     companies('(filters:List((type:COMPANY_HEADCOUNT_GROWTH,rangeValue:(min:1,max:19))))'),
     'companies',
     422,
-    `${honoured}COMPANY_HEADCOUNT_GROWTH`,
+    `${unsupported}COMPANY_HEADCOUNT_GROWTH`,
   ],
   [
     'a filter with a department',
     companies('(filters:List((type:DEPARTMENT_HEADCOUNT,rangeValue:(min:1),selectedSubFilter:15)))'),
     'companies',
     422,
-    `${honoured}DEPARTMENT_HEADCOUNT:15`,
+    `${unsupported}DEPARTMENT_HEADCOUNT:15`,
   ],
   [
     'a filter of people in a search of companies',
     companies(filter('CURRENT_TITLE', 'text:CEO')),
     'companies',
     422,
-    `${honoured}CURRENT_TITLE`,
+    `${unsupported}CURRENT_TITLE`,
   ],
   [
     'revenue in a search of people',
     people('(filters:List((type:ANNUAL_REVENUE,rangeValue:(min:1))))'),
     'people',
     422,
-    `${honoured}ANNUAL_REVENUE`,
+    `${unsupported}ANNUAL_REVENUE`,
   ],
   [
     'a type that every object has',
     people(filter('__proto__', 'id:1')),
     'people',
     422,
-    `${honoured}__proto__`,
+    `${unsupported}__proto__`,
   ],
   [
     'a parameter of an old premium url',
     `${host}/sales/search/people?companyIncluded=1035&keywords=x`,
     'people',
     422,
-    `${honoured}companyIncluded`,
+    `${unsupported}companyIncluded`,
   ],
   [
     'a plain filter of the network itself',
     plainPeople('keywords=x&network=%5B%22F%22%5D&schoolFilter=%5B%221%22%5D'),
     'people',
     422,
-    `${honoured}network, schoolFilter`,
+    `${unsupported}network, schoolFilter`,
   ],
   [
     'a plain filter of companies for people',
     plainPeople('companySize=%5B%22B%22%5D'),
     'people',
     422,
-    `${honoured}companySize`,
+    `${unsupported}companySize`,
   ],
   [
     'a plain filter of people for companies',
     plainCompanies('geoUrn=%5B%22105015875%22%5D'),
     'companies',
     422,
-    `${honoured}geoUrn`,
+    `${unsupported}geoUrn`,
   ],
   [
     'an unknown plain parameter',
     plainPeople('keywords=x&constructor=1'),
     'people',
     422,
-    `${honoured}constructor`,
+    `${unsupported}constructor`,
   ],
   [
     'an exclusion that filters do not have',
     people(filter('FUNCTION', 'id:25,selectionType:EXCLUDED')),
     'people',
     422,
-    'search_url: FUNCTION can only include here, remove what it excludes',
+    'search_url: FUNCTION can only include; remove what it excludes',
   ],
   [
     'another selection',
@@ -173,14 +173,14 @@ const cases: Case[] = [
     people(filter('REGION', 'id:1,text:Xyzzyville')),
     'people',
     422,
-    "search_url: REGION: 'Xyzzyville' is not a place known here",
+    "search_url: REGION: 'Xyzzyville' is not a known place",
   ],
   [
     'an unknown place by number',
     plainPeople('geoUrn=%5B%2290009659%22%5D'),
     'people',
     422,
-    "search_url: geoUrn: '90009659' is not a place known here",
+    "search_url: geoUrn: '90009659' is not a known place",
   ],
   [
     'a title by a number alone',
@@ -257,7 +257,7 @@ const cases: Case[] = [
     plainPeople('company=Acme&currentCompany=%5B%221035%22%5D'),
     'people',
     422,
-    'search_url: company and currentCompany cannot be combined here, remove one of them',
+    'search_url: company and currentCompany cannot be combined; remove one of them',
   ],
   [
     'too many values',

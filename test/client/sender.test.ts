@@ -3,13 +3,13 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender, type SenderOptions } from '../../src/client/sender.js'
-import type { Attempt, Sender } from '../../src/engine/ports/ports.js'
+import type { DeliveryAttempt, Sender } from '../../src/engine/ports/ports.js'
 import { attempt, secret } from './attempt.js'
 import { certify } from './certificate.js'
 import { accepting, answering, closeAfterTest, type Listener, received } from './listeners.js'
 
 const sending = (options: Partial<SenderOptions> = {}): Sender => closeAfterTest(createSender(options))
-const to = ({ port }: Listener, change: Partial<Attempt> = {}): Attempt => ({
+const to = ({ port }: Listener, change: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
   ...attempt(`http://127.0.0.1:${port}/hook?a=1`),
   loopback: true,
   ...change,
@@ -245,7 +245,7 @@ describe('checking a webhook address', () => {
 })
 
 describe('error messages of a failed attempt', () => {
-  const told = async (change: Partial<Attempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
+  const told = async (change: Partial<DeliveryAttempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
     const sender = sending({ resolve: async () => ['127.0.0.1'], ...options })
     const sent = await sender.send({ ...attempt(change.url), loopback: true, ...change })
     expect(sent.status).toBeNull()

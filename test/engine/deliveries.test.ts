@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Attempt, Delivery } from '../../src/engine/ports/ports.js'
+import type { Delivery, DeliveryAttempt } from '../../src/engine/ports/ports.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
@@ -167,7 +167,8 @@ describe('streaming', () => {
 
   it('makes first attempts in order, and a failed one holds nothing up', async () => {
     const world = await open()
-    const fails = (attempt: Attempt) => [2, 100, 101].includes(JSON.parse(attempt.body).ordinal as number)
+    const fails = (attempt: DeliveryAttempt) =>
+      [2, 100, 101].includes(JSON.parse(attempt.body).ordinal as number)
     world.sender.answer = (attempt) => (fails(attempt) ? unanswered : undefined)
     const id = await searched(world, 230, { streaming: true })
     expect(ordinals(world.sender)).toEqual([...Array.from({ length: 230 }, (_, at) => at + 1), undefined])

@@ -1,17 +1,17 @@
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
-import type { Attempt, AttemptResult, Sender } from '../../src/engine/ports/ports.js'
+import type { DeliveryAttempt, DeliveryResult, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, randomIds } from '../support/engine.js'
 
-type Answer = Partial<AttemptResult> | undefined
+type Answer = Partial<DeliveryResult> | undefined
 
 /** A sender whose receivers answer as a test wants; it keeps what it was asked to send, in order. */
 export class FakeSender implements Sender {
-  readonly attempts: Attempt[] = []
+  readonly attempts: DeliveryAttempt[] = []
   /** What comes of an attempt; a success unless it says otherwise. */
-  answer: (attempt: Attempt) => Answer | Promise<Answer> = () => undefined
+  answer: (attempt: DeliveryAttempt) => Answer | Promise<Answer> = () => undefined
 
-  async send(attempt: Attempt): Promise<AttemptResult> {
+  async send(attempt: DeliveryAttempt): Promise<DeliveryResult> {
     this.attempts.push(attempt)
     const answer = await this.answer(attempt)
     return { status: 200, error: null, ms: 1, ...answer }
@@ -28,13 +28,13 @@ export class FakeSender implements Sender {
 }
 
 /** What came of an attempt that was answered with an error. */
-export const answered = (status: number, retryAfterMs?: number): Partial<AttemptResult> => ({
+export const answered = (status: number, retryAfterMs?: number): Partial<DeliveryResult> => ({
   ...{ status, error: `The receiver answered ${status}` },
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })
 
 /** What came of an attempt that nobody answered. */
-export const unanswered: Partial<AttemptResult> = { status: null, error: 'refused the connection' }
+export const unanswered: Partial<DeliveryResult> = { status: null, error: 'refused the connection' }
 
 /** A worker's ports over a bench. */
 export const portsOf = (bench: Bench, more: Partial<WorkerPorts> = {}): WorkerPorts => ({

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/areas/shapes.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { parseUrl } from '../../src/api/values/url.js'
-import { accept } from '../../src/engine/credits/accept.js'
+import { acceptJob } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
@@ -177,9 +177,14 @@ async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
       lastName: null,
       custom: null,
     }
-    await accept(tx, { ...bill, operation: 'contacts.enrich' }, { ...work, enrichments: [enrichment] }, now)
+    await acceptJob(
+      tx,
+      { ...bill, operation: 'contacts.enrich' },
+      { ...work, enrichments: [enrichment] },
+      now,
+    )
     const people = { does: 'search', search: { kind: 'people', filters: {} }, scale: false } as const
-    await accept(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: knownId, plan: people }, now)
+    await acceptJob(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: knownId, plan: people }, now)
     const moments = { createdAt: now, updatedAt: now }
     const list = { id: knownId, workspaceId, name: 'Known', networkListId: 7, status: 'pending' } as const
     await tx.addList({ ...list, ...moments, companies: [] })

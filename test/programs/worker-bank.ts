@@ -1,5 +1,5 @@
 import { ApiError } from '../../src/api/calls/errors.js'
-import { move } from '../../src/engine/credits/ledger.js'
+import { addMovement } from '../../src/engine/credits/ledger.js'
 import type { Transaction } from '../../src/engine/ports/ports.js'
 import { openStore } from '../../src/storage/engine/store.js'
 
@@ -19,8 +19,8 @@ async function transfer(tx: Transaction, from: string, to: string, wanted: numbe
   const amount = Math.min(wanted, position.credits)
   if (amount === 0 || from === to) return
   const step = { kind: 'adjustment', amount, at: Date.now() } as const
-  await move(tx, { ...step, workspaceId: from, debit: 'credits', credit: 'issued' }, position)
-  await move(tx, { ...step, workspaceId: to, debit: 'issued', credit: 'credits' })
+  await addMovement(tx, { ...step, workspaceId: from, debit: 'credits', credit: 'issued' }, position)
+  await addMovement(tx, { ...step, workspaceId: to, debit: 'issued', credit: 'credits' })
 }
 
 /** What is wrong with what is seen at one moment. */

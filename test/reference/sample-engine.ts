@@ -3,7 +3,7 @@ import type { EventName } from '../../src/api/webhooks/events.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { loadSample } from '../../src/catalogue/sample/sample.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
-import type { Attempt, Sender, Source } from '../../src/engine/ports/ports.js'
+import type { DeliveryAttempt, Sender, Source } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { handler } from '../../src/http/handler.js'
@@ -112,7 +112,7 @@ function unpluggable(catalogue: Catalogue): Source & { unplug(): void } {
 }
 
 const senderInto = (delivered: { event: EventName; id: string }[]): Sender => ({
-  send: async ({ body }: Attempt) => {
+  send: async ({ body }: DeliveryAttempt) => {
     delivered.push(JSON.parse(body))
     return { status: 200, error: null, ms: 1 }
   },

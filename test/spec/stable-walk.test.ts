@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { accept, type NewJob } from '../../src/engine/credits/accept.js'
+import { acceptJob, type NewJob } from '../../src/engine/credits/accept.js'
 import { type Bench, openBench } from '../support/engine.js'
 
 const seed = Number(process.env.WALK_SEED ?? 20_260_310)
@@ -49,7 +49,7 @@ const addRow = ({ store, workspaceId }: Bench, pages: Pages, id: string, at: num
     if (!member || !workspace) throw new Error('no workspace')
     const operation = pages.rows === 'lists' ? 'lists.create' : 'leads.search'
     const work = { id, name: id, expected: 0, ...pages.work(id, workspaceId, at) }
-    await accept(tx, { workspace, member, operation, credits: 0, topUpUrl: '' }, work, at)
+    await acceptJob(tx, { workspace, member, operation, credits: 0, topUpUrl: '' }, work, at)
   })
 
 const walk = fc.record({

@@ -6,18 +6,18 @@ import type {
   Account,
   Clock,
   CompanyQuery,
-  Found,
   Ids,
   JobPosting,
   Lead,
+  PageRequest,
   Person,
   PersonQuery,
   Provider,
   RecordOf,
+  ResultPage,
   Search,
   SearchKind,
   Source,
-  Span,
   Store,
   TechnologyUse,
 } from '../../src/engine/ports/ports.js'
@@ -260,8 +260,8 @@ export class TestSource implements Source {
 
   async find<K extends SearchKind>(
     search: Search<K>,
-    { limit, after = '0' }: Span,
-  ): Promise<Found<RecordOf<K>>> {
+    { limit, after = '0' }: PageRequest,
+  ): Promise<ResultPage<RecordOf<K>>> {
     this.asked++
     await this.before({})
     const from = Number(after)

@@ -129,7 +129,7 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
 ]
 
 /** Returns the row that the text of a refusal stands for, for use when its code says nothing. */
-function meantBy(status: number, text: string): ErrorRow | undefined {
+function findHabit(status: number, text: string): ErrorRow | undefined {
   const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
   return habit && errors[habit[2]]
 }
@@ -140,7 +140,7 @@ export function failureOf(status: number, body: unknown): Failure {
   const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
   const said = typeof fields.code === 'string' ? fields.code : undefined
   const coded = said === undefined ? undefined : rowsOf(status).find((row) => row.code === said)
-  const meant = coded ? undefined : meantBy(status, text ?? '')
+  const meant = coded ? undefined : findHabit(status, text ?? '')
   const row = coded ?? meant ?? findRow(status, text ?? '')
   const code = said ?? meant?.code
   return {
@@ -163,12 +163,14 @@ function findRow(status: number, text: string): ErrorRow | undefined {
   if (rows.length === 1) return rows[0]
   const plain = rows.filter((row) => !row.code)
   return (
-    plain.find((row) => says(text, row.text)) ?? plain.find((row) => row.text.startsWith('{')) ?? plain[0]
+    plain.find((row) => matchesTemplate(text, row.text)) ??
+    plain.find((row) => row.text.startsWith('{')) ??
+    plain[0]
   )
 }
 
 /** Returns whether a text matches a template; false for a template without words of its own. */
-function says(text: string, template: string): boolean {
+function matchesTemplate(text: string, template: string): boolean {
   const words = template.split(/\{\w+\}/)
   const [head = '', tail = ''] = [words[0], words.at(-1)]
   if (words.length === 1) return text === template

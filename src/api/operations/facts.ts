@@ -19,7 +19,7 @@ export type Quota = 'profiles' | 'companies'
 export type Needs = 'unit' | 'types' | 'contacts' | 'numbers' | 'records'
 
 /** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
-export interface Session {
+export interface SessionNeed {
   readonly when: 'always' | 'live' | 'source'
   /** Whether it also needs the premium search tool; `url` when the given URL is one of that tool. */
   readonly premium?: 'yes' | 'url'
@@ -29,7 +29,7 @@ export interface Session {
 export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
 
 /** The row of a command that takes several lines of a file at once. */
-export interface Together {
+export interface BulkFacts {
   /** Its flag. */
   readonly flag: string
   /** The array that takes them, one item each. */
@@ -59,7 +59,7 @@ export interface Facts {
   readonly rate: Rate | { readonly live: Rate; readonly database: Rate }
   /** The plan counter shared with other operations; by default its own id. */
   readonly group?: string
-  readonly session?: Session
+  readonly session?: SessionNeed
   /** Shape of its own 400, 404, 409 and 422 bodies: `{error}` or `{error: status, message}`. */
   readonly errors: 'text' | 'coded'
   /** Takes an idempotency key. */
@@ -76,7 +76,7 @@ export interface Facts {
     /** The array that takes all lines of the file in one request. */
     readonly into?: string
     /** How several lines are sent as one request, with later results. */
-    readonly together?: Together
+    readonly together?: BulkFacts
   }
   /** Largest request body in bytes, when it is not 1 MiB. */
   readonly bodyLimit?: number

@@ -33,7 +33,7 @@ const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Wi
 })
 
 /** A window with what it counts. */
-export interface Counting {
+export interface CountedWindow {
   readonly window: Window
   /** The operation that the window belongs to; null for a window of the plan. */
   readonly operation: OperationId | null
@@ -44,8 +44,8 @@ export interface Counting {
 }
 
 /** Returns every window of a plan: those of the plan first, in the order of the table. */
-export function windowsOn(plan: string): readonly Counting[] {
-  const all = new Map<string, Counting>()
+export function windowsOn(plan: string): readonly CountedWindow[] {
+  const all = new Map<string, CountedWindow>()
   for (const operation of operations())
     for (const live of [true, false])
       for (const window of windowsOf(operation, plan, live)) {

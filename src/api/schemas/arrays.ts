@@ -4,7 +4,7 @@ import {
   seniorities as seniorityLabels,
   companySizes as sizes,
 } from './enumerations.js'
-import { bounds, country, describe, id, industry, type Refusal, text } from './fields.js'
+import { bounds, country, describe, type FieldRefusal, id, industry, text } from './fields.js'
 
 /** Several items, in the order given. */
 export const of = <S extends z.ZodType>(
@@ -48,7 +48,12 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
     if (unknown.length === 0) return
     const all = Object.entries(labels).map(([key, label]) => `${key} ${label}`)
     const message = `has unknown ids: ${unknown.slice(0, 10).join(', ')}. Known ${what}: ${all.join(', ')}`
-    issues.push({ code: 'custom', input: value, message, params: { error: 'invalid' } satisfies Refusal })
+    issues.push({
+      code: 'custom',
+      input: value,
+      message,
+      params: { error: 'invalid' } satisfies FieldRefusal,
+    })
   })
 
 /** Functions (departments) by id. */

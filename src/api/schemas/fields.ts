@@ -20,11 +20,11 @@ export function describe<S extends z.ZodType>(schema: S, description: string, mo
 }
 
 /** The row of the error table that a refused field stands for. */
-export interface Refusal {
+export interface FieldRefusal {
   readonly error: 'bad_request' | 'invalid' | 'missing_keys' | 'not_found'
 }
 
-const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies Refusal })
+const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies FieldRefusal })
 /** Characters that no database stores: NUL and half a surrogate pair. */
 const unclean = /[\0\p{Cs}]/u
 const trimmed = z.trim()
@@ -48,7 +48,7 @@ export const keyword = (): z.ZodString =>
   text('Words, "phrases", AND, OR, NOT and parentheses', bounds.keyword)
 
 const isIdLike = (id: string): boolean => /\S/.test(id) && id.length <= 200 && !unclean.test(id)
-const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies Refusal }
+const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies FieldRefusal }
 
 /** The id of a resource in a path; a text that cannot be an id is 404. */
 export const pathId = (description: string): z.ZodString =>

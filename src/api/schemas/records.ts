@@ -33,7 +33,7 @@ export const accountRecord = () =>
     technologies: value.strings('Slugs of the technologies it uses'),
   })
 
-/** The post a person holds. */
+/** The current position of a person. */
 const position = () =>
   z.object({
     title: value.maybe('Job title'),

@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import type { Fields } from '../values/objects.js'
-import type { Refusal } from './fields.js'
+import type { FieldRefusal } from './fields.js'
 
 /** Returns whether a field was given; an empty list does not count. */
 export const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
 
 /** What a rule objects to: the row of the error table, and a sentence (for `missing_keys`: the keys). */
-export interface Objection extends Refusal {
+export interface Objection extends FieldRefusal {
   readonly reason: string
 }
 
@@ -17,7 +17,7 @@ export const rule = (object: (fields: Fields) => Objection | undefined) =>
     const objection = object(value)
     if (!objection) return
     const { reason, error } = objection
-    issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies Refusal })
+    issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies FieldRefusal })
   })
 
 /** An objection that answers 400. */

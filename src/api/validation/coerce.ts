@@ -2,21 +2,21 @@ import * as z from 'zod'
 import { parseExact } from '../values/json.js'
 
 /** What a field accepts, for readers of text: a query, a command line, a CSV file. */
-export interface Kind {
+export interface FieldKind {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'enum' | 'array' | 'object'
   readonly required: boolean
   readonly description: string
   /** The words of an enum. */
   readonly values?: readonly string[]
   /** The kind of an array's items. */
-  readonly item?: Kind
+  readonly item?: FieldKind
   readonly default?: unknown
 }
 
 type Text = string | readonly string[]
 
 /** Returns what a schema accepts; optional, default and nullable ones are unwrapped. */
-export function kindOf(schema: z.core.$ZodType): Kind {
+export function kindOf(schema: z.core.$ZodType): FieldKind {
   const layers = layersOf(schema)
   const preset = layers.find((layer) => layer instanceof z.ZodDefault)?.def.defaultValue
   return {
@@ -40,7 +40,7 @@ const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
 export const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   isWrapper(schema) ? bare(schema.def.innerType) : schema
 
-function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'> {
+function typeOf(schema: z.core.$ZodType): Pick<FieldKind, 'type' | 'values' | 'item'> {
   if (schema instanceof z.ZodBoolean) return { type: 'boolean' }
   if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'integer' : 'number' }
   if (schema instanceof z.ZodEnum) return { type: 'enum', values: schema.options.map(String) }

@@ -3,10 +3,10 @@ import type { InputOf, Shape } from '../areas/shapes.js'
 import { ApiError } from '../calls/errors.js'
 import { unalias } from '../operations/aliases.js'
 import type { OperationId } from '../operations/table.js'
-import type { Refusal } from '../schemas/fields.js'
+import type { FieldRefusal } from '../schemas/fields.js'
 import { type Fields, isObject } from '../values/objects.js'
 
-type Row = Refusal['error']
+type ErrorName = FieldRefusal['error']
 
 /** Most sentences of an answer, and most issues read for them. */
 const maxSentences = 5
@@ -47,11 +47,11 @@ const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
     .map(([name]) => name)
 
 /** Missing fields are reported before malformed ones, 400 before 422, and both before 404. */
-const severest = (rows: readonly Row[]): Row =>
+const severest = (rows: readonly ErrorName[]): ErrorName =>
   (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
 
-const rowOf = (issue: z.core.$ZodIssue): Row =>
-  issue.code === 'custom' ? ((issue.params?.error as Row | undefined) ?? 'invalid') : 'invalid'
+const rowOf = (issue: z.core.$ZodIssue): ErrorName =>
+  issue.code === 'custom' ? ((issue.params?.error as ErrorName | undefined) ?? 'invalid') : 'invalid'
 
 const joinSentences = (sentences: readonly string[]): string =>
   sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')

@@ -67,13 +67,13 @@ export function eventBody(name: EventName): z.ZodObject {
 }
 
 function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
-  if (kind === 'list_import') return { list: describe(listRecord(), 'The list'), ...failure(phase) }
-  if (phase === 'failed') return failure(phase)
+  if (kind === 'list_import') return { list: describe(listRecord(), 'The list'), ...failureFields(phase) }
+  if (phase === 'failed') return failureFields(phase)
   if (kind === 'contact_enrichment') return contactResult().shape
-  return phase === 'record' ? one(kind) : { ...all(kind), ...ending() }
+  return phase === 'record' ? recordFields(kind) : { ...completedFields(kind), ...endFields() }
 }
 
-const failure = (phase: EventRow['phases'][number]): z.ZodRawShape =>
+const failureFields = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 
 /** Additional findings with a company, by the kind of event. */
@@ -87,7 +87,7 @@ const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
 const ordinal = () => count('Place of the record in the order found, from 1')
 
 /** A single record, as streaming delivers it. */
-function one(kind: EventKind): z.ZodRawShape {
+function recordFields(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search')
     return {
       ordinal: ordinal(),
@@ -98,7 +98,7 @@ function one(kind: EventKind): z.ZodRawShape {
 }
 
 /** All records, each with its ordinal; additional findings are among the fields of the company. */
-function all(kind: EventKind): z.ZodRawShape {
+function completedFields(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search') {
     const lead = leadAndCompany().extend({ ordinal: ordinal() })
     return { leads: describe(z.array(lead), 'The leads; empty after streaming') }
@@ -107,7 +107,7 @@ function all(kind: EventKind): z.ZodRawShape {
   return { accounts: describe(z.array(account), 'The companies; empty after streaming') }
 }
 
-const ending = (): z.ZodRawShape => ({
+const endFields = (): z.ZodRawShape => ({
   total: count('Records in all'),
   truncated: yesNo('Whether a quota or the credits ended it'),
   part: count('Number of this part, from 1; only of a body too large for one delivery').optional(),

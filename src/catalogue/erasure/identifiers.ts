@@ -1,7 +1,7 @@
 import type { Connection, Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { type Profile, parseProfile } from '../normalize/profile.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { toPersonIdentity } from '../normalize/row-identity.js'
 import type { StoredAccount } from '../records/company-row.js'
 import { isGeneratedId } from '../records/new-person.js'
@@ -9,7 +9,7 @@ import { type StoredPerson, toFullName } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
 
 /** The person to erase: everybody with an e-mail address (in lower case), or with a profile. */
-export type Subject = { readonly email: string } | { readonly profile: Profile }
+export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
 
 /** A person of the catalogue, as recognised in a record without address or profile. */
 export interface NamedPerson {
@@ -39,17 +39,17 @@ export interface SubjectIdentifiers {
 }
 
 /** A person as stored, with their profiles. */
-interface Known {
+interface FoundSubject {
   readonly row: FoundPerson
   readonly person: StoredPerson
-  readonly profiles: readonly Profile[]
+  readonly profiles: readonly NetworkProfile[]
 }
 
 /** Returns what the catalogue knows of a person; for an unknown one, only what was given. */
 export async function findIdentifiers(connection: Connection, subject: Subject): Promise<SubjectIdentifiers> {
   const known = (await findPeople(connection, subject)).map(toKnown)
   const keys = known.map(({ row }) => row.key)
-  const own = (kind: keyof typeof holders, values: (one: Known) => readonly (string | undefined)[]) =>
+  const own = (kind: keyof typeof holders, values: (one: FoundSubject) => readonly (string | undefined)[]) =>
     unshared(connection, holders[kind], known.flatMap(values), keys)
   const given = toIdentifiers(subject)
   const emails = await own('email', ({ person }) => [person.email, person.personal_email])
@@ -96,10 +96,10 @@ async function findPeople(connection: Connection, subject: Subject): Promise<Fou
   return id === undefined ? all('people.slug = ?', slug ?? null) : all('people.network_id = ?', id)
 }
 
-function toKnown(row: FoundPerson): Known {
+function toKnown(row: FoundPerson): FoundSubject {
   const person = JSON.parse(row.record) as StoredPerson
   const urls = [person.network_profile_url, person.premium_profile_url]
-  const stored: Profile[] = [{ kind: 'person', id: row.network_id }]
+  const stored: NetworkProfile[] = [{ kind: 'person', id: row.network_id }]
   if (row.slug !== null) stored.push({ kind: 'person', slug: row.slug })
   return { row, person, profiles: [...stored, ...urls.flatMap((url) => (url && parseProfile(url)) || [])] }
 }
@@ -155,7 +155,7 @@ async function companyWith(connection: Connection, phone: string): Promise<unkno
 }
 
 /** Returns a person by their name; nothing when they have none. */
-function toNamedPerson({ row, person, profiles }: Known): NamedPerson[] {
+function toNamedPerson({ row, person, profiles }: FoundSubject): NamedPerson[] {
   const full = toFullName(person)
   const name = foldText(full)
   if (name === '') return []

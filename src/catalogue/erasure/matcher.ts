@@ -32,7 +32,7 @@ export function createMatcher(identifiers: SubjectIdentifiers): SubjectMatcher {
     if (typeof value === 'string') return texts.isIdentifier(value)
     if (Array.isArray(value)) return value.some((item) => isAbout(item, around))
     if (!isObject(value)) return false
-    // A job posting is about the company, not about its hiring hiringTeam.
+    // A job posting is about the company, not about its hiring team.
     const inside = ([key, held]: [string, unknown]) => key !== hiringTeam && isAbout(held, value)
     return isTheirs(value, around) || Object.entries(value).some(inside)
   }

@@ -76,7 +76,7 @@ const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g
 const emailPattern = (email: string): string =>
   `(?<![\\p{L}\\p{N}._+\\-])${escapeText(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`
 
-/** Returns the pattern of a phone number, however its digits are groupDigits. */
+/** Returns the pattern of a phone number, however its digits are grouped. */
 const phonePattern = (phone: string): string =>
   `(?<!\\d)(?:\\+|00|%2B)?${groupDigits(phone.replace(/\D/g, ''))}(?!\\d)`
 

@@ -1,5 +1,5 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { Kind, RawRecord } from '../kinds/kind.js'
+import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import type { StoredAccount } from '../records/company-row.js'
 
 interface RecordRow {
@@ -11,7 +11,7 @@ interface RecordRow {
 const portion = 500
 
 /** Yields all records of a kind in the format of an import, oldest first, in portions that are snapshots. */
-export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator<RawRecord> {
+export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGenerator<RawRecord> {
   for (let last = 0; ; ) {
     const after = last
     const { rows, records } = await driver.read((connection) => readPortion(connection, kind, after))
@@ -24,7 +24,7 @@ export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator
 
 async function readPortion(
   connection: Connection,
-  kind: Kind,
+  kind: RecordKind,
   after: number,
 ): Promise<{ rows: RecordRow[]; records: RawRecord[] }> {
   const rows = await connection.all<RecordRow>(queries[kind], after, portion)
@@ -34,7 +34,7 @@ async function readPortion(
 }
 
 const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
-const queries: Readonly<Record<Kind, string>> = {
+const queries: Readonly<Record<RecordKind, string>> = {
   companies: 'SELECT key, record FROM companies WHERE key > ? ORDER BY key LIMIT ?',
   people: `SELECT p.key, p.record, ${employer} FROM people p LEFT JOIN companies c ON c.key = p.company
     WHERE p.key > ? ORDER BY p.key LIMIT ?`,
@@ -44,7 +44,7 @@ const queries: Readonly<Record<Kind, string>> = {
 }
 
 const completers: Readonly<
-  Record<Kind, (connection: Connection, row: RecordRow) => RawRecord | Promise<RawRecord>>
+  Record<RecordKind, (connection: Connection, row: RecordRow) => RawRecord | Promise<RawRecord>>
 > = {
   companies: completeCompany,
   people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),

@@ -22,7 +22,7 @@ interface Token {
 export function parseKeyword(keyword: string): TextQuery {
   const tokens = tokenize(keyword)
   if (tokens.length === 0) throw invalidKeyword('must hold at least one word')
-  const reader = new Reader(tokens)
+  const reader = new KeywordParser(tokens)
   const query = reader.either(0)
   if (reader.next) throw invalidKeyword('a parenthesis is closed that was not opened')
   return query
@@ -39,7 +39,7 @@ function tokenize(keyword: string): Token[] {
 }
 
 /** A recursive-descent parser; the operator that binds loosest comes first. */
-class Reader {
+class KeywordParser {
   readonly #tokens: readonly Token[]
   #at = 0
 

@@ -10,7 +10,7 @@ export const textColumns: Readonly<Record<TextTable, readonly string[]>> = {
 
 /** A query of texts as a tree, which each dialect writes in its own language. */
 export type Texts =
-  /** These words next to each other, accents and case aside. */
+  /** These words next to each other, ignoring accents and case. */
   | { readonly phrase: string }
   /** These words at the beginning of a column. */
   | { readonly beginning: string }
@@ -28,7 +28,7 @@ export interface TextQuery {
   readonly negated: boolean
 }
 
-/** Texts with these words next to each other, accents and case aside. */
+/** Texts with these words next to each other, ignoring accents and case. */
 export const phrase = (words: string): TextQuery => ({ texts: { phrase: words }, negated: false })
 
 /** Texts one of whose columns begins with these words. */
@@ -37,7 +37,7 @@ export const beginning = (words: string): TextQuery => ({ texts: { beginning: wo
 /** All other texts. */
 export const negate = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
 
-/** Texts that fulfil all of some queries; there must be one at least. */
+/** Texts that fulfil all of at least one query. */
 export function allOf(queries: readonly TextQuery[]): TextQuery {
   const wanted = distinct(queries.filter(({ negated }) => !negated))
   const unwanted = distinct(queries.filter(({ negated }) => negated))
@@ -47,10 +47,10 @@ export function allOf(queries: readonly TextQuery[]): TextQuery {
   return { texts: { held, butNot: either(unwanted) }, negated: false }
 }
 
-/** Texts that fulfil at least one of some queries; there must be one. */
+/** Texts that fulfil any of at least one query. */
 export const anyOf = (queries: readonly TextQuery[]): TextQuery => negate(allOf(queries.map(negate)))
 
-/** The same, looked for in some columns only. */
+/** The same query, in some columns only. */
 export const within = (columns: readonly string[], { texts, negated }: TextQuery): TextQuery => ({
   texts: { columns, hold: texts },
   negated,

@@ -54,14 +54,14 @@ function createFolding(): (letter: string) => string | undefined {
 // `distance:count`. `folds` are letters that stand for others: `distance:difference:count:step`. Numbers have base 36. A
 // distance counts from the end of the entry before; in `folds`, from its beginning.
 
-type Span = readonly [from: number, to: number]
+type CodeRange = readonly [from: number, to: number]
 
 const parseEntries = (lines: readonly string[]): number[][] =>
   lines
     .flatMap((line) => line.split(' '))
     .map((entry) => entry.split(':').map((part) => Number.parseInt(part, 36)))
 
-function parseSpans(lines: readonly string[]): Span[] {
+function parseSpans(lines: readonly string[]): CodeRange[] {
   let at = 0
   return parseEntries(lines).map(([distance = 0, count = 1]) => {
     const from = at + distance
@@ -80,11 +80,11 @@ function parseFolds(lines: readonly string[]): ReadonlyMap<number, number> {
   return folded
 }
 
-function isIn(spans: readonly Span[], code: number): boolean {
+function isIn(spans: readonly CodeRange[], code: number): boolean {
   let [low, high] = [0, spans.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    const [from, to] = spans[middle] as Span
+    const [from, to] = spans[middle] as CodeRange
     if (code < from) high = middle
     else if (code >= to) low = middle + 1
     else return true

@@ -1,11 +1,11 @@
 import type { Row as CsvRow } from '../../csv/parse.js'
-import type { ImportOptions, InputRow, InputRows, Kind } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, RecordKind } from '../kinds/kind.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 
 /** Reads the rows of a CSV file whose first row names the columns. */
 export async function readCsvRows(
-  kind: Kind,
+  kind: RecordKind,
   batches: AsyncGenerator<readonly CsvRow[]>,
   { map }: ImportOptions,
 ): Promise<InputRows> {

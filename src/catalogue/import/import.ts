@@ -1,4 +1,4 @@
-import type { ImportOptions, InputRow, Kind, RawRecord } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, RawRecord, RecordKind } from '../kinds/kind.js'
 import { type BulkWrite, endBulkLoad, startBulkWrite } from '../write/bulk-load.js'
 import { batchSize, keepAsIs, type PreparedBatch, prepareRows } from './prepare.js'
 import { readBatches } from './reader.js'
@@ -7,7 +7,7 @@ import { type WritePorts, writeRecords } from './write-batches.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
-  kind: Kind,
+  kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   { onProgress, ...options }: ImportOptions,
   ports: WritePorts,
@@ -17,7 +17,7 @@ export async function importFile(
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
 export async function importRecords(
-  kind: Kind,
+  kind: RecordKind,
   records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
   ports: WritePorts,
 ): Promise<ImportReport> {
@@ -33,7 +33,7 @@ async function* numberRecords(
 }
 
 async function importBatches(
-  kind: Kind,
+  kind: RecordKind,
   batches: AsyncIterable<PreparedBatch>,
   ports: WritePorts,
   onProgress?: (done: number) => void,

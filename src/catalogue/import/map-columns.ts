@@ -1,11 +1,11 @@
 import { normaliseName } from '../../csv/names.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 import synonyms from './column-synonyms.json' with { type: 'json' }
 import { ImportError } from './report.js'
 
 /** Fields that identify a record of each kind: a file needs at least one of each group. */
-const requiredFields: Readonly<Record<Kind, readonly (readonly string[])[]>> = {
+const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]>> = {
   companies: [['domain', 'website', 'network_url', 'network_id']],
   people: [
     'network_profile_url premium_profile_url network_id email full_name last_name first_name'.split(' '),
@@ -31,7 +31,7 @@ export interface MappedColumns {
  * no column identifies a record.
  */
 export function mapColumns(
-  kind: Kind,
+  kind: RecordKind,
   header: readonly string[],
   explicit: Readonly<Record<string, string>> = {},
 ): MappedColumns {
@@ -53,9 +53,13 @@ export function mapColumns(
 }
 
 /** Returns the field that a key or column stands for; `undefined` when none. */
-export const findField = (kind: Kind, column: string): string | undefined => matchField(kind, column)?.field
+export const findField = (kind: RecordKind, column: string): string | undefined =>
+  matchField(kind, column)?.field
 
-function matchField(kind: Kind, column: string): { field: string; rank: 'name' | 'synonym' } | undefined {
+function matchField(
+  kind: RecordKind,
+  column: string,
+): { field: string; rank: 'name' | 'synonym' } | undefined {
   const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
   const field = names.find((name) => normaliseName(name) === wanted)
@@ -67,7 +71,7 @@ function matchField(kind: Kind, column: string): { field: string; rank: 'name' |
 }
 
 /** Returns the field. Throws when records of the kind do not have it. */
-export function checkField(kind: Kind, field: string): string {
+export function checkField(kind: RecordKind, field: string): string {
   if (Object.hasOwn(fields[kind], field) || (kind === 'people' && field === 'phone')) return field
   throw new ImportError(`${kind} have no field '${field}'; they have ${Object.keys(fields[kind]).join(', ')}`)
 }
@@ -79,7 +83,11 @@ function findColumn(header: readonly string[], column: string): number {
   return at
 }
 
-function checkRequired(kind: Kind, header: readonly string[], columnOf: ReadonlyMap<string, number>): void {
+function checkRequired(
+  kind: RecordKind,
+  header: readonly string[],
+  columnOf: ReadonlyMap<string, number>,
+): void {
   for (const oneOf of requiredFields[kind]) {
     if (oneOf.some((field) => columnOf.has(field))) continue
     throw new ImportError(

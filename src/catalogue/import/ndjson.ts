@@ -1,6 +1,6 @@
 import { parseJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import type { ImportOptions, InputRow, InputRows, Kind, RawRecord } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
 import { checkField, findField } from './map-columns.js'
 import { ImportError } from './report.js'
 
@@ -9,7 +9,7 @@ const maxRecordLength = 16 * 1_048_576
 
 /** Reads one JSON object per line, or one array of objects. `head` is the beginning of the file. */
 export function readJsonRows(
-  kind: Kind,
+  kind: RecordKind,
   head: string,
   texts: AsyncIterable<string>,
   { map = {} }: ImportOptions,

@@ -1,12 +1,12 @@
 import { decode, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { detectDialect, readRows } from '../../csv/read.js'
-import type { ImportOptions, InputRows, Kind } from '../kinds/kind.js'
+import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { readCsvRows } from './csv.js'
 import { readJsonRows } from './ndjson.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
 export async function openFile(
-  kind: Kind,
+  kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<InputRows> {

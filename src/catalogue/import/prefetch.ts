@@ -1,9 +1,9 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import type { Employer } from '../records/write-employer.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { Prefetched } from '../write/write-context.js'
-import type { Prepared, PreparedRecord } from './prepare.js'
+import type { PreparedByKind, PreparedRecord } from './prepare.js'
 
 /** Maximum number of records per transaction when lookups are prefetched. */
 export const maxPrefetched = 500
@@ -14,7 +14,7 @@ type Lookups = ReadonlyMap<string, Set<string>>
 /** Looks up everything that identifies records, with a few queries that are sent together. */
 export function* prefetch(
   connection: Connection,
-  kind: Kind,
+  kind: RecordKind,
   records: readonly PreparedRecord[],
 ): Steps<Prefetched> {
   const lookups = collectLookups(kind, records)
@@ -46,7 +46,7 @@ export function* prefetch(
 /** Returns the name in a person's lookup value, which begins with the key of the company. */
 const toName = (value: string): string => value.slice(value.indexOf(' ') + 1)
 
-function collectLookups(kind: Kind, records: readonly PreparedRecord[]): Lookups {
+function collectLookups(kind: RecordKind, records: readonly PreparedRecord[]): Lookups {
   const lookups = new Map<string, Set<string>>()
   const add = (path: string, value: string | null | undefined) => {
     if (value === null || value === undefined || value === '') return
@@ -57,23 +57,23 @@ function collectLookups(kind: Kind, records: readonly PreparedRecord[]): Lookups
   const addEmployer = ({ company_domain }: Employer) => add('companies domain', company_domain)
   for (const { record } of records) {
     if (kind === 'companies') {
-      const { row, profiles } = record as Prepared['companies']
+      const { row, profiles } = record as PreparedByKind['companies']
       add('companies domain', row.domain)
       for (const { id, slug } of profiles)
         if (id === undefined) add('companies slug', slug)
         else add('companies network_id', id)
     } else if (kind === 'people') {
-      const { id, slug, email, name, employer } = record as Prepared['people']
+      const { id, slug, email, name, employer } = record as PreparedByKind['people']
       add('people network_id', id)
       add('people slug', slug)
       add('people email', email)
       add('people name', name)
       addEmployer(employer)
     } else if (kind === 'jobs') {
-      const { job, employer } = record as Prepared['jobs']
+      const { job, employer } = record as PreparedByKind['jobs']
       add('jobs identity', job.job_url)
       addEmployer(employer)
-    } else add('posts identity', (record as Prepared['posts']).identity)
+    } else add('posts identity', (record as PreparedByKind['posts']).identity)
   }
   return lookups
 }

@@ -1,5 +1,5 @@
 import type { Ids } from '../../engine/ports/ports.js'
-import type { ImportOptions, InputRow, InputRows, Kind, RawRecord } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/company.js'
@@ -11,7 +11,7 @@ import { openFile } from './open-file.js'
 import { type Rejected, toImportError } from './report.js'
 
 /** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
-export interface Prepared {
+export interface PreparedByKind {
   readonly companies: PreparedCompany
   readonly people: NewPerson
   readonly jobs: PreparedJob
@@ -21,7 +21,7 @@ export interface Prepared {
 /** A prepared record, and the line of the file where it begins. */
 export interface PreparedRecord {
   readonly line: number
-  readonly record: Prepared[Kind]
+  readonly record: PreparedByKind[RecordKind]
 }
 
 /** Consecutive records of a file; a record may be unpacked only when it is accessed. */
@@ -46,10 +46,10 @@ export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 export const batchSize = 2_000
 
 /** Options of an import that concern reading the file. */
-export type ReadOptions = Omit<ImportOptions, 'onProgress'>
+export type ReaderOptions = Omit<ImportOptions, 'onProgress'>
 
 /** Creates the function that prepares the records of a file. It throws `InvalidRecordError` when a record is invalid. */
-const preparers: { readonly [K in Kind]: (ids: Ids) => (raw: RawRecord) => Prepared[K] } = {
+const preparers: { readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord) => PreparedByKind[K] } = {
   companies: (ids) => (raw) => prepareCompany(raw, ids),
   people: (ids) => {
     const makeId = createIdGenerator(ids)
@@ -61,9 +61,9 @@ const preparers: { readonly [K in Kind]: (ids: Ids) => (raw: RawRecord) => Prepa
 
 /** Reads the bytes of a file like `prepareRows`. Throws an ImportError when the file cannot be read to its end. */
 export async function* prepareFile<R>(
-  kind: Kind,
+  kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  options: ReadOptions,
+  options: ReaderOptions,
   ids: Ids,
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<PreparedBatch<R[]>> {
@@ -79,7 +79,7 @@ export async function* prepareFile<R>(
  * Records before an error are yielded before it is thrown.
  */
 export async function* prepareRows<R>(
-  kind: Kind,
+  kind: RecordKind,
   { mapping, ignored, batches }: InputRows,
   ids: Ids,
   keep: (record: PreparedRecord) => R,
@@ -112,7 +112,10 @@ export async function* prepareRows<R>(
   yield takeBatch()
 }
 
-function prepareRow(row: InputRow, prepare: (raw: RawRecord) => Prepared[Kind]): PreparedRecord | Rejected {
+function prepareRow(
+  row: InputRow,
+  prepare: (raw: RawRecord) => PreparedByKind[RecordKind],
+): PreparedRecord | Rejected {
   try {
     return 'reason' in row ? row : { line: row.line, record: prepare(row.raw) }
   } catch (error) {

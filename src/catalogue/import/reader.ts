@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Ids } from '../../engine/ports/ports.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import {
   keepAsIs,
   type PreparedBatch,
   type PreparedRecord,
   prepareFile,
-  type ReadOptions,
+  type ReaderOptions,
   type RecordList,
 } from './prepare.js'
 import { ImportError } from './report.js'
@@ -22,8 +22,8 @@ const maxQueuedChunks = 8
 
 /** What a worker reads. */
 export interface ReaderTask {
-  readonly kind: Kind
-  readonly options: ReadOptions
+  readonly kind: RecordKind
+  readonly options: ReaderOptions
 }
 
 /** A message to the worker: the next bytes, their end (complete or broken off), or that a batch was written. */
@@ -44,9 +44,9 @@ export type MessageFromReader =
  * ones are written. Without the built program there is no worker.
  */
 export async function* readBatches(
-  kind: Kind,
+  kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
-  options: ReadOptions,
+  options: ReaderOptions,
   ids: Ids,
 ): AsyncGenerator<PreparedBatch> {
   const program = findWorkerProgram()

@@ -23,7 +23,7 @@ export interface ImportReport {
 }
 
 /** A report that is still being counted. */
-export interface Tally {
+export interface ImportTally {
   added: number
   updated: number
   companies: number
@@ -32,7 +32,7 @@ export interface Tally {
 }
 
 /** Creates a tally of nothing. */
-export const createTally = (): Tally => ({
+export const createTally = (): ImportTally => ({
   added: 0,
   updated: 0,
   companies: 0,
@@ -44,7 +44,7 @@ export const createTally = (): Tally => ({
 const maxRejectedKept = 1_000
 
 /** Counts a rejected line, and adds it to the report up to the maximum. */
-export function addRejected(tally: Tally, rejected: Rejected): void {
+export function addRejected(tally: ImportTally, rejected: Rejected): void {
   tally.rejectedTotal += 1
   if (tally.rejected.length < maxRejectedKept) tally.rejected.push(rejected)
 }

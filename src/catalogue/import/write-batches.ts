@@ -1,7 +1,7 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { writeJob } from '../records/jobs.js'
 import { writePost } from '../records/posts.js'
@@ -11,8 +11,8 @@ import { type BulkLoad, type BulkWriteState, beginTransaction } from '../write/b
 import { runSteps, type Steps } from '../write/sync-steps.js'
 import { createWriteContext, type WriteContext, type WriteResult } from '../write/write-context.js'
 import { maxPrefetched, prefetch } from './prefetch.js'
-import type { Prepared, PreparedRecord, RecordList } from './prepare.js'
-import { addRejected, createTally, type Tally } from './report.js'
+import type { PreparedByKind, PreparedRecord, RecordList } from './prepare.js'
+import { addRejected, createTally, type ImportTally } from './report.js'
 
 /** What writing records depends on. */
 export interface WritePorts {
@@ -27,7 +27,7 @@ const transactionMs = 80
 
 /** Writes a record of each kind. Throws `InvalidRecordError` before it changes anything. */
 const writers: {
-  readonly [K in Kind]: (context: WriteContext, record: Prepared[K]) => Steps<WriteResult>
+  readonly [K in RecordKind]: (context: WriteContext, record: PreparedByKind[K]) => Steps<WriteResult>
 } = {
   companies: function* (context, company) {
     return (yield* writeCompany(context, company)).written
@@ -37,13 +37,13 @@ const writers: {
   posts: writePost,
 }
 
-type Write = (context: WriteContext, record: Prepared[Kind]) => Steps<WriteResult>
+type Write = (context: WriteContext, record: PreparedByKind[RecordKind]) => Steps<WriteResult>
 
 /** Writes records in short transactions, as part of `load` if there is one. The tally counts what is committed. */
 export async function writeRecords(
-  kind: Kind,
+  kind: RecordKind,
   records: RecordList,
-  tally: Tally,
+  tally: ImportTally,
   ports: WritePorts,
   load: BulkLoad | undefined,
 ): Promise<void> {
@@ -63,12 +63,12 @@ export async function writeRecords(
 /** Writes records until the time is up. A transaction may be repeated, so it has its own tally. */
 function* writeTransaction(
   connection: Connection,
-  kind: Kind,
+  kind: RecordKind,
   records: RecordList,
   from: number,
   { clock, ids, bulkWrites }: WritePorts,
   load: BulkLoad | undefined,
-): Steps<{ written: number; tallied: Tally }> {
+): Steps<{ written: number; tallied: ImportTally }> {
   // The caller passes only records of this kind.
   const write = writers[kind] as Write
   yield* beginTransaction(connection, load, load === bulkWrites.lastLoad)

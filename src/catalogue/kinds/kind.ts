@@ -2,7 +2,7 @@
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
 /** A kind of records. */
-export type Kind = (typeof kinds)[number]
+export type RecordKind = (typeof kinds)[number]
 
 /** A record by field name, as a file or the sample has it; absent values are missing, null or blank. */
 export type RawRecord = Readonly<Record<string, unknown>>

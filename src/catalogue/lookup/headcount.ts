@@ -3,7 +3,7 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import type { StoredAccount } from '../records/company-row.js'
 import { type HeadcountEntry, headcountBefore, toGrowthPercent } from '../records/headcount.js'
-import type { Candidate } from '../records/match-company.js'
+import type { CompanyMatch } from '../records/match-company.js'
 
 type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
 
@@ -16,7 +16,7 @@ const history =
  */
 export async function findHeadcount(
   connection: Connection,
-  { key, record }: Candidate,
+  { key, record }: CompanyMatch,
   departments: readonly string[],
 ): Promise<Headcount> {
   const byDepartment = new Map<string, HeadcountEntry[]>([['All', []]])

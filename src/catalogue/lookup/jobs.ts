@@ -14,14 +14,14 @@ import { anyOf, phrase, within } from '../full-text/text-query.js'
 import { text } from '../normalize/readers.js'
 import { toAccount } from '../records/company-row.js'
 import type { StoredJob } from '../records/jobs.js'
-import type { Candidate } from '../records/match-company.js'
+import type { CompanyMatch } from '../records/match-company.js'
 
 const dayMs = 86_400_000
 
 /** Returns a company's newest matching jobs, at most `limit`, and how many match. */
 export async function findJobs(
   connection: Connection,
-  { key, record }: Candidate,
+  { key, record }: CompanyMatch,
   filters: JobFilters,
   limit: number,
   now: number,

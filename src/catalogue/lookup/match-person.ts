@@ -2,7 +2,7 @@ import type { PersonQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { type Profile, parseProfile } from '../normalize/profile.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
@@ -41,7 +41,7 @@ export async function matchEmail(connection: Connection, email: string): Promise
   return address === '' ? undefined : single(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
-async function findByProfile(connection: Connection, { id, slug }: Profile): Promise<FoundPerson[]> {
+async function findByProfile(connection: Connection, { id, slug }: NetworkProfile): Promise<FoundPerson[]> {
   return await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
 }
 

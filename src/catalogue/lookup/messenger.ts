@@ -1,7 +1,7 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { isMobile } from '../normalize/phone.js'
 
-interface Line {
+interface PhoneRow {
   readonly number: string
   /** Null when unknown; then a mobile number counts as reachable. */
   readonly messenger: number | null
@@ -14,7 +14,7 @@ export async function findReachable(
   connection: Connection,
   numbers: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const known = await connection.all<Line>(lines, JSON.stringify(numbers))
+  const known = await connection.all<PhoneRow>(lines, JSON.stringify(numbers))
   const reached = known.filter(({ number, messenger }) =>
     messenger === null ? isMobile(number) : messenger === 1,
   )

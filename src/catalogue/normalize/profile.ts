@@ -1,7 +1,7 @@
 import { networkHosts, parseNetworkUrl } from '../../api/values/network-url.js'
 
 /** What a profile url refers to: a slug (lower case), or an id of the network. */
-export interface Profile {
+export interface NetworkProfile {
   readonly kind: 'company' | 'person'
   readonly slug?: string
   readonly id?: string
@@ -11,7 +11,10 @@ export interface Profile {
  * Parses the profile url of a company or person in any spelling: regular or premium, with or without scheme, `www`, country,
  * query and trailing slash. `undefined` for other text.
  */
-export function parseProfile(url: string, hosts: readonly string[] = networkHosts): Profile | undefined {
+export function parseProfile(
+  url: string,
+  hosts: readonly string[] = networkHosts,
+): NetworkProfile | undefined {
   const [section, name, third] = parseNetworkUrl(url, hosts)?.path.split('/', 3) ?? []
   switch (section?.toLowerCase()) {
     case 'company':
@@ -25,21 +28,21 @@ export function parseProfile(url: string, hosts: readonly string[] = networkHost
   }
 }
 
-function parsePremium(section: string | undefined, name: string | undefined): Profile | undefined {
+function parsePremium(section: string | undefined, name: string | undefined): NetworkProfile | undefined {
   if (section?.toLowerCase() === 'company') return parseCompanyName(name)
   if (section?.toLowerCase() !== 'lead') return undefined
   const id = decodeName(name)?.split(',', 1)[0]
   return id ? { kind: 'person', id } : undefined
 }
 
-function parseCompanyName(name: string | undefined): Profile | undefined {
+function parseCompanyName(name: string | undefined): NetworkProfile | undefined {
   const text = decodeName(name)
   if (!text) return undefined
   return /^\d+$/.test(text) ? { kind: 'company', id: text } : { kind: 'company', slug: text.toLowerCase() }
 }
 
 /** User ids are case-sensitive; vanity names are not. */
-function parsePersonName(name: string | undefined): Profile | undefined {
+function parsePersonName(name: string | undefined): NetworkProfile | undefined {
   const text = decodeName(name)
   if (!text) return undefined
   return /^AC[a-z]AA/.test(text) ? { kind: 'person', id: text } : { kind: 'person', slug: text.toLowerCase() }

@@ -5,13 +5,13 @@ import { toDomain } from './domain.js'
 import { foldText } from './name.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws `InvalidRecordError` when invalid. */
-export type Reader<T> = (value: unknown) => T | undefined
+export type FieldReader<T> = (value: unknown) => T | undefined
 
 /** An invalid value or record; the message is for the author of the file. */
 export class InvalidRecordError extends Error {}
 
 /** Text; numbers and booleans are converted, and a lone surrogate becomes U+FFFD. */
-export const text: Reader<string> = (value) => {
+export const text: FieldReader<string> = (value) => {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'object') throw new InvalidRecordError('must be text')
   const words = (typeof value === 'string' ? value : String(value)).toWellFormed().trim()
@@ -20,7 +20,7 @@ export const text: Reader<string> = (value) => {
 }
 
 /** A number, possibly with a currency sign or with spaces, apostrophes or commas between thousands. */
-export const decimal: Reader<number> = (value) => {
+export const decimal: FieldReader<number> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const bare = words
@@ -32,7 +32,7 @@ export const decimal: Reader<number> = (value) => {
 }
 
 /** A whole number of 0 or more. */
-export const wholeNumber: Reader<number> = (value) => {
+export const wholeNumber: FieldReader<number> = (value) => {
   const number = decimal(value)
   if (number === undefined) return undefined
   if (!Number.isSafeInteger(number) || number < 0)
@@ -44,7 +44,7 @@ const yes = new Set(['true', 'yes', 'y', '1', 'oui', 'x'])
 const no = new Set(['false', 'no', 'n', '0', 'non'])
 
 /** A boolean in the usual spellings of yes and no. */
-export const bool: Reader<boolean> = (value) => {
+export const bool: FieldReader<boolean> = (value) => {
   const word = text(value)?.toLowerCase()
   if (word === undefined) return undefined
   if (yes.has(word)) return true
@@ -53,7 +53,7 @@ export const bool: Reader<boolean> = (value) => {
 }
 
 /** A list of texts: an array, or one text separated by semicolons. */
-export const texts: Reader<string[]> = (value) => {
+export const texts: FieldReader<string[]> = (value) => {
   const items = Array.isArray(value) ? value : text(value)?.split(';')
   if (items === undefined) return undefined
   const kept = items.map((item) => text(item)).filter((item) => item !== undefined)
@@ -61,7 +61,7 @@ export const texts: Reader<string[]> = (value) => {
 }
 
 /** A list of objects: an array, or its JSON. */
-export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
+export const objects: FieldReader<Readonly<Record<string, unknown>>[]> = (value) => {
   const list = typeof value === 'string' ? parseFieldJson(value) : value
   if (list === undefined || list === null) return undefined
   if (!Array.isArray(list) || !list.every(isObject)) throw new InvalidRecordError('must be a list of objects')
@@ -69,7 +69,7 @@ export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
 }
 
 /** One object, or its JSON. */
-export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
+export const object: FieldReader<Readonly<Record<string, unknown>>> = (value) => {
   const one = typeof value === 'string' ? parseFieldJson(value) : value
   if (one === undefined || one === null) return undefined
   if (!isObject(one)) throw new InvalidRecordError('must be an object')
@@ -77,7 +77,7 @@ export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
 }
 
 /** The two-letter code of a country given by code or name. */
-export const country: Reader<string> = (value) => {
+export const country: FieldReader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const code = toCountryCode(words)
@@ -87,7 +87,7 @@ export const country: Reader<string> = (value) => {
 }
 
 /** The registrable domain of a website, host or e-mail address. */
-export const domain: Reader<string> = (value) => {
+export const domain: FieldReader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const found = toDomain(words)
@@ -96,7 +96,7 @@ export const domain: Reader<string> = (value) => {
 }
 
 /** An e-mail address in lower case. */
-export const email: Reader<string> = (value) => {
+export const email: FieldReader<string> = (value) => {
   const address = text(value)
     ?.toLowerCase()
     .replace(/^mailto:/, '')
@@ -107,14 +107,14 @@ export const email: Reader<string> = (value) => {
 }
 
 /** The verification status of an e-mail address. */
-export const emailStatus: Reader<'valid' | 'risky' | 'invalid'> = (value) => {
+export const emailStatus: FieldReader<'valid' | 'risky' | 'invalid'> = (value) => {
   const word = text(value)?.toLowerCase()
   if (word === undefined || word === 'valid' || word === 'risky' || word === 'invalid') return word
   throw new InvalidRecordError(`must be valid, risky or invalid, not '${shorten(word)}'`)
 }
 
 /** A date or date-time in ISO 8601, kept as written. */
-export const date: Reader<string> = (value) => {
+export const date: FieldReader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   if (!/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/.test(words) || Number.isNaN(Date.parse(words)))
@@ -123,7 +123,7 @@ export const date: Reader<string> = (value) => {
 }
 
 /** A company size, with any dash and with or without thousands separators. */
-export const employeeRange: Reader<(typeof companySizes)[number]> = (value) => {
+export const employeeRange: FieldReader<(typeof companySizes)[number]> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const range = parseCompanySize(words)
@@ -145,7 +145,7 @@ export function parseCompanySize(words: string): (typeof companySizes)[number] |
 
 /** Creates a reader of labels, given in any case or by id; other text stays as it is. */
 export const labelFrom =
-  (labels: Readonly<Record<string, string>>): Reader<string> =>
+  (labels: Readonly<Record<string, string>>): FieldReader<string> =>
   (value) => {
     const words = text(value)
     if (words === undefined) return undefined

@@ -1,6 +1,6 @@
 import { toDomain } from './domain.js'
 import { foldName, foldText } from './name.js'
-import { type Profile, parseProfile } from './profile.js'
+import { type NetworkProfile, parseProfile } from './profile.js'
 
 /** Fields that identify a company, as named by any operation or record; others are ignored. */
 export interface CompanyIdentifiers {
@@ -68,7 +68,7 @@ export function toPersonIdentity(fields: PersonIdentifiers): string | undefined 
   return name === '' || company === undefined ? undefined : `person:name:${name}:${company}`
 }
 
-const toProfileIdentity = ({ kind, id, slug }: Profile): string =>
+const toProfileIdentity = ({ kind, id, slug }: NetworkProfile): string =>
   id === undefined ? `${kind}:slug:${slug}` : `${kind}:id:${id}`
 
 function foldFullName(fields: PersonIdentifiers): string {

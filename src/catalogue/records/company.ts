@@ -3,16 +3,16 @@ import type { Ids } from '../../engine/ports/ports.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { toDomain } from '../normalize/domain.js'
 import { cleanName, foldName } from '../normalize/name.js'
-import { type Profile, parseProfile } from '../normalize/profile.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, parseCompanySize, shorten } from '../normalize/readers.js'
 import { type CompanyRow, toCompanyRow } from './company-row.js'
-import { type Fields, fields, readFields } from './fields.js'
+import { fields, type RecordFields, readFields } from './fields.js'
 import { type HeadcountEntry, readHeadcountHistory } from './headcount.js'
 import { readUses, type TechnologyDetails } from './technologies.js'
 
 /** A company that was read and is ready to be written. */
 export interface PreparedCompany {
-  readonly profiles: readonly Profile[]
+  readonly profiles: readonly NetworkProfile[]
   /** Its row as a new company, with a new id unless it has one. */
   readonly row: CompanyRow
   readonly uses: readonly TechnologyDetails[] | undefined
@@ -57,8 +57,8 @@ function moveRangeToSize(raw: RawRecord): RawRecord {
     : { ...raw, headcount: undefined, employee_range: raw.employee_range ?? range }
 }
 
-function readProfiles({ network_url, network_id }: Fields<'companies'>): Profile[] {
-  const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
+function readProfiles({ network_url, network_id }: RecordFields<'companies'>): NetworkProfile[] {
+  const profiles: NetworkProfile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
   if (network_url === undefined) return profiles
   const profile = parseProfile(network_url)
   if (profile?.kind !== 'company')

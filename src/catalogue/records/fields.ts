@@ -1,5 +1,5 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
-import type { Kind, RawRecord } from '../kinds/kind.js'
+import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import {
   bool,
   country,
@@ -9,11 +9,11 @@ import {
   email,
   emailStatus,
   employeeRange,
+  type FieldReader,
   InvalidRecordError,
   labelFrom,
   object,
   objects,
-  type Reader,
   text,
   texts,
   wholeNumber,
@@ -127,17 +127,17 @@ export const fields = {
   people: { ...personFields, ...personEmployerFields },
   jobs: { ...jobFields, ...jobEmployerFields },
   posts,
-} as const satisfies Record<Kind, Record<string, Reader<unknown>>>
+} as const satisfies Record<RecordKind, Record<string, FieldReader<unknown>>>
 
 /** A record with parsed fields; absent ones are missing. */
 export type ParsedFields<R extends Readers> = {
-  -readonly [F in keyof R]?: R[F] extends Reader<infer T> ? T : never
+  -readonly [F in keyof R]?: R[F] extends FieldReader<infer T> ? T : never
 }
 
 /** A record of a kind with parsed fields. */
-export type Fields<K extends Kind> = ParsedFields<(typeof fields)[K]>
+export type RecordFields<K extends RecordKind> = ParsedFields<(typeof fields)[K]>
 
-type Readers = Readonly<Record<string, Reader<unknown>>>
+type Readers = Readonly<Record<string, FieldReader<unknown>>>
 
 /** Reads fields of a record and drops all others. Throws when a value is invalid, with the name of its field. */
 export function readFields<R extends Readers>(readers: R, given: RawRecord): ParsedFields<R> {
@@ -149,7 +149,7 @@ export function readFields<R extends Readers>(readers: R, given: RawRecord): Par
   return record as ParsedFields<R>
 }
 
-function readField(name: string, read: Reader<unknown> | undefined, value: unknown): unknown {
+function readField(name: string, read: FieldReader<unknown> | undefined, value: unknown): unknown {
   try {
     return read?.(value)
   } catch (error) {

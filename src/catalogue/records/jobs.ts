@@ -5,7 +5,7 @@ import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
-import { type Fields, jobEmployerFields, jobFields, type ParsedFields, readFields } from './fields.js'
+import { jobEmployerFields, jobFields, type ParsedFields, type RecordFields, readFields } from './fields.js'
 import { createRowWriter } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
@@ -93,7 +93,7 @@ export function toJobFacts({
   country_code,
   job_location,
   employment_statuses,
-}: Fields<'jobs'>): Value[] {
+}: RecordFields<'jobs'>): Value[] {
   const [city] = job_location?.split(',', 1) ?? []
   return [
     date_posted === undefined ? null : Date.parse(date_posted),

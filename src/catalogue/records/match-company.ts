@@ -2,10 +2,10 @@ import type { CompanyQuery } from '../../engine/ports/ports.js'
 import { boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
-import { type Profile, parseProfile } from '../normalize/profile.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
-export interface Candidate {
+export interface CompanyMatch {
   readonly key: number
   readonly domain: string | null
   readonly network_id: string | null
@@ -18,7 +18,7 @@ export interface Candidate {
 /** A query with normalized identifiers; blank ones are missing. */
 interface NormalizedQuery {
   /** The network's id, then the profile url. */
-  readonly profiles: readonly Profile[]
+  readonly profiles: readonly NetworkProfile[]
   readonly domain: string | undefined
   readonly name: string | undefined
   readonly country: string | undefined
@@ -43,28 +43,31 @@ const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS N
 export async function matchCompany(
   connection: Connection,
   query: CompanyQuery,
-): Promise<Candidate | undefined> {
+): Promise<CompanyMatch | undefined> {
   const wanted = normalizeQuery(query)
   for (const [at, profile] of wanted.profiles.entries()) {
-    const candidates = await connection.all<Candidate>(...selectByProfile(profile))
+    const candidates = await connection.all<CompanyMatch>(...selectByProfile(profile))
     if (candidates.length === maxPerProfile) return undefined
     const stronger = wanted.profiles.slice(0, at)
     const left = candidates.filter((company) => !hasOtherProfile(company, stronger))
     if (candidates.length > 0) return onlyOne(narrow(left, wanted))
   }
   if (wanted.domain !== undefined) {
-    const company = await connection.get<Candidate>(...selectByDomain(wanted.domain))
+    const company = await connection.get<CompanyMatch>(...selectByDomain(wanted.domain))
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
-  return onlyOne(await connection.all<Candidate>(...selectByName(wanted.name, wanted)))
+  return onlyOne(await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted)))
 }
 
 /** Returns the query for the company with a domain. */
 export const selectByDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]
 
 /** Returns the query for the companies with a profile: several when one owner has several domains. */
-export const selectByProfile = ({ id, slug }: Profile): readonly [sql: string, value: string | null] =>
+export const selectByProfile = ({
+  id,
+  slug,
+}: NetworkProfile): readonly [sql: string, value: string | null] =>
   id === undefined ? [bySlug, slug ?? null] : [byId, id]
 
 /** Returns the query for at most two companies with a folded name that contradict nothing in `known`. */
@@ -90,8 +93,8 @@ function normalizeQuery(query: CompanyQuery): NormalizedQuery {
 }
 
 /** Narrows several companies with one profile by each weaker identifier in turn, as long as one remains. */
-function narrow(candidates: readonly Candidate[], wanted: NormalizedQuery): readonly Candidate[] {
-  const matchers: readonly ((company: Candidate) => boolean)[] = [
+function narrow(candidates: readonly CompanyMatch[], wanted: NormalizedQuery): readonly CompanyMatch[] {
+  const matchers: readonly ((company: CompanyMatch) => boolean)[] = [
     (company) => wanted.domain !== undefined && company.domain === wanted.domain,
     (company) => wanted.name !== undefined && company.name === wanted.name,
     (company) => wanted.country !== undefined && company.country === wanted.country,
@@ -103,8 +106,8 @@ function narrow(candidates: readonly Candidate[], wanted: NormalizedQuery): read
 }
 
 /** Returns whether a company has another profile than these, which did not find it. Slugs and ids cannot be compared. */
-const hasOtherProfile = (company: Candidate, profiles: readonly Profile[]): boolean =>
+const hasOtherProfile = (company: CompanyMatch, profiles: readonly NetworkProfile[]): boolean =>
   profiles.some(({ id }) => (id === undefined ? company.slug : company.network_id) !== null)
 
-const onlyOne = (companies: readonly Candidate[]): Candidate | undefined =>
+const onlyOne = (companies: readonly CompanyMatch[]): CompanyMatch | undefined =>
   companies.length === 1 ? companies[0] : undefined

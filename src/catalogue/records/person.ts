@@ -1,7 +1,7 @@
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
-import { type Profile, parseProfile } from '../normalize/profile.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields } from './fields.js'
 import type { Employer } from './write-employer.js'
@@ -88,7 +88,7 @@ function readPhones({ phones, country }: PersonFields, { phone }: RawRecord): st
 function readPersonProfile(
   field: 'network_profile_url' | 'premium_profile_url',
   fields: PersonFields,
-): Profile | undefined {
+): NetworkProfile | undefined {
   const url = fields[field]
   if (url === undefined) return undefined
   const profile = parseProfile(url)

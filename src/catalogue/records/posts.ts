@@ -4,7 +4,7 @@ import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
-import { type Fields, fields, readFields } from './fields.js'
+import { fields, type RecordFields, readFields } from './fields.js'
 import { checkEngagers } from './upsert.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
@@ -15,7 +15,7 @@ export interface Engager {
 }
 
 /** A stored post: its fields without the engagers. */
-export type StoredPost = Omit<Fields<'posts'>, 'engagers'>
+export type StoredPost = Omit<RecordFields<'posts'>, 'engagers'>
 
 /** A post that was read and is ready to be written. */
 export interface PreparedPost {

@@ -5,7 +5,7 @@ import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/rea
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext } from '../write/write-context.js'
 import type { StoredAccount } from './company-row.js'
-import type { Candidate } from './match-company.js'
+import type { CompanyMatch } from './match-company.js'
 
 /** A technology that a company uses; unknown facts are missing. */
 export interface TechnologyDetails {
@@ -215,7 +215,7 @@ const uses = `SELECT t.name, t.slug, u.confidence
 /** Returns the technologies a company uses, the most certain first. */
 export const findTechnologyUses = async (
   connection: Connection,
-  { key, record }: Candidate,
+  { key, record }: CompanyMatch,
 ): Promise<TechnologyUse[]> =>
   await connection.all<TechnologyUse>(
     uses,

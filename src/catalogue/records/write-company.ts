@@ -1,4 +1,4 @@
-import type { Profile } from '../normalize/profile.js'
+import type { NetworkProfile } from '../normalize/profile.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
@@ -11,7 +11,7 @@ import {
   toRowValues,
 } from './company-row.js'
 import { writeHeadcountHistory } from './headcount.js'
-import { type Candidate, selectByDomain, selectByProfile } from './match-company.js'
+import { type CompanyMatch, selectByDomain, selectByProfile } from './match-company.js'
 import { writeUses } from './technologies.js'
 import { checkCompany, checkHistory, createRowWriter } from './upsert.js'
 
@@ -35,14 +35,14 @@ export function* writeCompany(
 export function* findExistingCompany(
   { connection, mayExist }: WriteContext,
   { row: { domain }, profiles }: PreparedCompany,
-): Steps<Candidate | undefined> {
+): Steps<CompanyMatch | undefined> {
   if (domain !== null && mayExist('companies', 'domain', domain)) {
-    const company = yield* awaitResult(connection.get<Candidate>(...selectByDomain(domain)))
+    const company = yield* awaitResult(connection.get<CompanyMatch>(...selectByDomain(domain)))
     if (company) return company
   }
   for (const profile of profiles) {
     if (!mayExist('companies', ...toColumn(profile), domain === null ? undefined : 'without domain')) continue
-    const there = yield* awaitResult(connection.all<Candidate>(...selectByProfile(profile)))
+    const there = yield* awaitResult(connection.all<CompanyMatch>(...selectByProfile(profile)))
     const candidates = domain === null ? there : there.filter((company) => company.domain === null)
     if (candidates.length > 1)
       throw new InvalidRecordError('several companies have this profile: give the domain of the one meant')
@@ -51,7 +51,7 @@ export function* findExistingCompany(
   return undefined
 }
 
-const toColumn = ({ id, slug }: Profile): [column: string, value: string] =>
+const toColumn = ({ id, slug }: NetworkProfile): [column: string, value: string] =>
   id === undefined ? ['slug', slug ?? ''] : ['network_id', id]
 
 /** Remembers what a company can be found by. One with a domain is found by profile only when no domain is given. */
@@ -72,7 +72,7 @@ function* addCompany(context: WriteContext, key: number, { row, uses }: Prepared
 
 function* mergeCompany(
   context: WriteContext,
-  existing: Candidate,
+  existing: CompanyMatch,
   { row, uses }: PreparedCompany,
 ): Steps<void> {
   const before = JSON.parse(existing.record) as StoredAccount

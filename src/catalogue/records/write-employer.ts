@@ -2,7 +2,7 @@ import { foldName } from '../normalize/name.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext } from '../write/write-context.js'
 import { prepareCompany } from './company.js'
-import { type Candidate, selectByName } from './match-company.js'
+import { type CompanyMatch, selectByName } from './match-company.js'
 import { findExistingCompany, writeCompany } from './write-company.js'
 
 /** The company that a person or a job names. */
@@ -61,6 +61,6 @@ function* findKeyByDomain(
 
 function* findOnlyByName({ connection }: WriteContext, name: string): Steps<number | undefined> {
   const [company, another] =
-    name === '' ? [] : yield* awaitResult(connection.all<Candidate>(...selectByName(name)))
+    name === '' ? [] : yield* awaitResult(connection.all<CompanyMatch>(...selectByName(name)))
   return another ? undefined : company?.key
 }

@@ -136,11 +136,11 @@ export function* findSamePerson(
   if (owner || name === '') return owner
   const part = open ?? (email === undefined ? undefined : 'without email')
   if (!mayBe('company', toNameAtCompany(company, name), part)) return undefined
-  const pickCompanyName =
+  const namesakes =
     company === undefined
       ? yield* all(`company IS NULL AND name = ${boundText}`, name)
       : yield* all(`company = ${boundInteger} AND name = ${boundText}`, company, name)
-  const same = pickCompanyName
+  const same = namesakes
     .filter((person) => !hasOtherProfile(person, incoming) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || isAtNamedCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)

@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/report.js'
-import type { Kind, RawRecord } from '../kinds/kind.js'
+import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import { sampleCompanies } from './companies.js'
 import { sampleJobs, samplePosts } from './jobs.js'
 import { samplePeople } from './people.js'
@@ -50,7 +50,7 @@ export async function sampleData({
 export async function loadSample(
   catalogue: Pick<Catalogue, 'importRecords'>,
   options: SampleOptions,
-): Promise<Readonly<Record<Kind, ImportReport>>> {
+): Promise<Readonly<Record<RecordKind, ImportReport>>> {
   const sample = await sampleData(options)
   return {
     companies: await catalogue.importRecords('companies', sample.companies),

@@ -1,4 +1,4 @@
-// The catalogue in PostgreSQL. What is looked up by a text that may be long has an index of hashes: others refuse long texts.
+// The catalogue in PostgreSQL. Long texts are looked up by hash indexes, because B-tree indexes refuse them.
 
 const indexes = `
 ALTER TABLE companies ADD PRIMARY KEY (key), ADD UNIQUE (domain);
@@ -143,8 +143,8 @@ CREATE TABLE engagers (
 `
 
 /**
- * Lists of texts and of numbers, and words of SQLite that statements use. A record that has what PostgreSQL holds for no text, such as a half of a character,
- * is read with a sign in its place.
+ * Lists in one placeholder, and functions of SQLite that statements use. PostgreSQL refuses NUL and lone surrogates in JSON;
+ * `json_extract` replaces them by U+FFFD.
  */
 const functions = `
 CREATE FUNCTION texts_in(list TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE AS
@@ -161,7 +161,7 @@ EXCEPTION WHEN data_exception THEN
 END $$;
 `
 
-/** Tells who writes that somebody else wrote meanwhile: each transaction that writes takes a number. */
+/** Each transaction that writes takes a number, so that an import notices writes of others. */
 const turns = 'CREATE SEQUENCE turns;'
 
 /** The whole schema of the catalogue in PostgreSQL. */

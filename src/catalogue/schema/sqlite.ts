@@ -1,12 +1,12 @@
 import type { Schema } from '../../storage/database/migrate.js'
 import { postgresSchema } from './postgres.js'
 
-// A record is kept as JSON without its absent keys, ready to be answered; beside it stand only the columns that
-// something is found or filtered by. Texts for keyword search keep no second copy of the record.
+// A record is stored as JSON without its absent keys, beside the columns that it is found or filtered by. The full-text
+// tables contain no second copy of the texts.
 //
-// The indexes of facts hold every column that searches filter by, behind the key: a search reads them alone, in the order
-// of the keys. Searches name them, so they must always be there. The column next to the key is one that is never asked to
-// equal one of many values: SQLite would look each of them up. What signals are found by is in such indexes too.
+// The indexes `*_facts` contain every column that searches filter by, after the key, so that a search reads only them, in
+// key order. Searches name them, so they must always exist. The column after the key is never compared with a list of
+// values: SQLite would look up each of them.
 const tables = `
 CREATE TABLE companies (
   key INTEGER PRIMARY KEY,

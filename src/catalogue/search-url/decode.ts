@@ -32,13 +32,13 @@ import {
 import { type UrlValue, valueReader } from './values.js'
 import { writeSearchUrl } from './write.js'
 
-type Kind = DecodedSearch['kind']
+type SearchSubject = DecodedSearch['kind']
 
 /**
  * Decodes a search url of the network, premium or plain, as people paste it. 400 for any other url, 422 for a search
  * with an unsupported filter or without filters.
  */
-export function decodeSearchUrl(url: string, of: Kind): DecodedSearch {
+export function decodeSearchUrl(url: string, of: SearchSubject): DecodedSearch {
   const page = url.length <= bounds.searchUrl ? searchPageOf(url) : undefined
   if (page?.of !== of) throw wrongUrl(of)
   const filters = toFilters(parseUrl(page), of)
@@ -48,7 +48,7 @@ export function decodeSearchUrl(url: string, of: Kind): DecodedSearch {
   )
 }
 
-const wrongUrl = (of: Kind, why = ''): ApiError =>
+const wrongUrl = (of: SearchSubject, why = ''): ApiError =>
   new ApiError('bad_request', { reason: `search_url ${wrongSearchUrl(of)}${why}` })
 
 function parseUrl(page: SearchPage): UrlSearch {
@@ -77,7 +77,7 @@ export function encodeSearchUrl({ kind, filters }: DecodedSearch): string | null
 
 type Filters = Extract<DecodedSearch, { kind: 'people' }>['filters']
 
-/** Filters without those that say nothing; the one company whose people are meant is a filter by its number. */
+/** Returns the filters without empty ones. The one company whose people are searched becomes a filter by its number. */
 function withoutEmpty({ company, ...others }: Filters): Readonly<Record<string, unknown>> {
   const number = company?.networkId ?? (company?.url && parseProfile(company.url)?.id)
   const employer =
@@ -88,7 +88,7 @@ function withoutEmpty({ company, ...others }: Filters): Readonly<Record<string, 
   )
 }
 
-/** A value that a url asks for, under the name that the url has for its filter. */
+/** A value in a url, with the url's name for its filter. */
 export interface UrlFilter {
   readonly name: string
   readonly filter: FilterType
@@ -111,17 +111,17 @@ export interface UrlSearch {
 export const unsupported = (reason: string): ApiError =>
   new ApiError('invalid', { reason: `search_url: ${reason}` })
 
-/** The type of filter of a name, where searches of this kind have it. */
+/** Returns the filter type of a name; `undefined` when searches of this kind do not have it. */
 export const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ type, [of]: target }) => type === name && target !== undefined)
 
-/** Returns the filters of a url; 422 names unsupported ones. */
+/** Returns the filters of a url. Throws 422 that names unsupported ones. */
 export function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
     const names = [...new Set(asks.unknown)].map(shorten)
-    throw unsupported(`these filters cannot be honoured, remove them from the search: ${names.join(', ')}`)
+    throw unsupported(`these filters are not supported; remove them from the search: ${names.join(', ')}`)
   }
-  const filters = new Map<string, Target>()
+  const filters = new Map<string, ValuesByName>()
   for (const asked of asks.values) add(filters, asked, of)
   const { keyword, min, max, currency } = asks
   const others = {
@@ -136,14 +136,14 @@ export function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Recor
   ])
 }
 
-/** The values asked for one of our filters, under each name that the url has for it. */
-type Target = Map<string, Set<string>>
+/** The values for one of our filters, by the url's names for it. */
+type ValuesByName = Map<string, Set<string>>
 
-function add(filters: Map<string, Target>, asked: UrlFilter, of: SearchPage['of']): void {
+function add(filters: Map<string, ValuesByName>, asked: UrlFilter, of: SearchPage['of']): void {
   const { name, filter, value, excluded } = asked
   const [include, exclude] = filter[of] ?? []
   const target = excluded ? exclude : include
-  if (target === undefined) throw unsupported(`${name} can only include here, remove what it excludes`)
+  if (target === undefined) throw unsupported(`${name} can only include; remove what it excludes`)
   const byName = filters.get(target) ?? new Map<string, Set<string>>()
   const values = byName.get(name) ?? new Set()
   for (const one of toValues(name, filter, value)) values.add(checkText(name, one, bounds.text))
@@ -154,12 +154,12 @@ function add(filters: Map<string, Target>, asked: UrlFilter, of: SearchPage['of'
 const singles = new Set(['first_name', 'last_name'])
 
 /** Returns the values of a filter. The network requires both of two filter names; our filter requires one. */
-function combineValues(target: string, byName: Target): string | readonly string[] {
+function combineValues(target: string, byName: ValuesByName): string | readonly string[] {
   const [[name, values] = ['', new Set<string>()], ...others] = byName
   const other = others.find(
     ([, set]) => set.size !== values.size || [...set].some((value) => !values.has(value)),
   )
-  if (other) throw unsupported(`${name} and ${other[0]} cannot be combined here, remove one of them`)
+  if (other) throw unsupported(`${name} and ${other[0]} cannot be combined; remove one of them`)
   const most = singles.has(target) ? 1 : bounds.items
   if (values.size > most) throw unsupported(`${name} has too many values, ${most} at most`)
   const [only = ''] = values
@@ -206,7 +206,7 @@ function readFilters(root: NestedObject): NestedObject[] {
   return filters.filter(isObject)
 }
 
-/** The type of a filter, with its sub-filter where it has one; that of a revenue is its currency. */
+/** Returns the type of a filter, with its sub-filter if it has one. The sub-filter of a revenue is its currency. */
 function filterName(filter: NestedObject): string {
   const [type, sub] = [textAt(filter, 'type'), textAt(filter, 'selectedSubFilter')]
   if (type === undefined) throw new BrokenQuery()
@@ -240,7 +240,7 @@ function isExcluded(name: string, value: Nested): boolean {
   return selection === 'EXCLUDED'
 }
 
-/** A range of revenue in millions. */
+/** Returns a range of revenue, in millions. */
 function readRevenue(filter: NestedObject | undefined): Pick<UrlSearch, 'min' | 'max' | 'currency'> {
   if (!filter) return {}
   const range = filter.get('rangeValue')
@@ -262,7 +262,7 @@ function readEnd(range: NestedObject, end: 'min' | 'max'): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
-/** The text of a key, decoded; undefined where there is none. */
+/** Returns the decoded text of a key; `undefined` when there is none. */
 function textAt(object: NestedObject, key: string): string | undefined {
   const value = object.get(key)
   if (value === undefined) return undefined

@@ -2,24 +2,21 @@ import type { CompanyFilters, DecodedSearch } from '../../engine/ports/ports.js'
 import type { ValueKind } from './values.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']
-/** The filter for what a url includes, and the one for what it excludes, where there is one. */
-export type Target<Name extends string = string> = readonly [included: Name, excluded?: Name]
+/** Our filter for the values that a url includes, and the one for those it excludes, if there is one. */
+export type FilterTarget<Name extends string = string> = readonly [included: Name, excluded?: Name]
 
-/** A type of filter in the urls of the premium search tool, and the filters it stands for. */
+/** A filter type in the urls of the premium search tool, and our filters for it. */
 export interface FilterType {
   readonly type: string
   readonly value: ValueKind
-  readonly people?: Target<PeopleFilter>
-  readonly companies?: Target<keyof CompanyFilters>
+  readonly people?: FilterTarget<PeopleFilter>
+  readonly companies?: FilterTarget<keyof CompanyFilters>
 }
 
 const locations = ['included_locations', 'excluded_locations'] as const
 const industries = ['included_industries', 'excluded_industries'] as const
 
-/**
- * The known types of filters, with their sub-filter after a colon. Of several for one target the first one is
- * written.
- */
+/** The known filter types, with their sub-filter after a colon. When several have the same target, the first is written. */
 // biome-ignore format: one type, one line
 export const filterTypes: readonly FilterType[] = [
   { type: 'CURRENT_TITLE', value: 'title', people: ['job_titles', 'excluded_job_titles'] },
@@ -44,18 +41,18 @@ export const filterTypes: readonly FilterType[] = [
   { type: 'ACCOUNT_LIST', value: 'list', people: ['included_account_lists', 'excluded_account_lists'] },
 ]
 
-/** The type of a range of revenue, which only companies have: `min_revenue`, `max_revenue` and `revenue_currency`. */
+/** The filter type of a revenue range, for companies only: `min_revenue`, `max_revenue` and `revenue_currency`. */
 export const revenueType = 'ANNUAL_REVENUE'
-/** The upper end that the network writes where there is none, in millions. */
+/** The upper end that the network writes for a range without one, in millions. */
 export const endlessRevenue = 1_001
 
-/** A parameter of a plain search url: the type of filter it is, and whether it holds one text or a list of ids. */
+/** A parameter of a plain search url: its filter type, and whether its value is one text or a list of ids. */
 export interface PlainParameter {
   readonly type: string
   readonly holds: 'text' | 'ids'
 }
 
-/** The parameters of plain search urls that are filters; `keywords` is understood besides. */
+/** The parameters of plain search urls that are filters, besides `keywords`. */
 export const plainParameters: Readonly<
   Record<'people' | 'companies', Readonly<Record<string, PlainParameter>>>
 > = {
@@ -83,5 +80,5 @@ export const ignoredParameters: ReadonlySet<string> = new Set(
   viewAllFilters trk trackingId refId lipi licu lici locale resultType`.split(/\s+/),
 )
 
-/** Parameters and keys of premium search urls that narrow a search in a way of their own, in old urls mostly. */
+/** Parameters and keys of (mostly old) premium search urls that narrow a search and are not supported. */
 export const narrowing = /(?:In|Ex)cluded$|^excludedKeywords$|^pivotParam$/

@@ -1,19 +1,19 @@
 import { bounds } from '../../api/schemas/fields.js'
 
-/** A value of the nested notation `(key:value,list:List(…))`; texts are as written, still percent-encoded. */
+/** A value in the nested notation `(key:value,list:List(…))`. Texts are still percent-encoded. */
 export type Nested = string | readonly Nested[] | NestedObject
-/** An object of the nested notation; a map, since its keys come from outside. */
+/** An object in the nested notation. It is a map, because its keys come from outside. */
 export interface NestedObject extends ReadonlyMap<string, Nested> {}
 
-/** A text that is not in the nested notation: cut off, out of balance, or too deep. */
+/** Thrown for a text that is not in the nested notation: cut off, unbalanced or nested too deep. */
 export class BrokenQuery extends Error {}
 
-interface Cursor {
+interface Scanner {
   readonly text: string
   at: number
 }
 
-/** Reads an object in the nested notation; whatever follows it must begin with `&`. Throws `BrokenQuery`. */
+/** Parses an object in the nested notation. Throws `BrokenQuery`, also when it is followed by anything but `&`. */
 export function parseNested(text: string): NestedObject {
   const cursor = { text, at: 0 }
   const root = parseObject(cursor, 0)
@@ -21,10 +21,10 @@ export function parseNested(text: string): NestedObject {
   return root
 }
 
-/** Whether a value is an object. */
+/** Returns whether a value is an object. */
 export const isObject = (value: Nested | undefined): value is NestedObject => value instanceof Map
 
-/** Whether a value is a list. */
+/** Returns whether a value is a list. */
 export const isList = (value: Nested | undefined): value is readonly Nested[] => Array.isArray(value)
 
 const opening = /\s*\(\s*/y
@@ -34,10 +34,10 @@ const closing = /\s*\)/y
 const key = /\s*([A-Za-z_][\w.$-]*)\s*:/y
 const word = /[^,()]*/y
 
-/** Values of these keys are words of people, in which anything can stand that was not percent-encoded. */
+/** Keys whose values people typed: they may contain any character without percent-encoding. */
 const freeTexts = new Set(['text', 'keywords'])
 
-function parseObject(cursor: Cursor, depth: number): NestedObject {
+function parseObject(cursor: Scanner, depth: number): NestedObject {
   const entries = new Map<string, Nested>()
   if (depth > bounds.depth || !take(cursor, opening)) throw new BrokenQuery()
   if (take(cursor, closing)) return entries
@@ -50,13 +50,13 @@ function parseObject(cursor: Cursor, depth: number): NestedObject {
   return entries
 }
 
-function parseValue(cursor: Cursor, depth: number): Nested {
+function parseValue(cursor: Scanner, depth: number): Nested {
   if (take(cursor, listOpening)) return parseList(cursor, depth)
   if (isAt(cursor, opening)) return parseObject(cursor, depth)
   return take(cursor, word)?.[0] ?? ''
 }
 
-function parseList(cursor: Cursor, depth: number): Nested[] {
+function parseList(cursor: Scanner, depth: number): Nested[] {
   const items: Nested[] = []
   if (depth > bounds.depth) throw new BrokenQuery()
   if (take(cursor, closing)) return items
@@ -66,7 +66,7 @@ function parseList(cursor: Cursor, depth: number): Nested[] {
   return items
 }
 
-function take(cursor: Cursor, pattern: RegExp): RegExpExecArray | undefined {
+function take(cursor: Scanner, pattern: RegExp): RegExpExecArray | undefined {
   pattern.lastIndex = cursor.at
   const found = pattern.exec(cursor.text)
   if (found) cursor.at += found[0].length
@@ -80,8 +80,8 @@ const nextKey = new RegExp(`,\\s*(?:${keysAfterText})\\s*:`, 'y')
 const nextSelection = /,\s*selectionType\s*:/y
 const lastClosing = /\)\s*(?:\)|,\s*\(|&|$)/y
 
-/** Words up to the next key that is known, or up to the parenthesis that closes their object. */
-function parseFreeText(cursor: Cursor): string {
+/** Parses text up to the next known key, or up to the parenthesis that closes its object. */
+function parseFreeText(cursor: Scanner): string {
   const { text, at: from } = cursor
   let depth = 0
   for (; cursor.at < text.length; cursor.at++) {
@@ -94,18 +94,18 @@ function parseFreeText(cursor: Cursor): string {
   return text.slice(from, cursor.at)
 }
 
-function isAt({ text, at }: Cursor, pattern: RegExp): boolean {
+function isAt({ text, at }: Scanner, pattern: RegExp): boolean {
   pattern.lastIndex = at
   return pattern.test(text)
 }
 
-/** A parameter of a url's query; the value is as written, still percent-encoded. */
+/** A parameter of a url's query. The value is still percent-encoded. */
 export interface Parameter {
   readonly name: string
   readonly value: string
 }
 
-/** The parameters of a query as people paste it; an `&` that no `name=` follows belongs to the value before it. */
+/** Returns the parameters of a query as people paste it. An `&` that no `name=` follows belongs to the value before it. */
 export const parseParameters = (query: string): Parameter[] =>
   query
     .replace(/[\t\r\n]/g, '')
@@ -113,11 +113,11 @@ export const parseParameters = (query: string): Parameter[] =>
     .filter((part) => part !== '')
     .map((part) => {
       const cut = part.includes('=') ? part.indexOf('=') : part.length
-      // Urls copied out of a document may have kept its entities.
+      // Urls copied from an HTML document may contain its entities.
       return { name: decodeText(part.slice(0, cut)).replace(/^amp;/, ''), value: part.slice(cut + 1) }
     })
 
-/** A text without its percent-encoding; what is none stays as it is. */
+/** Returns a text without percent-encoding. Invalid sequences stay as they are. */
 export function decodeText(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -132,22 +132,22 @@ export function decodeText(text: string): string {
   }
 }
 
-/** The value of a plain parameter, where `+` is a space, encoded once or twice. */
+/** Returns the value of a plain parameter. It is encoded once or twice, and `+` is a space. */
 export function decodeValue(value: string): string {
   const once = decodeText(value.replaceAll('+', ' '))
   return (/%[0-9a-f]{2}/i.test(once) ? decodeText(once) : once).trim()
 }
 
-/** The items of a plain parameter: of a JSON array, or the one value it is. */
+/** Returns the items of a plain parameter: those of a JSON array, or its only value. */
 export function decodeItems(value: string): string[] {
   const text = decodeValue(value)
   if (!text.startsWith('[')) return text === '' ? [] : [text]
   return [...text.matchAll(/"([^"]*)"|[^\s,"[\]]+/g)].map(([whole, quoted]) => (quoted ?? whole).trim())
 }
 
-/** A query in the nested notation, decoded until its structure shows; its texts keep the encoding of their own. */
+/** Returns a query in the nested notation, decoded until its structure is visible. Its texts remain encoded. */
 export function decodeNested(value: string): string {
-  // Where even the parentheses are encoded, a form did it, and wrote spaces as `+`.
+  // A form encodes even the parentheses, and writes spaces as `+`.
   let text = decodeText(value.includes('(') ? value : value.replaceAll('+', ' '))
   for (let more = 0; more < 2 && !/^\s*\(\s*(?:\w+\s*:|\))/.test(text); more++) text = decodeText(text)
   return text

@@ -10,23 +10,23 @@ import { foldText } from '../normalize/name.js'
 import { parseCompanySize } from '../normalize/readers.js'
 import { findPlace } from '../places/place.js'
 
-/** A value of a filter in a url: an id of the network, a text beside it, or both. */
+/** The value of a filter in a url: an id of the network, a text, or both. */
 export interface UrlValue {
   readonly id?: string
   readonly text?: string
 }
 
-/** How the values of some filters are read and written. */
+/** Reads and writes the values of a kind of filter. */
 export interface ValueReader {
-  /** What is expected, for the refusal of anything else. */
+  /** What is expected, for the error message. */
   readonly expected: string
-  /** The values it means for our filters; none where it means nothing here. */
+  /** Returns the values for our filters; none when the value is unknown. */
   read(value: UrlValue): readonly string[]
-  /** The value in a url. */
+  /** Returns the value in a url. */
   write(value: string): UrlValue
 }
 
-/** What the values of a type of filter are. */
+/** What the values of a filter type are. */
 export type ValueKind =
   | 'title'
   | 'name'
@@ -57,7 +57,7 @@ const title: ValueReader = {
   write: (text) => ({ text }),
 }
 
-/** The titles that an expression joins with OR; none where it says more than that. */
+/** Returns the titles that an expression joins with OR; none when it contains other operators. */
 function splitTitles(text: string): string[] {
   const words = text.match(/"[^"]*"|\S+/g) ?? []
   if (!words.some((word) => /^(?:AND|OR|NOT)$/.test(word))) return [text]
@@ -77,17 +77,17 @@ function splitTitles(text: string): string[] {
 }
 
 const place: ValueReader = {
-  expected: 'a place known here',
+  expected: 'a known place',
   read: ({ id, text = '' }) => present([withoutUrn(id), text].find((one) => one !== '' && findPlace(one))),
   write(place) {
-    // An id has a colon or figures; beside it stands its name, as people read it.
+    // An id contains a colon or digits; the name is added for people.
     if (!/[\d:]/.test(place)) return { text: place }
     const name = findPlace(place)?.name
     return { id: place, ...(name === undefined ? {} : { text: name }) }
   },
 }
 
-/** An id that means another industry here than the text beside it says is not the one that was chosen. */
+/** When id and text name different industries, the text counts. */
 const industry: ValueReader = {
   expected: 'an industry',
   read({ id = '', text }) {
@@ -110,7 +110,7 @@ const list: ValueReader = {
   write: (id) => ({ id }),
 }
 
-/** Values with an id and a label, known by either. */
+/** Creates the reader of values that are given by id or by label. */
 function createLabelReader(
   expected: string,
   labels: Readonly<Record<string, string>>,
@@ -145,7 +145,7 @@ const yearLabels = (): Readonly<Record<string, string>> =>
     ]),
   )
 
-/** The reader of a kind of values. */
+/** Returns the reader of a kind of values. */
 export function valueReader(kind: ValueKind): ValueReader {
   switch (kind) {
     case 'function':
@@ -155,7 +155,7 @@ export function valueReader(kind: ValueKind): ValueReader {
     case 'years':
       return createLabelReader('a known number of years', yearLabels())
     case 'type':
-      // The network says more than the label: Privately Held, Public Company.
+      // The network's texts are longer than the labels: Privately Held, Public Company.
       return createLabelReader('a known company type', companyTypes, (text, label) =>
         foldText(text).startsWith(foldText(label)),
       )

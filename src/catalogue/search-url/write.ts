@@ -26,7 +26,7 @@ function writeFilter(filter: FilterType, of: SearchPage['of'], filters: Filters)
   return values.length > 0 ? [`(type:${type},values:List(${values.join(',')}))`] : []
 }
 
-/** The type that a filter is written as: the first that it is a target of. */
+/** Returns the type that a filter is written as: the first with this target. */
 const filterTypeFor = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ [of]: target }) => target?.some((one) => one === name))
 
@@ -50,7 +50,7 @@ function writeRevenue({ min_revenue: min, max_revenue: max, revenue_currency: cu
   return [`(type:${revenueType},rangeValue:(${range})${sub})`]
 }
 
-/** Half a surrogate pair has no encoding. */
+/** Percent-encodes a text. A lone surrogate has no encoding and becomes U+FFFD. */
 const encodeText = (text: string): string =>
   encodeURIComponent(text.replace(/\p{Cs}/gu, '\ufffd')).replace(
     /[!'()*~]/g,

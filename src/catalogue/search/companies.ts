@@ -1,4 +1,4 @@
-import type { CompanyFilters, Found, Span } from '../../engine/ports/ports.js'
+import type { CompanyFilters, PageRequest, ResultPage } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { parseKeyword } from '../full-text/keyword.js'
@@ -33,7 +33,7 @@ const conditionsOf = (connection: Connection, filters: CompanyFilters): Conditio
 ]
 
 /** A company in a list; one of unknown headcount (-1) comes after those without employees. */
-export interface CompanyRow {
+export interface FoundCompany {
   readonly key: number
   readonly headcount: number
   readonly record: string
@@ -57,12 +57,12 @@ const headcount = 'coalesce(headcount, -1)'
 export async function listCompanies(
   connection: Connection,
   conditions: readonly Condition[],
-  { limit, after }: Pick<Span, 'limit' | 'after'>,
-): Promise<Found<CompanyRow>> {
+  { limit, after }: Pick<PageRequest, 'limit' | 'after'>,
+): Promise<ResultPage<FoundCompany>> {
   const place = parseCursor<readonly [headcount: number, key: number]>(after)
   const behind: Condition[] = place ? [[`(-${headcount}, key) > (?, ?)`, -place[0], place[1]]] : []
   const [where, ...values] = every([...conditions, ...behind])
-  const rows = await connection.all<CompanyRow>(
+  const rows = await connection.all<FoundCompany>(
     `SELECT found.*, record FROM (
       SELECT key, ${headcount} AS headcount FROM companies INDEXED BY companies_facts
       WHERE ${where} ORDER BY 2 DESC, 1 LIMIT ?

@@ -28,7 +28,7 @@ export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'],
   },
 })
 
-interface Engager {
+interface EngagerRow {
   readonly profile: string
   readonly url: string
   readonly record: string | null
@@ -59,9 +59,9 @@ async function readEngagers(
   filters: EngagerFilters,
   last: string,
   limit: number,
-): Promise<Engager[]> {
+): Promise<EngagerRow[]> {
   const [where, ...values] = toEngagementCondition(filters)
-  return await connection.all<Engager>(
+  return await connection.all<EngagerRow>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
       FROM (SELECT * FROM (${selectEngagers(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
       LEFT JOIN people ON people.key = engaged.person
@@ -73,5 +73,5 @@ async function readEngagers(
   )
 }
 
-const toEngagerLead = ({ url, record, company }: Engager, now: number): FoundLead =>
+const toEngagerLead = ({ url, record, company }: EngagerRow, now: number): FoundLead =>
   toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

@@ -38,7 +38,7 @@ export async function toPeopleQuery(
   const refused = liveOnlyFilters.filter((name) => isGiven(filters[name]))
   if (refused.length > 0)
     throw new ApiError('invalid', {
-      reason: `${refused.join(', ')} cannot be honoured by the local catalogue`,
+      reason: `${refused.join(', ')} cannot be applied by the local catalogue; leave them out`,
     })
   const texts = toTextQueries(filters)
   const companies = await toCompanyCondition(connection, filters)
@@ -127,11 +127,11 @@ function companyConditionsOf(filters: PeopleFilters): Condition[] {
 
 // Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
 
-/** People whose title holds one of some titles. */
+/** People whose title contains one of some titles. */
 export const titleContains = (titles: readonly string[]): TextQuery =>
   within(['title'], anyOf(titles.map(phrase)))
 
-/** People one of whose past titles holds one of some titles. */
+/** People with a past title that contains one of some titles. */
 export const pastTitleContains = (titles: readonly string[]): TextQuery =>
   within(['past_titles'], anyOf(titles.map(phrase)))
 

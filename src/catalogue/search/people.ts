@@ -2,7 +2,7 @@ import type { ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
-import type { Candidate } from '../records/match-company.js'
+import type { CompanyMatch } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person-record.js'
 import { type PeopleQuery, toPeopleQuery } from './people-query.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
@@ -84,7 +84,7 @@ function selectKeys(
 /** Returns the exact number of a company's people who match; filters mean the same as in a search of people. */
 export async function countProfiles(
   connection: Connection,
-  { key }: Candidate,
+  { key }: CompanyMatch,
   { title_to_include, title_to_exclude, included_locations, excluded_locations }: ProfileFilters,
 ): Promise<number> {
   const filters = {

@@ -32,7 +32,7 @@ function requirePlace(field: string, id: string): Place {
   const place = findPlace(id)
   if (place) return place
   throw new ApiError('invalid', {
-    reason: `${field}: '${shorten(id)}' is no place known here; find its id with prospect locations find`,
+    reason: `${field}: '${shorten(id)}' is not a known place; find its id with prospect locations find`,
   })
 }
 

@@ -1,5 +1,12 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Awaitable, Found, RecordOf, Searches, SearchKind, Span } from '../../engine/ports/ports.js'
+import type {
+  Awaitable,
+  PageRequest,
+  RecordOf,
+  ResultPage,
+  Searches,
+  SearchKind,
+} from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 
@@ -8,7 +15,11 @@ export interface Searcher<K extends SearchKind> {
   /** Returns how many records match; days count up to `now`. */
   count(connection: Connection, filters: Searches[K]['filters'], now: number): Awaitable<number>
   /** Returns a page of them, always in the same order. */
-  find(connection: Connection, filters: Searches[K]['filters'], span: Span): Awaitable<Found<RecordOf<K>>>
+  find(
+    connection: Connection,
+    filters: Searches[K]['filters'],
+    span: PageRequest,
+  ): Awaitable<ResultPage<RecordOf<K>>>
 }
 
 /**
@@ -42,7 +53,7 @@ export const parseCursor = <P extends Cursor>(after: string | undefined): P | un
   after === undefined ? undefined : (JSON.parse(after) as P)
 
 /** Returns the first `limit` rows, with a cursor for the next page when there are more. */
-export function toPage<T>(rows: readonly T[], limit: number, position: (row: T) => Cursor): Found<T> {
+export function toPage<T>(rows: readonly T[], limit: number, position: (row: T) => Cursor): ResultPage<T> {
   const records = rows.slice(0, limit)
   const last = records.at(-1)
   return rows.length > limit && last !== undefined

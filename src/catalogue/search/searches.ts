@@ -1,4 +1,11 @@
-import type { Awaitable, Found, RecordOf, Search, SearchKind, Span } from '../../engine/ports/ports.js'
+import type {
+  Awaitable,
+  PageRequest,
+  RecordOf,
+  ResultPage,
+  Search,
+  SearchKind,
+} from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { companySearch } from './companies.js'
 import { engagers } from './engagers.js'
@@ -27,6 +34,6 @@ export const countRecords = (connection: Connection, search: Search, now: number
 export const findRecords = <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,
-  span: Span,
-): Awaitable<Found<RecordOf<K>>> =>
+  span: PageRequest,
+): Awaitable<ResultPage<RecordOf<K>>> =>
   (searchers[kind] as unknown as Searcher<K>).find(connection, filters, span)

@@ -5,20 +5,20 @@ export interface EmailExample extends PersonName {
   readonly local: string
 }
 
-/** How an organisation makes addresses of names. */
-export interface Pattern {
+/** How an organisation forms addresses from names. */
+export interface EmailPattern {
   /** Such as `{first}.{last}` or `{f}{last}`. */
   readonly template: string
-  /** The address of a name before the `@`; nothing where the name does not have what it takes. */
+  /** Returns the address of a name before the `@`; `undefined` when the name lacks a part. */
   localPart(name: PersonName): string | undefined
 }
 
-interface Shape {
+interface AddressShape {
   readonly parts: readonly (keyof NameForms)[]
   readonly separator: string
 }
 
-const twoParts: readonly Shape['parts'][] = [
+const twoParts: readonly AddressShape['parts'][] = [
   ['first', 'last'],
   ['f', 'last'],
   ['first', 'l'],
@@ -26,14 +26,14 @@ const twoParts: readonly Shape['parts'][] = [
   ['last', 'f'],
   ['l', 'first'],
 ]
-const oneForm: readonly Shape['parts'][] = [['first'], ['last'], ['f', 'l']]
+const oneForm: readonly AddressShape['parts'][] = [['first'], ['last'], ['f', 'l']]
 
-const shapes: readonly Shape[] = [
+const shapes: readonly AddressShape[] = [
   ...twoParts.flatMap((parts) => ['.', '', '_', '-'].map((separator) => ({ parts, separator }))),
   ...oneForm.map((parts) => ({ parts, separator: '' })),
 ]
 
-/** An example with what its name can look like. */
+/** An example with the forms of its name. */
 interface ReadExample {
   readonly local: string
   readonly forms: readonly NameForms[]
@@ -43,10 +43,10 @@ interface ReadExample {
  * Returns the pattern that most examples follow: at least two different ones, more than half of all, and more than
  * any other pattern. Names of several words are spelt as in most examples that have one.
  */
-export function learnPattern(examples: readonly EmailExample[]): Pattern | undefined {
+export function learnPattern(examples: readonly EmailExample[]): EmailPattern | undefined {
   const locals = new Map(examples.map((example) => [example.local, example]))
   const all = [...locals.values()].map((example) => ({ local: example.local, forms: listNameForms(example) }))
-  const ballots = new Map(shapes.map((shape): [Shape, ReadExample[]] => [shape, []]))
+  const ballots = new Map(shapes.map((shape): [AddressShape, ReadExample[]] => [shape, []]))
   for (const read of all) for (const shape of findShapes(read)) ballots.get(shape)?.push(read)
   const [winner, second] = [...ballots].sort(([, a], [, b]) => b.length - a.length)
   if (!winner) return undefined
@@ -55,16 +55,16 @@ export function learnPattern(examples: readonly EmailExample[]): Pattern | undef
   return createPattern(shape, findSpelling(...winner))
 }
 
-/** The shapes that the address of an example can have. */
-function findShapes({ local, forms }: ReadExample): readonly Shape[] {
+/** Returns the shapes that the address of an example can have. */
+function findShapes({ local, forms }: ReadExample): readonly AddressShape[] {
   const different =
     forms.length === 1 ? forms : new Map(forms.map((one) => [Object.values(one).join(' '), one])).values()
   const spelt = [...different]
   return shapes.filter((shape) => spelt.some((form) => isWrittenAs(local, shape, form)))
 }
 
-/** The place of the spelling that explains most of the addresses; of several, the most usual one. */
-function findSpelling(shape: Shape, agreeing: readonly ReadExample[]): number {
+/** Returns the index of the form that explains most of the addresses; of several, the most common one. */
+function findSpelling(shape: AddressShape, agreeing: readonly ReadExample[]): number {
   const explained: number[] = []
   for (const { local, forms } of agreeing)
     if (forms.length > 1)
@@ -73,7 +73,7 @@ function findSpelling(shape: Shape, agreeing: readonly ReadExample[]): number {
   return explained.length === 0 ? 0 : explained.indexOf(Math.max(...explained))
 }
 
-const createPattern = (shape: Shape, spelling: number): Pattern => ({
+const createPattern = (shape: AddressShape, spelling: number): EmailPattern => ({
   template: shape.parts.map((part) => `{${part}}`).join(shape.separator),
   localPart: (name) => {
     const forms = listNameForms(name)
@@ -86,15 +86,15 @@ const createPattern = (shape: Shape, spelling: number): Pattern => ({
 /** Returns whether the address is valid; names in other scripts are not transcribed. */
 const isWritable = (local: string): boolean => /^(?=.{1,64}$)[a-z0-9]+(?:[._-][a-z0-9]+)*$/.test(local)
 
-/** Whether a name in a shape is this text; most are not even as long, which is found out sooner. */
-function isWrittenAs(local: string, shape: Shape, forms: NameForms): boolean {
+/** Returns whether a name in a shape is this text. Comparing lengths first rejects most shapes quickly. */
+function isWrittenAs(local: string, shape: AddressShape, forms: NameForms): boolean {
   let length = shape.separator.length * (shape.parts.length - 1)
   for (const part of shape.parts) length += forms[part].length
   return length === local.length && formatLocal(shape, forms) === local
 }
 
-/** A name in a shape. A whole name of one letter is an initial, and what it stands for is not known. */
-function formatLocal({ parts, separator }: Shape, forms: NameForms): string | undefined {
+/** Returns a name in a shape; `undefined` for a name of one letter, which is only an initial. */
+function formatLocal({ parts, separator }: AddressShape, forms: NameForms): string | undefined {
   const isShort = (part: keyof NameForms) => forms[part].length < (part === 'f' || part === 'l' ? 1 : 2)
   return parts.some(isShort) ? undefined : parts.map((part) => forms[part]).join(separator)
 }

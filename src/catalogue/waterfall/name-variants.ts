@@ -6,7 +6,7 @@ export interface PersonName {
   readonly last: string
 }
 
-/** The parts of a name as addresses have them, whole and as initials; blank where a part says nothing. */
+/** The parts of a name as they occur in addresses, whole and as initials; blank when a part is unknown. */
 export interface NameForms {
   readonly first: string
   readonly f: string
@@ -17,7 +17,7 @@ export interface NameForms {
 /** One part of a name, in lower case and without accents. */
 interface Part {
   readonly words: readonly string[]
-  /** As it was written: with its hyphens, without its spaces. */
+  /** As written: with hyphens, without spaces. */
   readonly written: string
 }
 
@@ -33,7 +33,7 @@ const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'd
 /** Titles around a name. */
 const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
 
-/** Letters that are written as two where they cannot be written at all. */
+/** Letters that become two in ASCII. */
 const umlautPairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
 
 const isParticle = (word: string): boolean => particles.has(word)
@@ -63,13 +63,13 @@ const abbreviated = createStyle(
 )
 const inInitials = (part: Part): Form => ({ whole: part.written, initials: initialsOf(part.words) })
 
-// The most usual way comes first.
+// The most common style comes first.
 const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
 const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
 
 /**
- * Returns a name in every way that addresses spell names of several words or with accents. The order is the same for
- * all names, the most usual form first. A simple name has one form.
+ * Returns the forms in which addresses spell a name of several words or with accents. The order is the same for all names,
+ * the most common form first. A simple name has one form.
  */
 export function listNameForms({ first, last }: PersonName): readonly NameForms[] {
   if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {
@@ -82,7 +82,7 @@ export function listNameForms({ first, last }: PersonName): readonly NameForms[]
   return [...plain, ...(isPlain ? plain : spellName(paired))]
 }
 
-/** A name in all styles. */
+/** Returns a name in all styles. */
 function spellName({ first, last }: PersonName): readonly NameForms[] {
   const [names, name] = [toPart(dropUnusedInitials(first)), toPart(last)]
   const families = lastStyles.map((style) => style(name))
@@ -103,7 +103,7 @@ const spellUmlauts = (name: string): string =>
     ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => umlautPairs[letter.toLowerCase()] ?? letter)
     : name
 
-/** First names without the initials of those that go unused. */
+/** Removes the initials of further first names. */
 const dropUnusedInitials = (names: string): string =>
   names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
 

@@ -2,9 +2,9 @@ import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { freeMailboxes } from '../normalize/domain.js'
 import { matchCompany } from '../records/match-company.js'
-import { type EmailExample, learnPattern, type Pattern } from './email-pattern.js'
+import { type EmailExample, type EmailPattern, learnPattern } from './email-pattern.js'
 
-/** Enough colleagues with an address to know a pattern, and as many looked at as the largest company may cost. */
+/** Maximum numbers of addresses used to learn a pattern, and of colleagues read to find them. */
 const mostExamples = 50
 const mostColleagues = 1_000
 
@@ -41,10 +41,10 @@ async function guessEmail(connection: Connection, contact: Contact): Promise<Fou
 /** The domain and pattern of the colleagues' addresses. */
 interface Habit {
   readonly domain: string
-  readonly pattern: Pattern
+  readonly pattern: EmailPattern
 }
 
-/** The habit of the domain that most colleagues write from; of several, that of the company's own website. */
+/** Learns the pattern of the domain that most colleagues write from; of several, that of the company's website. */
 function learnHabit(people: readonly Colleague[], own: string | null): Habit | undefined {
   const examples = new Map<string, EmailExample[]>()
   for (const { email, first, last } of people) {

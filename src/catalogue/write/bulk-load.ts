@@ -2,7 +2,7 @@ import { type Hash, hashOf, IdentityFilter } from '../../csv/identity-filter.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { BulkSettings } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import { awaitResult, runSteps, type Steps } from './sync-steps.js'
 
 /** The bulk writes of this process. */
@@ -15,7 +15,7 @@ export interface BulkWriteState {
 }
 
 /** The tables that records of a kind fill, without those of other kinds. */
-const filledTables: Readonly<Record<Kind, readonly string[]>> = {
+const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
   companies: ['companies', 'company_technologies', 'headcount_history', 'headcount_growth'],
   people: ['people', 'phones'],
   jobs: ['jobs'],
@@ -28,14 +28,14 @@ const filledTables: Readonly<Record<Kind, readonly string[]>> = {
  * and each index is rebuilt when first needed.
  */
 export class BulkLoad {
-  readonly #kind: Kind
+  readonly #kind: RecordKind
   readonly #written = new ColumnBloomFilter()
   readonly #indexed = new Set<string>()
   #isOnlyWriter = true
   /** Changes of the database by other connections. */
   #foreignWrites: number | undefined
 
-  constructor(kind: Kind) {
+  constructor(kind: RecordKind) {
     this.#kind = kind
   }
 
@@ -53,7 +53,7 @@ export class BulkLoad {
   readonly own = { transactions: 0 }
 
   /** Returns whether records of a part may have a value; if so, makes sure that the column has its index. */
-  mayExist(connection: Connection, table: Kind, column: string, value: string, part: string): boolean {
+  mayExist(connection: Connection, table: RecordKind, column: string, value: string, part: string): boolean {
     if (table !== this.#kind) return true
     if (this.#isOnlyWriter && !this.#written.has(column, value, part)) return false
     if (!this.#indexed.has(column)) dialectOf(connection).load.buildIndexesOn(connection, table, column)
@@ -62,7 +62,7 @@ export class BulkLoad {
   }
 
   /** Remembers a value of a written record, and the parts that the record is in. */
-  remember(table: Kind, column: string, value: string, parts: readonly string[]): void {
+  remember(table: RecordKind, column: string, value: string, parts: readonly string[]): void {
     if (table === this.#kind) this.#written.add(column, value, parts)
   }
 }
@@ -90,7 +90,7 @@ export interface BulkWrite {
  * its indexes at the end.
  */
 export async function startBulkWrite(
-  kind: Kind,
+  kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
 ): Promise<BulkWrite> {
   const load = await driver.transaction((connection) => runSteps(startLoad(kind, connection, bulkWrites)))
@@ -115,7 +115,7 @@ export async function startBulkWrite(
 }
 
 function* startLoad(
-  kind: Kind,
+  kind: RecordKind,
   connection: Connection,
   bulkWrites: BulkWriteState,
 ): Steps<BulkLoad | undefined> {
@@ -131,7 +131,7 @@ function* startLoad(
 }
 
 /** Ends the bulk load of an import that `updated` some records, or of one that was killed. Does nothing when there is none. */
-export const endBulkLoad = (driver: Driver, kind?: Kind, updated = 0): Promise<void> =>
+export const endBulkLoad = (driver: Driver, kind?: RecordKind, updated = 0): Promise<void> =>
   dialectOf(driver).load.endLoad(driver, kind && { table: kind, tables: filledTables[kind], updated })
 
 /** Makes the filter use its maximum of 16 MiB, which is enough for millions of records. */

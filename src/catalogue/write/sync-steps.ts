@@ -1,4 +1,4 @@
-type Awaitable<T> = T | Promise<T>
+import type { Awaitable } from '../../engine/ports/ports.js'
 
 /**
  * Work that is synchronous where the database is. SQLite answers at once, and awaiting each statement would cost more than

@@ -1,7 +1,7 @@
 import type { Ids } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createTokenizer, type Tokenizer } from '../full-text/tokenizer.js'
-import type { Kind } from '../kinds/kind.js'
+import type { RecordKind } from '../kinds/kind.js'
 import type { BulkLoad } from './bulk-load.js'
 import { awaitResult, type Steps } from './sync-steps.js'
 
@@ -12,14 +12,14 @@ export interface WriteContext {
   readonly tokenize: Tokenizer
   readonly ids: Ids
   /** Returns the key of the next row of a table. Only one transaction at a time adds rows. */
-  nextKey(table: Kind): number
+  nextKey(table: RecordKind): number
   /**
    * Returns whether records of a table may have a value in a column, all of them or those of a `part`. False only when
    * certainly none has it. `column` is the first of an index.
    */
-  mayExist(table: Kind, column: string, value: string, part?: string): boolean
+  mayExist(table: RecordKind, column: string, value: string, part?: string): boolean
   /** Remembers a value that a record can now be found by, and the parts that the record is in. */
-  remember(table: Kind, column: string, value: string | null, parts?: readonly string[]): void
+  remember(table: RecordKind, column: string, value: string | null, parts?: readonly string[]): void
   /** Keys of technologies by slug. */
   readonly technologies: Map<string, number>
   /** Keys of the companies that people and jobs name, by the spelling of their identifiers. */
@@ -33,9 +33,9 @@ export interface WriteContext {
 /** Lookups that were made in advance for the records of a transaction, to avoid a round trip for each new record. */
 export interface Prefetched {
   /** Returns whether a record of a table may have a value in a column; true when it was not looked up. */
-  mayExist(table: Kind, column: string, value: string): boolean
+  mayExist(table: RecordKind, column: string, value: string): boolean
   /** Remembers that a written record has a value. */
-  remember(table: Kind, column: string, value: string): void
+  remember(table: RecordKind, column: string, value: string): void
   /** Returns the key of the company with a domain; `undefined` when there was none or it was not looked up. */
   companyKeyAt(domain: string): number | undefined
 }
@@ -46,14 +46,14 @@ export type WriteResult = 'added' | 'updated'
 /** Creates the context of a transaction that writes records of a kind. */
 export function* createWriteContext(
   connection: Connection,
-  kind: Kind,
+  kind: RecordKind,
   ids: Ids,
   load?: BulkLoad,
   prefetched?: Prefetched,
 ): Steps<WriteContext> {
-  const last = new Map<Kind, number>()
+  const last = new Map<RecordKind, number>()
   // Other kinds may create companies.
-  for (const table of new Set<Kind>([kind, 'companies']))
+  for (const table of new Set<RecordKind>([kind, 'companies']))
     last.set(table, yield* readLastKey(connection, table))
   return {
     connection,
@@ -83,7 +83,7 @@ export function* createWriteContext(
 const all = ''
 const none: readonly string[] = []
 
-function* readLastKey(connection: Connection, table: Kind): Steps<number> {
+function* readLastKey(connection: Connection, table: RecordKind): Steps<number> {
   const row = yield* awaitResult(
     connection.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`),
   )

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
-import { coerceInput, type Kind, kindOf } from '../../api/validation/coerce.js'
+import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { type Node, nodeOf, unknownField } from '../../batch/output/columns.js'
 import { nearest } from '../../csv/names.js'
 import { UsageError } from '../context/errors.js'
@@ -13,7 +13,7 @@ import { repeated } from './values.js'
 /** A field of a request as options of a command. */
 export interface Field {
   readonly name: string
-  readonly kind: Kind
+  readonly kind: FieldKind
   /** The long option, without dashes. */
   readonly flag: string
 }
@@ -55,14 +55,14 @@ export function optionsOf(field: Field): Option[] {
 
 const grouped = (option: Option): Option => option.helpGroup(groups.fields)
 
-function placeholder(kind: Kind): string {
+function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'
   if (kind.type === 'object') return 'key=value'
   if (kind.type === 'array') return kind.item?.type === 'object' ? 'json' : 'value,…'
   return kind.type === 'enum' ? 'word' : 'text'
 }
 
-function describe(kind: Kind): string {
+function describe(kind: FieldKind): string {
   const values = kind.values ?? kind.item?.values
   const notes = [
     kind.required ? 'required' : '',

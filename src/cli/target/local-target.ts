@@ -5,7 +5,7 @@ import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { sharedClock } from '../../engine/clock.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
+import type { Clock, DeliveryAttempt, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import type { Worker } from '../../engine/worker/worker.js'
@@ -167,7 +167,7 @@ function lazySender({ clock, onClose, names }: LocalPorts): Sender {
   }
 }
 
-const worded = (attempt: Attempt, names: WireNames): Attempt => ({
+const worded = (attempt: DeliveryAttempt, names: WireNames): DeliveryAttempt => ({
   ...attempt,
   body: toJson(renameOut(parseExact(attempt.body), names)),
 })

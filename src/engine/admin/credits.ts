@@ -1,5 +1,5 @@
-import { grantDue, move } from '../credits/ledger.js'
-import { type AdminPorts, checkWhole, current } from './workspaces.js'
+import { addMovement, grantDue } from '../credits/ledger.js'
+import { type AdminPorts, checkWhole, readCurrent } from './workspaces.js'
 
 /** Changes the balance of the workspace in use; every change is a movement of its ledger. */
 export function creditAdmin(ports: AdminPorts) {
@@ -20,7 +20,7 @@ async function adjust(
   kind: 'top_up' | 'adjustment',
   difference: (credits: number) => number,
 ): Promise<{ credits: number }> {
-  const { workspace, now } = await store.read((reads) => current(reads, clock))
+  const { workspace, now } = await store.read((reads) => readCurrent(reads, clock))
   await grantDue(store, workspace, now)
   return await store.transaction(async (tx) => {
     const balance = await tx.lockPosition(workspace.id)
@@ -28,7 +28,7 @@ async function adjust(
     if (amount === 0) return { credits: balance.credits }
     const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)
     const step = { workspaceId: workspace.id, kind, debit, credit, amount: Math.abs(amount), at: now }
-    const { credits } = await move(tx, step, balance)
+    const { credits } = await addMovement(tx, step, balance)
     return { credits }
   })
 }

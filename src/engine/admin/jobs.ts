@@ -1,6 +1,6 @@
 import { parseExact } from '../../api/values/json.js'
-import { hold } from '../credits/holds.js'
-import { bodyOf } from '../deliveries/payloads.js'
+import { holdCredits } from '../credits/holds.js'
+import { buildBody } from '../deliveries/payloads.js'
 import type {
   AsyncJob,
   Delivery,
@@ -11,33 +11,33 @@ import type {
   Reads,
   Transaction,
 } from '../ports/ports.js'
-import { AdminError, type AdminPorts, current, UnknownNameError } from './workspaces.js'
+import { AdminError, type AdminPorts, readCurrent, UnknownNameError } from './workspaces.js'
 
 /** Lists and retries accepted work and its deliveries. */
 export function jobAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const reading = <T>(work: (reads: Reads, workspaceId: string) => T | Promise<T>) =>
-    store.read(async (reads) => work(reads, (await current(reads, clock)).workspace.id))
+    store.read(async (reads) => work(reads, (await readCurrent(reads, clock)).workspace.id))
   const writing = <T>(work: (tx: Transaction, workspaceId: string, now: number) => T | Promise<T>) =>
     store.transaction(async (tx) => {
-      const { workspace, now } = await current(tx, clock)
+      const { workspace, now } = await readCurrent(tx, clock)
       return work(tx, workspace.id, now)
     })
   return {
     /** Jobs of the workspace in use, newest first. */
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
       reading((reads, id) => reads.jobs(id, state ? { state } : {}, { skip: 0, limit })),
-    job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => jobOf(reads, workspaceId, id)),
+    job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => readJob(reads, workspaceId, id)),
     /** Records of a job after an ordinal. */
     jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
       reading(async (reads, workspaceId) => {
-        await jobOf(reads, workspaceId, id)
+        await readJob(reads, workspaceId, id)
         return reads.records(id, { after }, limit)
       }),
     /** Companies of a list after an ordinal, with the accounts they were matched to. */
     listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
       reading(async (reads, workspaceId) => {
-        await jobOf(reads, workspaceId, id)
+        await readJob(reads, workspaceId, id)
         return reads.listed(id, after, limit)
       }),
     /** How many lead searches the workspace has, and how many of them have a lead with contact data. */
@@ -58,7 +58,7 @@ export function jobAdmin(ports: AdminPorts) {
         const delivery = await reads.delivery(workspaceId, id)
         if (!delivery)
           throw new UnknownNameError(`There is no delivery ${id}; see prospect engine deliveries list`)
-        return { ...delivery, body: parseExact(await bodyOf(reads, delivery)) }
+        return { ...delivery, body: parseExact(await buildBody(reads, delivery)) }
       }),
     /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
@@ -66,7 +66,7 @@ export function jobAdmin(ports: AdminPorts) {
   }
 }
 
-async function jobOf(reads: Reads, workspaceId: string, id: string): Promise<AsyncJob> {
+async function readJob(reads: Reads, workspaceId: string, id: string): Promise<AsyncJob> {
   const job = await reads.job(workspaceId, id)
   if (!job) throw new UnknownNameError(`There is no job ${id}; see prospect engine jobs list`)
   return job
@@ -79,7 +79,7 @@ async function retry(
   id: string,
   now: number,
 ): Promise<AsyncJob> {
-  const failed = await jobOf(tx, workspaceId, id)
+  const failed = await readJob(tx, workspaceId, id)
   if (failed.state !== 'failed')
     throw new AdminError(`The job ${id} is ${failed.state}; only a failed one can be retried`)
   if (failed.plan.does === 'list')
@@ -95,7 +95,12 @@ async function retry(
     ...{ ...failed, ...fresh, id: ids.uuid(), state: 'queued', done: 0, held, spent: 0 },
     ...{ createdAt: now, finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
   }
-  await hold(tx, { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' }, job.id, now)
+  await holdCredits(
+    tx,
+    { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' },
+    job.id,
+    now,
+  )
   await tx.addJob(job)
   const enrichments = await tx.enrichments(failed.id)
   await tx.addEnrichments(enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })))

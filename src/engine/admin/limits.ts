@@ -1,9 +1,9 @@
 import { planOf } from '../../api/operations/plans.js'
-import { type Counting, windowsOn } from '../../api/operations/windows.js'
+import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
 import { engineTime, periodEnd } from '../clock.js'
 import { grantDue } from '../credits/ledger.js'
-import { type QuotaReport, quotaReport } from '../credits/quotas.js'
-import { spentThisWeek } from '../credits/weekly-limit.js'
+import { type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { readSpentThisWeek } from '../credits/weekly-limit.js'
 import type { Member, Reads } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import { currentWindow } from '../request/rates.js'
@@ -20,7 +20,7 @@ export interface WeeklyState {
 }
 
 /** A rate window of a member. It is full until the first request opens it. */
-export interface WindowState extends Omit<Counting, 'window'> {
+export interface WindowState extends Omit<CountedWindow, 'window'> {
   readonly per: 'second' | 'minute'
   readonly limit: number
   readonly used: number
@@ -63,7 +63,7 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
           plan: workspace.plan,
           credits: { enrichment: credits, held, nextAllocation },
           weekly: await weeklyOf(reads, member, now),
-          quotas: await quotaReport(reads, workspace, now),
+          quotas: await readQuotas(reads, workspace, now),
           windows: await windowStates(reads, member, workspace.plan, now),
         }
       })
@@ -74,7 +74,7 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
 async function weeklyOf(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
   const limit = member.weeklyLimit
   if (limit === null) return null
-  const [spent, held] = [await spentThisWeek(reads, member, now), await reads.heldBy(member.id)]
+  const [spent, held] = [await readSpentThisWeek(reads, member, now), await reads.heldBy(member.id)]
   const left = Math.max(0, limit - spent - held)
   return { limit, spent, held, left, resetsAt: periodEnd('week', now) }
 }

@@ -1,8 +1,8 @@
 import { areaOf, operations } from '../../api/operations/table.js'
 import { engineTime } from '../clock.js'
-import { forgetSpending, spentThisWeek } from '../credits/weekly-limit.js'
+import { forgetSpending, readSpentThisWeek } from '../credits/weekly-limit.js'
 import type { Member, Reads, Workspace } from '../ports/ports.js'
-import { AdminError, type AdminPorts, addKey, checkWhole, current } from './workspaces.js'
+import { AdminError, type AdminPorts, addKey, checkWhole, readCurrent } from './workspaces.js'
 
 /** Members of the workspace in use. */
 export function memberAdmin(ports: AdminPorts) {
@@ -14,7 +14,7 @@ export function memberAdmin(ports: AdminPorts) {
       consentPersonalEmail?: boolean
     }): Promise<Member> =>
       store.transaction(async (tx) => {
-        const { workspace, now } = await current(tx, clock)
+        const { workspace, now } = await readCurrent(tx, clock)
         const email = checkEmail(input.email)
         if (await find(tx, workspace, email)) throw new AdminError(`${email} is a member already`)
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'A weekly limit')
@@ -36,7 +36,7 @@ export function memberAdmin(ports: AdminPorts) {
       change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean },
     ): Promise<Member> =>
       store.transaction(async (tx) => {
-        const { workspace } = await current(tx, clock)
+        const { workspace } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'A weekly limit')
         await tx.changeMember(member.id, change)
@@ -45,10 +45,10 @@ export function memberAdmin(ports: AdminPorts) {
       }),
     members: () =>
       store.read(async (reads) => {
-        const { workspace, now } = await current(reads, clock)
+        const { workspace, now } = await readCurrent(reads, clock)
         const members = []
         for (const member of await reads.members(workspace.id))
-          members.push({ ...member, spentThisWeek: await spentThisWeek(reads, member, now) })
+          members.push({ ...member, spentThisWeek: await readSpentThisWeek(reads, member, now) })
         return members
       }),
   }
@@ -76,7 +76,7 @@ export function keyAdmin(ports: AdminPorts) {
   return {
     createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number }) =>
       store.transaction(async (tx) => {
-        const { workspace, now } = await current(tx, clock)
+        const { workspace, now } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, input.member)
         const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
         const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
@@ -84,7 +84,7 @@ export function keyAdmin(ports: AdminPorts) {
       }),
     keys: () =>
       store.read(async (reads) => {
-        const { workspace } = await current(reads, clock)
+        const { workspace } = await readCurrent(reads, clock)
         const emails = new Map((await reads.members(workspace.id)).map(({ id, email }) => [id, email]))
         return (await reads.keys(workspace.id)).map((key) => ({
           ...key,
@@ -93,7 +93,7 @@ export function keyAdmin(ports: AdminPorts) {
       }),
     revokeKey: (id: string): Promise<void> =>
       store.transaction(async (tx) => {
-        const { workspace } = await current(tx, clock)
+        const { workspace } = await readCurrent(tx, clock)
         const known = (await tx.keys(workspace.id)).some((key) => key.id === id && key.revokedAt === null)
         if (!known) throw new AdminError(`There is no valid key ${id}; see: prospect engine keys list`)
         await tx.revokeKey(id, engineTime(await tx.clock(), clock.now()))

@@ -1,12 +1,12 @@
 import { isListedPlan } from '../../api/operations/plans.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
-import { type QuotaName, type QuotaReport, type QuotaState, quotaReport } from '../credits/quotas.js'
+import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
 import type { Consumption, Movement } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
-import { type AdminPorts, current } from './workspaces.js'
+import { type AdminPorts, readCurrent } from './workspaces.js'
 
 /** Engine time in milliseconds, `from` inclusive and `to` exclusive. */
-export interface Range {
+export interface TimeRange {
   readonly from?: number
   readonly to?: number
 }
@@ -17,14 +17,14 @@ const pageSize = 1_000
 /** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
-  const used = () => store.read((reads) => current(reads, clock))
+  const used = () => store.read((reads) => readCurrent(reads, clock))
   return {
     status: () => statusOf(ports),
     /** Movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
       to = Number.MAX_SAFE_INTEGER,
-    }: Range = {}): AsyncGenerator<Movement> {
+    }: TimeRange = {}): AsyncGenerator<Movement> {
       const { workspace } = await used()
       for (let seq = 0; ; ) {
         const page = await store.read((reads) => reads.movements(workspace.id, seq, pageSize))
@@ -34,7 +34,7 @@ export function reportAdmin(ports: AdminPorts) {
       }
     },
     consumption: async (
-      { from = 0, to = Number.MAX_SAFE_INTEGER }: Range,
+      { from = 0, to = Number.MAX_SAFE_INTEGER }: TimeRange,
       by: 'day' | 'operation' | 'member',
     ): Promise<readonly Consumption[]> => {
       const { workspace } = await used()
@@ -56,11 +56,11 @@ export function reportAdmin(ports: AdminPorts) {
 
 async function statusOf(ports: AdminPorts) {
   const { store, clock } = ports
-  const found = await store.read((reads) => current(reads, clock))
+  const found = await store.read((reads) => readCurrent(reads, clock))
   await grantDue(store, found.workspace, found.now)
   const time = await clockAdmin(ports).clock()
   return await store.read(async (reads) => {
-    const { workspace, now } = await current(reads, clock)
+    const { workspace, now } = await readCurrent(reads, clock)
     const { credits, held } = await reads.position(workspace.id)
     return {
       workspace: { id: workspace.id, name: workspace.name },
@@ -68,7 +68,7 @@ async function statusOf(ports: AdminPorts) {
       plan_listed: isListedPlan(workspace.plan),
       credits: { enrichment: credits, held },
       next_allocation_at: toIso(workspace.nextAllocationAt),
-      quotas: formatQuotas(await quotaReport(reads, workspace, now)),
+      quotas: formatQuotas(await readQuotas(reads, workspace, now)),
       members: (await reads.members(workspace.id)).length,
       keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
       jobs: await reads.countUnfinished(workspace.id),

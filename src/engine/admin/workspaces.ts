@@ -1,8 +1,8 @@
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
 import { engineTime, nextRenewal } from '../clock.js'
-import { move } from '../credits/ledger.js'
-import { type QuotaReport, quotaReport } from '../credits/quotas.js'
-import { rotateSecret, secretsOf, validSecrets } from '../deliveries/secrets.js'
+import { addMovement } from '../credits/ledger.js'
+import { type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/secrets.js'
 import type { Clock, Ids, Member, Reads, Store, Transaction, Workspace } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/keys.js'
 
@@ -31,7 +31,10 @@ export interface AdminPorts {
 }
 
 /** Returns the workspace in use and engine time, read at the same moment. */
-export async function current(reads: Reads, clock: Clock): Promise<{ workspace: Workspace; now: number }> {
+export async function readCurrent(
+  reads: Reads,
+  clock: Clock,
+): Promise<{ workspace: Workspace; now: number }> {
   const workspace = await reads.workspace()
   if (!workspace) throw new AdminError('There is no workspace yet; create one with: prospect init')
   return { workspace, now: engineTime(await reads.clock(), clock.now()) }
@@ -58,7 +61,7 @@ export function workspaceAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const change = (fields: Partial<Omit<Workspace, 'id' | 'createdAt'>>) =>
     store.transaction(async (tx) => {
-      const { workspace } = await current(tx, clock)
+      const { workspace } = await readCurrent(tx, clock)
       await tx.changeWorkspace(workspace.id, fields)
       return { ...workspace, ...fields }
     })
@@ -76,8 +79,8 @@ export function workspaceAdmin(ports: AdminPorts) {
       for (const value of Object.values(ceilings)) checkWhole(value, 'A quota')
       await change(ceilings)
       return await store.read(async (reads) => {
-        const { workspace, now } = await current(reads, clock)
-        return await quotaReport(reads, workspace, now)
+        const { workspace, now } = await readCurrent(reads, clock)
+        return await readQuotas(reads, workspace, now)
       })
     },
     setSession: async (sessions: { network?: boolean; premium?: boolean }) => {
@@ -161,7 +164,7 @@ async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, 
   }
   await tx.addWorkspace(workspace, used)
   const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: newWorkspace.credits } as const
-  await move(tx, { ...grant, workspaceId: workspace.id, at: now })
+  await addMovement(tx, { ...grant, workspaceId: workspace.id, at: now })
   return workspace
 }
 
@@ -192,15 +195,15 @@ export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
   /** Returns the current signing secret; after a rotation the previous one stays valid for a day. */
   webhookSecret: (rotate: boolean): Promise<string> =>
     store.transaction(async (tx) => {
-      const { workspace, now } = await current(tx, clock)
+      const { workspace, now } = await readCurrent(tx, clock)
       if (rotate) return rotateSecret(tx, ids, workspace.id, now)
-      const [secret = ''] = await secretsOf(tx, ids, workspace.id, now)
+      const [secret = ''] = await findOrCreateSecrets(tx, ids, workspace.id, now)
       return secret
     }),
   /** Returns all secrets that sign now, newest first; none before the first use. */
   webhookSecrets: (): Promise<readonly string[]> =>
     store.read(async (reads) => {
-      const { workspace, now } = await current(reads, clock)
-      return validSecrets(reads, workspace.id, now)
+      const { workspace, now } = await readCurrent(reads, clock)
+      return readValidSecrets(reads, workspace.id, now)
     }),
 })

@@ -2,7 +2,7 @@ import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob, Enrichment, JobPlan, NewList, Principal, Transaction } from '../ports/ports.js'
 import { costOf, type Used } from './cost.js'
-import { hold } from './holds.js'
+import { holdCredits } from './holds.js'
 import type { Bill } from './ledger.js'
 
 /** Work to accept, as a handler describes it. */
@@ -23,26 +23,26 @@ export interface NewJob {
 }
 
 /** Queues work and holds its highest cost, in the transaction that stores the reply. */
-export async function accept(tx: Transaction, bill: Bill, work: NewJob, now: number): Promise<void> {
+export async function acceptJob(tx: Transaction, bill: Bill, work: NewJob, now: number): Promise<void> {
   const row = operation(bill.operation as OperationId)
   const kind = eventOf(row.id)
   if (!kind) throw new Error(`${row.id} starts no work`)
   const held = costOf(row, work.reserve ?? {})
-  await hold(tx, { ...bill, credits: held }, work.id, now)
-  await tx.addJob({ ...jobOf(bill, row.id, kind, work, now), held })
+  await holdCredits(tx, { ...bill, credits: held }, work.id, now)
+  await tx.addJob({ ...toJob(bill, row.id, kind, work, now), held })
   if (work.enrichments) await tx.addEnrichments(work.enrichments)
   if (work.list) await tx.addList(work.list)
 }
 
 /** Returns a waterfall that ended while its request waited, as a job to store. */
 export const createFinishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
-  ...jobOf(who, operation, 'contact_enrichment', work, now),
+  ...toJob(who, operation, 'contact_enrichment', work, now),
   ...{ state: 'finished', finishedAt: now, done: work.expected, webhookUrl: null },
 })
 
 type Who = Pick<Principal, 'workspace' | 'member'>
 
-const jobOf = (
+const toJob = (
   { workspace, member }: Who,
   operation: OperationId,
   kind: EventKind,

@@ -2,20 +2,20 @@ import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
 import { nextRenewal } from '../clock.js'
 import type {
+  Balances,
   LedgerAccount,
   Member,
   Movement,
   MovementKind,
-  Position,
   Reads,
   Store,
   Transaction,
   Workspace,
 } from '../ports/ports.js'
-import { allowanceLeft, checkWeeklyLimit, countSpending } from './weekly-limit.js'
+import { checkWeeklyLimit, countSpending, readAllowance } from './weekly-limit.js'
 
 /** A movement to make. */
-export interface Move {
+export interface NewMovement {
   readonly workspaceId: string
   readonly kind: MovementKind
   readonly debit: LedgerAccount
@@ -28,9 +28,12 @@ export interface Move {
 }
 
 /** Returns the balances after a movement. */
-export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 'amount'>): Position {
+export function applyMovement(
+  position: Balances,
+  movement: Pick<NewMovement, 'debit' | 'credit' | 'amount'>,
+): Balances {
   const change = (account: LedgerAccount) =>
-    (move.credit === account ? move.amount : 0) - (move.debit === account ? move.amount : 0)
+    (movement.credit === account ? movement.amount : 0) - (movement.debit === account ? movement.amount : 0)
   return {
     seq: position.seq + 1,
     credits: position.credits + change('credits'),
@@ -40,8 +43,8 @@ export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 
 }
 
 /** Returns the ledger row of a movement. */
-const movementOf = (step: Move, balance: Position): Movement => {
-  const position = after(balance, step)
+const toMovement = (step: NewMovement, balance: Balances): Movement => {
+  const position = applyMovement(balance, step)
   return {
     workspaceId: step.workspaceId,
     seq: position.seq,
@@ -63,8 +66,8 @@ const movementOf = (step: Move, balance: Position): Movement => {
  * Appends a movement, and looks the last one up unless the caller has locked it. The caller has checked that the
  * balances allow it.
  */
-export async function move(tx: Transaction, step: Move, balance?: Position): Promise<Position> {
-  const movement = movementOf(step, balance ?? (await tx.lockPosition(step.workspaceId)))
+export async function addMovement(tx: Transaction, step: NewMovement, balance?: Balances): Promise<Balances> {
+  const movement = toMovement(step, balance ?? (await tx.lockPosition(step.workspaceId)))
   await tx.append(movement)
   return movement
 }
@@ -95,7 +98,7 @@ export async function readSpendableCredits(
 ): Promise<SpendableCredits> {
   const { credits } = await reads.position(workspace.id)
   const limit = member.weeklyLimit
-  return { credits, allowance: limit === null ? unlimited : await allowanceLeft(reads, member, limit, now) }
+  return { credits, allowance: limit === null ? unlimited : await readAllowance(reads, member, limit, now) }
 }
 
 /** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */
@@ -113,11 +116,11 @@ export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCred
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
   const [balance, limit] = await Promise.all([tx.lockPosition(workspace.id), tx.weeklyLimit(member.id)])
-  const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
+  const allowance = limit === null ? unlimited : await readAllowance(tx, member, limit, now)
   checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
   // One literal: a spread here would cost more than the rest of the function.
-  const step: Move = {
+  const step: NewMovement = {
     workspaceId: workspace.id,
     kind: 'charge',
     debit: 'credits',
@@ -127,7 +130,7 @@ export async function charge(tx: Transaction, bill: Bill, now: number): Promise<
     memberId: member.id,
     operation,
   }
-  await tx.append(movementOf(step, balance))
+  await tx.append(toMovement(step, balance))
 }
 
 /** Grants the monthly credits of all renewals that are due. Returns whether there was one. */
@@ -146,7 +149,7 @@ export async function grantDue(store: Store, workspace: Workspace, now: number):
 async function grant(tx: Transaction, workspace: Workspace, at: number): Promise<void> {
   const amount = planOf(workspace.plan).monthlyCredits
   if (amount > 0)
-    await move(tx, {
+    await addMovement(tx, {
       workspaceId: workspace.id,
       kind: 'allocation',
       debit: 'issued',
@@ -157,7 +160,7 @@ async function grant(tx: Transaction, workspace: Workspace, at: number): Promise
 }
 
 /** The result of a ledger check. */
-export interface Verdict {
+export interface LedgerCheck {
   readonly movements: number
   readonly problems: readonly string[]
 }
@@ -168,21 +171,21 @@ const pageSize = 10_000
 export async function verifyLedger(
   store: Pick<Store, 'read'>,
   workspaceId: string,
-  from: Position = { seq: 0, credits: 0, held: 0, spent: 0 },
-): Promise<Verdict> {
+  from: Balances = { seq: 0, credits: 0, held: 0, spent: 0 },
+): Promise<LedgerCheck> {
   const problems: string[] = []
   let position = from
   for (;;) {
     const page = await store.read((reads) => reads.movements(workspaceId, position.seq, pageSize))
     for (const movement of page) {
-      problems.push(...differences(after(position, movement), movement))
+      problems.push(...findDifferences(applyMovement(position, movement), movement))
       position = movement
     }
     if (page.length < pageSize) return { movements: position.seq - from.seq, problems }
   }
 }
 
-function differences(expected: Position, movement: Movement): string[] {
+function findDifferences(expected: Balances, movement: Movement): string[] {
   const found = (['seq', 'credits', 'held', 'spent'] as const).filter(
     (field) => movement[field] !== expected[field] || movement[field] < 0,
   )

@@ -42,28 +42,33 @@ const limitOf = (workspace: Workspace, { ceiling }: Rule): number =>
  * Returns how much of a counter applies at `now`: nothing once its period ended, all of it when it began in the
  * future because the clock went back.
  */
-export const usedIn = (period: Period, counter: Counter | undefined, now: number): number =>
+export const countUsed = (period: Period, counter: Counter | undefined, now: number): number =>
   counter && counter.startedAt >= periodStart(period, now) ? counter.count : 0
 
-function stateOf(workspace: Workspace, rule: Rule, counter: Counter | undefined, now: number): QuotaState {
+function toQuotaState(
+  workspace: Workspace,
+  rule: Rule,
+  counter: Counter | undefined,
+  now: number,
+): QuotaState {
   const limit = limitOf(workspace, rule)
-  const used = usedIn(rule.period, counter, now)
+  const used = countUsed(rule.period, counter, now)
   return { limit, used, remaining: Math.max(0, limit - used), resetsAt: periodEnd(rule.period, now) }
 }
 
 /** Returns the state of every quota of a workspace. */
-export async function quotaReport(reads: Reads, workspace: Workspace, now: number): Promise<QuotaReport> {
+export async function readQuotas(reads: Reads, workspace: Workspace, now: number): Promise<QuotaReport> {
   const report: Partial<Record<QuotaName, QuotaState>> = {}
   for (const name of names) {
     const counter = await reads.counter(ownerOf(workspace), name)
-    report[name] = stateOf(workspace, rules[name], counter, now)
+    report[name] = toQuotaState(workspace, rules[name], counter, now)
   }
   return report as QuotaReport
 }
 
 /** Returns the units that a quota still allows: the least of its periods. */
-async function quotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
-  const report = await quotaReport(reads, workspace, now)
+async function readQuotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
+  const report = await readQuotas(reads, workspace, now)
   const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
   return Math.min(...left)
 }
@@ -75,7 +80,7 @@ export async function checkQuota(
   quota: Quota,
   now: number,
 ): Promise<void> {
-  if ((await quotaLeft(reads, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
+  if ((await readQuotaLeft(reads, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
 }
 
 /** Takes up to `units` from a quota, from all of its periods. Returns how many it took. */
@@ -90,7 +95,7 @@ export async function takeQuota(
   const counted: { name: QuotaName; rule: Rule; state: QuotaState }[] = []
   for (const name of names.filter((name) => rules[name].quota === quota)) {
     const rule = rules[name]
-    counted.push({ name, rule, state: stateOf(workspace, rule, await tx.lockCounter(owner, name), now) })
+    counted.push({ name, rule, state: toQuotaState(workspace, rule, await tx.lockCounter(owner, name), now) })
   }
   const taken = Math.min(units, ...counted.map(({ state }) => state.remaining))
   if (taken <= 0) return 0

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { periodStart } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
-import { usedIn } from './quotas.js'
+import { countUsed } from './quotas.js'
 
 /** The part of a member that counting needs. */
 type Spender = Pick<Member, 'id' | 'workspaceId'>
@@ -13,9 +13,9 @@ const name = 'weekly_credits'
  * Returns the credits a member spent since Monday 00:00 UTC. The counter exists only while the member has a weekly
  * limit; without one the ledger is summed.
  */
-export async function spentThisWeek(reads: Reads, member: Spender, now: number): Promise<number> {
+export async function readSpentThisWeek(reads: Reads, member: Spender, now: number): Promise<number> {
   const counter = await reads.counter(ownerOf(member), name)
-  if (counter) return usedIn('week', counter, now)
+  if (counter) return countUsed('week', counter, now)
   return await reads.consumed(
     member.workspaceId,
     periodStart('week', now),
@@ -25,13 +25,13 @@ export async function spentThisWeek(reads: Reads, member: Spender, now: number):
 }
 
 /** Returns the credits a member can still spend this week; held credits count as spent. */
-export async function allowanceLeft(
+export async function readAllowance(
   reads: Reads,
   member: Member,
   weeklyLimit: number,
   now: number,
 ): Promise<number> {
-  const taken = (await spentThisWeek(reads, member, now)) + (await reads.heldBy(member.id))
+  const taken = (await readSpentThisWeek(reads, member, now)) + (await reads.heldBy(member.id))
   return Math.max(0, weeklyLimit - taken)
 }
 
@@ -47,7 +47,7 @@ export async function countSpending(
   credits: number,
   now: number,
 ): Promise<void> {
-  const spent = await spentThisWeek(tx, member, now)
+  const spent = await readSpentThisWeek(tx, member, now)
   await tx.setCounter(ownerOf(member), name, { startedAt: periodStart('week', now), count: spent + credits })
 }
 

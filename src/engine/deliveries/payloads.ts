@@ -4,7 +4,7 @@ import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord, Reads } from '../ports/ports.js'
 
 /** A range of a job's records, the phase it belongs to, and its part number. */
-interface Slice {
+interface DeliverySlice {
   readonly phase: 'record' | 'completed' | 'failed'
   readonly first: number
   readonly last: number
@@ -24,7 +24,7 @@ export const createRecordDeliveries = (
     ids,
     reads,
     job,
-    records.map(({ ordinal }) => one('record', ordinal)),
+    records.map(({ ordinal }) => oneRecord('record', ordinal)),
     now,
   )
 
@@ -39,9 +39,9 @@ export function createCompletedDeliveries(
   now: number,
 ): Promise<Delivery[]> {
   if (job.kind === 'contact_enrichment')
-    return createDeliveries(ids, reads, job, each('completed', 1, job.done), now)
+    return createDeliveries(ids, reads, job, eachRecord('completed', 1, job.done), now)
   const isEmpty = job.streaming || job.kind === 'list_import' || job.done === 0
-  return createDeliveries(ids, reads, job, isEmpty ? [none('completed')] : partsOf(job), now)
+  return createDeliveries(ids, reads, job, isEmpty ? [noRecords('completed')] : toParts(job), now)
 }
 
 /** Creates the deliveries of a failed job; a waterfall also delivers what it found before. */
@@ -51,24 +51,28 @@ export function createFailedDeliveries(
   job: AsyncJob,
   now: number,
 ): Promise<Delivery[]> {
-  if (job.kind !== 'contact_enrichment') return createDeliveries(ids, reads, job, [none('failed')], now)
+  if (job.kind !== 'contact_enrichment') return createDeliveries(ids, reads, job, [noRecords('failed')], now)
   const { done, expected } = job
   return createDeliveries(
     ids,
     reads,
     job,
-    [...each('completed', 1, done), ...each('failed', done + 1, expected)],
+    [...eachRecord('completed', 1, done), ...eachRecord('failed', done + 1, expected)],
     now,
   )
 }
 
-const one = (phase: Slice['phase'], ordinal: number): Slice => ({ phase, first: ordinal, last: ordinal })
-const none = (phase: Slice['phase']): Slice => ({ phase, first: 1, last: 0 })
+const oneRecord = (phase: DeliverySlice['phase'], ordinal: number): DeliverySlice => ({
+  phase,
+  first: ordinal,
+  last: ordinal,
+})
+const noRecords = (phase: DeliverySlice['phase']): DeliverySlice => ({ phase, first: 1, last: 0 })
 
-const each = (phase: Slice['phase'], first: number, last: number): Slice[] =>
-  Array.from({ length: last - first + 1 }, (_, at) => one(phase, first + at))
+const eachRecord = (phase: DeliverySlice['phase'], first: number, last: number): DeliverySlice[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => oneRecord(phase, first + at))
 
-function partsOf({ parts, done }: AsyncJob): Slice[] {
+function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
   if (parts.length <= 1) return [{ phase: 'completed', first: 1, last: done }]
   return parts.map((first, at) => ({
     ...{ phase: 'completed', first, last: (parts[at + 1] ?? done + 1) - 1 },
@@ -80,7 +84,7 @@ async function createDeliveries(
   ids: Ids,
   reads: Reads,
   job: AsyncJob,
-  slices: readonly Slice[],
+  slices: readonly DeliverySlice[],
   now: number,
 ): Promise<Delivery[]> {
   const { webhookUrl: url } = job
@@ -102,25 +106,25 @@ async function createDeliveries(
 export class RecordsGone extends Error {}
 
 /** Returns the body of a delivery, built from what its job stored. It is the same every time. */
-export async function bodyOf(reads: Reads, delivery: Delivery): Promise<string> {
-  return await bodyIn(reads, await jobOf(reads, delivery), delivery)
+export async function buildBody(reads: Reads, delivery: Delivery): Promise<string> {
+  return await buildJobBody(reads, await readJob(reads, delivery), delivery)
 }
 
 /** Reading ahead stops after the body that exceeds this number of characters. */
 const readAtOnce = 1_000_000
 
 /** Returns the bodies of the first deliveries of a job, at least one. */
-export async function bodiesOf(
+export async function buildBodies(
   reads: Reads,
   deliveries: readonly [Delivery, ...Delivery[]],
 ): Promise<[string, ...string[]]> {
   const [first, ...others] = deliveries
-  const job = await jobOf(reads, first)
-  const bodies: [string, ...string[]] = [await bodyIn(reads, job, first)]
+  const job = await readJob(reads, first)
+  const bodies: [string, ...string[]] = [await buildJobBody(reads, job, first)]
   let size = bodies[0].length
   for (const delivery of others) {
     if (size > readAtOnce) break
-    const body = await bodyIn(reads, job, delivery).catch(ignoreGone)
+    const body = await buildJobBody(reads, job, delivery).catch(ignoreGone)
     if (body === undefined) break
     bodies.push(body)
     size += body.length
@@ -133,14 +137,14 @@ function ignoreGone(error: unknown): undefined {
   if (!(error instanceof RecordsGone)) throw error
 }
 
-async function jobOf(reads: Reads, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
+async function readJob(reads: Reads, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
   const job = await reads.job(workspaceId, jobId)
   if (!job) throw new RecordsGone('The work of this delivery was deleted')
   return job
 }
 
-async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string> {
-  const contact = job.kind === 'contact_enrichment' && (await enrichmentOf(reads, job, delivery.first))
+async function buildJobBody(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string> {
+  const contact = job.kind === 'contact_enrichment' && (await findEnrichment(reads, job, delivery.first))
   const { id, custom } = contact || job
   const parts = await readBodyParts(reads, job, delivery)
   const head = {
@@ -150,14 +154,14 @@ async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<
     // The result of a contact contains its own custom attributes.
     ...(custom && !(contact && delivery.event.endsWith('.completed')) ? { custom } : {}),
   }
-  return joinObjects([json(head), ...parts])
+  return joinObjects([toJson(head), ...parts])
 }
 
-async function enrichmentOf(reads: Reads, job: AsyncJob, ordinal: number): Promise<Enrichment | undefined> {
+async function findEnrichment(reads: Reads, job: AsyncJob, ordinal: number): Promise<Enrichment | undefined> {
   return (await reads.enrichments(job.id)).find((enrichment) => enrichment.ordinal === ordinal)
 }
 
-async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
+async function readRecords(reads: Reads, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
   const count = last - first + 1
   if (count === 0) return []
   const records = await reads.records(jobId, { after: first - 1, last }, count)
@@ -170,20 +174,20 @@ async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promis
 async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
   const { event, part, parts } = delivery
   const phase = event.split('.')[1]
-  const error = phase === 'failed' ? [json({ error: job.error ?? 'Internal error' })] : []
-  if (job.kind === 'list_import') return [json({ list: await readList(reads, job) }), ...error]
+  const error = phase === 'failed' ? [toJson({ error: job.error ?? 'Internal error' })] : []
+  if (job.kind === 'list_import') return [toJson({ list: await readList(reads, job) }), ...error]
   if (phase === 'failed') return error
-  const records = await recordsOf(reads, delivery)
+  const records = await readRecords(reads, delivery)
   if (job.kind === 'contact_enrichment') return records.map(({ record }) => record)
-  if (phase === 'record') return records.flatMap(({ ordinal, record }) => [json({ ordinal }), record])
+  if (phase === 'record') return records.flatMap(({ ordinal, record }) => [toJson({ ordinal }), record])
   const ending = { total: job.done, truncated: job.truncated, ...(parts === null ? {} : { part, parts }) }
-  return [`{${all(job, records)}}`, json(ending)]
+  return [`{${joinRecords(job, records)}}`, toJson(ending)]
 }
 
 /** Returns completed records under their field name, each with its ordinal. */
-function all({ kind }: AsyncJob, records: readonly JobRecord[]): string {
+function joinRecords({ kind }: AsyncJob, records: readonly JobRecord[]): string {
   if (kind === 'lead_search')
-    return `"leads":[${records.map(({ ordinal, record }) => joinObjects([json({ ordinal }), record])).join(',')}]`
+    return `"leads":[${records.map(({ ordinal, record }) => joinObjects([toJson({ ordinal }), record])).join(',')}]`
   return `"accounts":[${records.map(({ ordinal, record }) => withOrdinal(ordinal, record)).join(',')}]`
 }
 
@@ -208,8 +212,6 @@ export const toListOutput = (list: CompanyList) => ({
   updated_at: new Date(list.updatedAt).toISOString(),
   status: list.status,
 })
-
-const json = (value: object): string => toJson(value)
 
 /** Merges the members of several JSON objects into one. */
 const joinObjects = (objects: readonly string[]): string =>

@@ -5,13 +5,13 @@ import type { Ids, Reads, SigningSecret, Transaction } from '../ports/ports.js'
 const overlapMs = 24 * 3_600_000
 
 /** Returns the secrets that sign a workspace's deliveries, newest first; the first use creates one. */
-export async function secretsOf(
+export async function findOrCreateSecrets(
   tx: Transaction,
   ids: Ids,
   workspaceId: string,
   now: number,
 ): Promise<string[]> {
-  const valid = await validSecrets(tx, workspaceId, now)
+  const valid = await readValidSecrets(tx, workspaceId, now)
   if (valid.length > 0) return valid
   const secret = newSecret(ids.bytes(secretBytes))
   await tx.setSigningSecrets(workspaceId, [{ secret, until: null }])
@@ -28,7 +28,7 @@ export async function rotateSecret(
   now: number,
 ): Promise<string> {
   const secret = newSecret(ids.bytes(secretBytes))
-  const [old] = await validSecrets(tx, workspaceId, now)
+  const [old] = await readValidSecrets(tx, workspaceId, now)
   const until = now + overlapMs
   const before: SigningSecret[] = old === undefined ? [] : [{ secret: old, until }]
   await tx.setSigningSecrets(workspaceId, [{ secret, until: null }, ...before])
@@ -36,7 +36,7 @@ export async function rotateSecret(
 }
 
 /** Returns the secrets that sign now, newest first; none before the first use. */
-export async function validSecrets(
+export async function readValidSecrets(
   reads: Pick<Reads, 'signingSecrets'>,
   workspaceId: string,
   now: number,

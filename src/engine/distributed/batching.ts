@@ -1,6 +1,6 @@
 import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { ApiError, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
-import { type CallResult, type ChunkCall, isAnswer, isHeldBack, stops, toReply } from './chunk.js'
+import { type CallResult, type ChunkCall, endsRun, isAnswer, isHeldBack, toReply } from './chunk.js'
 
 /** A row that waits for its result. */
 export interface PendingRow {
@@ -58,7 +58,7 @@ function decideRow(
   if (!isAnswer(result) || result.status >= 500)
     return { kind: 'reply', result: { ...result, unknown: true } }
   if (!isHeldBack(result)) return { kind: 'reply', result }
-  return stops(result)
+  return endsRun(result)
     ? { kind: 'unknown', error: new RefusedInDoubt(failureOf(result.status, result.body)) }
     : resend(result)
 }

@@ -11,7 +11,7 @@ import {
   settleUnsent,
   toMaybeSent,
 } from './batching.js'
-import { type CallResult, isAnswer, readResults, stops } from './chunk.js'
+import { type CallResult, endsRun, isAnswer, readResults } from './chunk.js'
 import { type Bundle, RunLease, type RunLeasePorts, RunTaken } from './lease.js'
 
 /** What a distributed caller needs. */
@@ -103,26 +103,26 @@ class DistributedCaller {
     signal?.addEventListener('abort', wake)
     while (!this.#isClosed && !this.#taken) {
       await sleep(gatherMs)
-      await this.#turn().catch((error: unknown) => this.#fail(error))
+      await this.#runTurn().catch((error: unknown) => this.#fail(error))
       await this.#event.wait(lookMs)
     }
     signal?.removeEventListener('abort', wake)
     stopListening()
   }
 
-  async #turn(): Promise<void> {
+  async #runTurn(): Promise<void> {
     const isIdle = this.#waiting.length === 0 && this.#open.size === 0
     if (isIdle && !this.#run.hasBegun && !this.#ports.watches) return
     if (!this.#run.hasBegun) await this.#run.begin()
     // Also while nothing is in flight: a run that pauses for an hour has not ended.
-    await this.#beat()
+    await this.#renewLease()
     if (!isIdle && (this.#ports.signal?.aborted || this.#isRefused)) await this.#withdraw()
-    await this.#put()
-    await this.#look()
+    await this.#sendDue()
+    await this.#readAnswers()
   }
 
-  /** Renews the lease; more often while there is no worker, since somebody waits for the first one. */
-  async #beat(): Promise<void> {
+  /** Renews the lease; more often while there is no worker, because the command waits for the first one. */
+  async #renewLease(): Promise<void> {
     const now = performance.now()
     if (now - this.#beatAt < (this.#workers === 0 ? lookMs : this.#run.beatMs)) return
     const { workers, isAnew } = await this.#run.renew()
@@ -144,7 +144,7 @@ class DistributedCaller {
     return isPriced(operation(this.#ports.operation))
   }
 
-  async #put(): Promise<void> {
+  async #sendDue(): Promise<void> {
     const done = this.#done
     const waiting = this.#takeDue()
     if (waiting.length === 0 && done.length === 0) return
@@ -182,7 +182,7 @@ class DistributedCaller {
     return Math.max(1, Math.min(mostRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
   }
 
-  async #look(): Promise<void> {
+  async #readAnswers(): Promise<void> {
     if (this.#open.size === 0) return
     for (const { id, taken, replies } of await this.#run.answered()) {
       const sent = this.#open.get(id)
@@ -197,7 +197,7 @@ class DistributedCaller {
   }
 
   #settle(sent: readonly PendingRow[], results: readonly CallResult[], taken: number): void {
-    if (results.some((one) => isAnswer(one) && stops(one))) this.#isRefused = true
+    if (results.some((one) => isAnswer(one) && endsRun(one))) this.#isRefused = true
     const now = this.#ports.clock.now()
     const decisions = decideRows(sent, results, { taken, isPriced: this.#isPriced, now })
     for (const [at, decision] of decisions.entries()) {
@@ -210,17 +210,17 @@ class DistributedCaller {
 
   /** Withdraws the rows that no worker took. Those that one took are awaited, until the user's patience is over. */
   async #withdraw(): Promise<void> {
-    await this.#takeBack(false, (sent) => settleUnsent(sent))
+    await this.#withdrawChunks(false, (sent) => settleUnsent(sent))
     for (const sent of this.#waiting.splice(0)) settleUnsent(sent)
     if (!this.#ports.signal?.aborted) return
     this.#endsAt ??= performance.now() + patienceMs
     if (performance.now() < this.#endsAt) return
     // Workers write nothing for them from now on; what they wrote is found when the run is resumed.
-    await this.#look()
-    await this.#takeBack(true, settleUnknown)
+    await this.#readAnswers()
+    await this.#withdrawChunks(true, settleUnknown)
   }
 
-  async #takeBack(all: boolean, settle: (sent: PendingRow) => void): Promise<void> {
+  async #withdrawChunks(all: boolean, settle: (sent: PendingRow) => void): Promise<void> {
     for (const id of await this.#run.withdraw(all)) {
       for (const one of this.#open.get(id) ?? []) settle(one)
       this.#open.delete(id)

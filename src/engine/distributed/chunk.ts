@@ -15,18 +15,18 @@ export interface ChunkCall {
 }
 
 /** A call that got no reply. */
-interface Lost {
+interface LostCall {
   readonly lost: string
   readonly unknown: boolean
 }
 
 /** A call that may have been made, with no known result. */
-interface Doubted {
+interface DoubtedCall {
   readonly doubted: true
 }
 
 /** The result of a call: a reply, a lost connection, an unknown outcome, or null when it was not made. */
-export type CallResult = Omit<Reply, 'text'> | Lost | Doubted | null
+export type CallResult = Omit<Reply, 'text'> | LostCall | DoubtedCall | null
 
 /** A call that began and has no known end; it may be repeated when it has one effect. */
 export const inDoubt: CallResult = { doubted: true }
@@ -48,7 +48,7 @@ export const writeResults = (results: readonly CallResult[]): string => toJson(r
 export const readResults = (text: string): readonly CallResult[] => parseExact(text) as CallResult[]
 
 /** Converts a lost connection for storage. */
-export const toLostCall = ({ message, unknown }: ConnectionLost): Lost => ({ lost: message, unknown })
+export const toLostCall = ({ message, unknown }: ConnectionLost): LostCall => ({ lost: message, unknown })
 
 /** Returns the reply of a result; throws when there was none. */
 export function toReply(results: Exclude<CallResult, null>): Reply {
@@ -60,9 +60,9 @@ export function toReply(results: Exclude<CallResult, null>): Reply {
 /** Returns whether later calls would be refused like this one, now or for good. */
 export function isHeldBack(results: CallResult): boolean {
   if (!isAnswer(results) || isOk(results) || results.unknown) return false
-  return results.status === 429 || stops(results)
+  return results.status === 429 || endsRun(results)
 }
 
 /** Returns whether a reply ends a run. */
-export const stops = (reply: Omit<Reply, 'text'>): boolean =>
+export const endsRun = (reply: Omit<Reply, 'text'>): boolean =>
   !isOk(reply) && !reply.unknown && failureOf(reply.status, reply.body).stops

@@ -132,7 +132,7 @@ export class RunLease {
   }
 
   readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
-    this.#ports.store.transaction(work, `createDistributedCaller ${this.#ports.run}`)
+    this.#ports.store.transaction(work, `distributed run ${this.#ports.run}`)
 
   /**
    * Writes that take chunks from workers that may be charging: the workspace's scope keeps charges from interleaving.

@@ -1,6 +1,6 @@
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
-import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
+import { type QuotaName, type QuotaReport, readQuotas } from '../credits/quotas.js'
 import type { HandlersOf } from './handler.js'
 
 /** Handlers of the area `account`. */
@@ -24,7 +24,7 @@ export const credits: HandlersOf<'credits'> = {
   'credits.show': async ({ principal: { workspace }, now, store }) =>
     await store.read(async (reads) => {
       const { credits } = await reads.position(workspace.id)
-      const report = await quotaReport(reads, workspace, now)
+      const report = await readQuotas(reads, workspace, now)
       return {
         output: {
           credits: { enrichment: credits, ...pick(report, 'remaining') },

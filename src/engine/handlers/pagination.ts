@@ -16,7 +16,7 @@ export interface PagePorts {
 }
 
 /** Rows listed newest first, and how to read them. */
-export interface Listing<T extends ListPosition> {
+export interface RowSource<T extends ListPosition> {
   /** Number of all rows. */
   readonly count: (reads: Reads) => Awaitable<number>
   /** A slice of the rows, newest first by `createdAt`, then by id. */
@@ -48,7 +48,7 @@ export async function pageOf<T extends ListPosition>(
   { store, ids }: PagePorts,
   scope: CursorScope,
   query: PageQuery,
-  listing: Listing<T>,
+  listing: RowSource<T>,
 ): Promise<Page<T>> {
   const { per_page } = query
   const found = await store.read(async (reads) => {

@@ -9,7 +9,7 @@ export interface WorkKind<T> {
   readonly slowMs?: number
   /** Most tasks in progress, slow ones included. */
   readonly most?: number
-  /** Receives errors; taking the task again is not the pool's business. */
+  /** Receives errors; taking the task again is up to `take`. */
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -30,7 +30,7 @@ export class WorkerPool<T> {
     this.#stopping = stopping
   }
 
-  /** Says that there may be work now. */
+  /** Signals that there may be work now. */
   wake(): void {
     this.#event.set()
   }
@@ -104,7 +104,7 @@ export class WorkerPool<T> {
   }
 }
 
-/** Wakes the waiter. When nobody waits, the next wait ends at once. */
+/** Wakes the waiter. Without one, the next wait ends at once. */
 export class AutoResetEvent {
   #isSet = false
   #wake: () => void = () => {}

@@ -2,7 +2,7 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { engineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
-import { release, settle } from '../credits/holds.js'
+import { releaseHold, settleHold } from '../credits/holds.js'
 import { takeQuota } from '../credits/quotas.js'
 import {
   createCompletedDeliveries,
@@ -42,7 +42,7 @@ export interface WorkerPorts {
 }
 
 /** The records that a step of a job found, and where the next step begins. */
-export interface Step {
+export interface JobStep {
   readonly records: readonly unknown[]
   /** Number of records done so far, when they are not stored as records. */
   readonly done?: number
@@ -62,15 +62,15 @@ export class LeaseLost extends Error {}
  * Stores a step in one transaction: records, quota, payment from the hold, deliveries and progress. So no record is
  * stored unpaid, and none is paid twice. Returns the updated job.
  */
-export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): Promise<AsyncJob> {
+export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
     const { current, workspace, now } = await lockJobState(ports, tx, job)
     const row = operation(current.operation)
     const wanted = step.records.length
     // Operations with a quota are free, so the quota never takes units that the hold cannot pay for.
     const allowed = row.quota ? await takeQuota(tx, workspace, row.quota, wanted, now) : wanted
-    const { kept, credits } = payable(row, current.held, step.used, allowed)
-    const held = await settle(tx, current, credits, now)
+    const { kept, credits } = limitToHold(row, current.held, step.used, allowed)
+    const held = await settleHold(tx, current, credits, now)
     const records = recordsOf(current, step.records.slice(0, kept))
     await tx.addRecords(current.id, records)
     await step.also?.(tx, now)
@@ -91,7 +91,7 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): P
 export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
     const { current, now } = await lockJobState(ports, tx, job)
-    await release(tx, current, current.held, now)
+    await releaseHold(tx, current, current.held, now)
     if (current.plan.does === 'list') await tx.changeList(current.id, { status: 'failed', updatedAt: now })
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
     await tx.addDeliveries(await createFailedDeliveries(ports.ids, tx, next, now))
@@ -100,7 +100,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
 }
 
 async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: number): Promise<AsyncJob> {
-  await release(tx, job, job.held, now)
+  await releaseHold(tx, job, job.held, now)
   const next = await save(tx, { ...job, state: 'finished', held: 0, finishedAt: now })
   await tx.addDeliveries(await createCompletedDeliveries(ports.ids, tx, next, now))
   return next
@@ -128,7 +128,7 @@ async function lockJobState(
 }
 
 /** Returns how many of the records that a quota allows the hold can pay for, and their cost. */
-function payable(
+function limitToHold(
   row: Operation,
   held: number,
   used: readonly Used[] | undefined,

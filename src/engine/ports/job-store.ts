@@ -120,7 +120,7 @@ export interface JobWrites {
   addJob(job: AsyncJob): Awaitable<void>
   /**
    * Takes the oldest job that is queued or whose lease expired, or the given one; `undefined` when there is none.
-   * Nobody else gets it while the lease lasts. A lease longer than any possible one is from before the clock went
+   * No other process gets it while the lease lasts. A lease longer than any possible one is from before the clock went
    * back, and does not count. A lease does not keep out its own `owner`, the first word of the token.
    */
   claimJob(

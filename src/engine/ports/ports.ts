@@ -3,13 +3,13 @@ import type { ChunkReads, ChunkWrites } from './chunk-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
   Awaitable,
+  Balances,
   Consumption,
   Counter,
   Key,
   Member,
   Movement,
   Persona,
-  Position,
   Principal,
   RunReply,
   Slice,
@@ -49,7 +49,7 @@ export interface Reads extends JobReads, ChunkReads {
   workspaces(): Awaitable<readonly Workspace[]>
   members(workspaceId: string): Awaitable<readonly Member[]>
   keys(workspaceId: string): Awaitable<readonly Key[]>
-  position(workspaceId: string): Awaitable<Position>
+  position(workspaceId: string): Awaitable<Balances>
   /** Movements of a workspace after `afterSeq`, oldest first, at most `limit`. */
   movements(workspaceId: string, afterSeq: number, limit: number): Awaitable<readonly Movement[]>
   /** Credits consumed in `[from, to)` engine time. */
@@ -87,7 +87,7 @@ export interface Transaction extends Reads, JobWrites, ChunkWrites {
   addKey(key: Key): Awaitable<void>
   revokeKey(id: string, at: number): Awaitable<boolean>
   /** Locks this workspace's balances until the transaction ends. Returns the position. */
-  lockPosition(workspaceId: string): Awaitable<Position>
+  lockPosition(workspaceId: string): Awaitable<Balances>
   append(movement: Movement): Awaitable<void>
   /** A member's weekly limit as it is now, which may differ from when the request began. */
   weeklyLimit(memberId: string): Awaitable<number | null>
@@ -124,7 +124,7 @@ export class AlreadyThere extends Error {
   override readonly name = 'AlreadyThere'
 
   constructor() {
-    super('it is there already')
+    super('The row exists already')
   }
 }
 

@@ -7,7 +7,7 @@ export interface Targets {
 }
 
 /** One delivery attempt: what is posted, and where it may go. */
-export interface Attempt extends Targets {
+export interface DeliveryAttempt extends Targets {
   readonly url: string
   /** The same on every attempt of a delivery; sent as `webhook-id`. */
   readonly id: string
@@ -19,7 +19,7 @@ export interface Attempt extends Targets {
 }
 
 /** The result of an attempt. */
-export interface AttemptResult {
+export interface DeliveryResult {
   /** Status of the answer; null when there was none. */
   readonly status: number | null
   /** One sentence; null when the status is 2xx, the only success. */
@@ -35,7 +35,7 @@ export interface AttemptResult {
 /** Posts events to webhooks. */
 export interface Sender {
   /** Sends one signed POST of at most 15 s. It never rejects: errors are part of the result. */
-  send(attempt: Attempt): Promise<AttemptResult>
+  send(attempt: DeliveryAttempt): Promise<DeliveryResult>
   /**
    * Returns why nothing may be sent to a URL, as a sentence; `undefined` when it is allowed, or its name does not
    * resolve yet.

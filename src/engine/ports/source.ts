@@ -98,19 +98,19 @@ export type DecodedSearch =
     }
 export type RecordOf<K extends SearchKind> = Searches[K]['record']
 
-/** A part of what a search finds: at most `limit` records after a position. */
-export interface Span {
+/** Asks for a page of the results of a search: at most `limit` records after a position. */
+export interface PageRequest {
   readonly limit: number
   readonly after?: string | undefined
   /** Engine time of the search: days and tenures count up to it. */
   readonly now: number
 }
 
-/** The records of a span, and where the next one begins; absent after the last. */
-export interface Found<T> {
+/** The records of a page, and the position after which the next one begins; absent after the last. */
+export interface ResultPage<T> {
   readonly records: readonly T[]
   readonly next?: string
-  /** The result of `count`, when the first span had to visit all matches anyway. */
+  /** The result of `count`, when the first page had to visit all matches anyway. */
   readonly total?: number
 }
 
@@ -171,7 +171,7 @@ export interface Source {
   /** Number of records a search finds; for people approximate above 10,000. Days count up to `now`. */
   count(search: Search, now: number): Awaitable<number>
   /** Records a search finds, always in the same order. Throws 422 that names a filter it cannot apply. */
-  find<K extends SearchKind>(search: Search<K>, span: Span): Awaitable<Found<RecordOf<K>>>
+  find<K extends SearchKind>(search: Search<K>, span: PageRequest): Awaitable<ResultPage<RecordOf<K>>>
   /** Decodes a search URL of the network. Throws 400 for another URL, 422 for a filter it cannot apply. */
   searchAt(url: string, of: 'companies' | 'people'): Awaitable<DecodedSearch>
   /** Returns the network URL of a search; null when it has filters that URLs cannot express. */

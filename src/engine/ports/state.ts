@@ -66,7 +66,7 @@ export type LedgerAccount = 'issued' | 'credits' | 'held' | 'spent'
 export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | 'hold' | 'settle' | 'release'
 
 /** Balances after a movement; all zero before the first one (`seq` 0). */
-export interface Position {
+export interface Balances {
   readonly seq: number
   readonly credits: number
   readonly held: number
@@ -74,7 +74,7 @@ export interface Position {
 }
 
 /** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
-export interface Movement extends Position {
+export interface Movement extends Balances {
   readonly workspaceId: string
   readonly kind: MovementKind
   readonly debit: LedgerAccount

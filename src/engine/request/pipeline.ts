@@ -29,7 +29,7 @@ import {
   fingerprintOf,
   idempotencyKey,
 } from '../settlement/idempotency.js'
-import { billOf, type FencingCheck, type Request, settle } from '../settlement/settlement.js'
+import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'
 import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
 
@@ -200,14 +200,14 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
     const credits = costOf(operation, used)
     const hasEffect = credits > 0 || keep !== undefined || job !== undefined
     if (hasEffect || isKept(claim))
-      await settle(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
+      await settleRequest(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
     return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
     // "Nothing found" is a result too: free, and stored under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
-    if (isKept(claim)) await settle(ports, request, { credits: 0, status: error.status, body }, claim)
+    if (isKept(claim)) await settleRequest(ports, request, { credits: 0, status: error.status, body }, claim)
     return { status: error.status, body, headers: {}, credits: 0 }
   }
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { accept, type NewJob } from '../credits/accept.js'
+import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
 import { AlreadyThere, type Awaitable, type Principal, type Store, type Transaction } from '../ports/ports.js'
 import { type Claim, inProgressError } from './idempotency.js'
@@ -37,7 +37,7 @@ export interface WorkResult {
 }
 
 /** Writes stored data, charge and stored reply in one transaction. */
-export function settle(
+export function settleRequest(
   { store, checkFencing }: { readonly store: Store; readonly checkFencing?: FencingCheck },
   request: Request,
   { credits, status, body, keep, job }: WorkResult,
@@ -47,7 +47,7 @@ export function settle(
     .transaction(async (tx) => {
       if (checkFencing) await checkFencing(tx)
       await keep?.(tx)
-      if (job) await accept(tx, billOf(request, 0), job, request.now)
+      if (job) await acceptJob(tx, billOf(request, 0), job, request.now)
       if (credits > 0) await charge(tx, billOf(request, credits), request.now)
       await claim?.keep(tx, status, body, credits)
     }, request.principal.workspace.id)

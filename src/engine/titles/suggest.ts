@@ -26,7 +26,7 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
   const wanted = [...asked, ...known]
   // A keyword that is part of a wanted title would exclude the very people to find.
   const excluded = keywords.filter((keyword) => !wanted.some((title) => hasWords(title, keyword)))
-  const included = distinct([...known, ...others(held, asked, excluded)])
+  const included = distinct([...known, ...selectOthers(held, asked, excluded)])
   if (included.length === 0) return []
   return [
     ...included.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'INCLUDED' })),
@@ -35,7 +35,11 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
 }
 
 /** Returns titles that people hold besides the ones asked for, without the excluded ones. */
-function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
+function selectOthers(
+  held: readonly string[],
+  asked: readonly string[],
+  excluded: readonly string[],
+): string[] {
   const said = new Set(asked.map(padWords))
   const unwanted = excluded.map(padWords)
   return held.filter((title) => {

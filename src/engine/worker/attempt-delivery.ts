@@ -1,8 +1,8 @@
 import { engineTime } from '../clock.js'
-import { bodiesOf, RecordsGone } from '../deliveries/payloads.js'
-import { secretsOf, validSecrets } from '../deliveries/secrets.js'
+import { buildBodies, RecordsGone } from '../deliveries/payloads.js'
+import { findOrCreateSecrets, readValidSecrets } from '../deliveries/secrets.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import type { AttemptResult, Delivery, DeliveryChange, Transaction } from '../ports/ports.js'
+import type { Delivery, DeliveryChange, DeliveryResult, Transaction } from '../ports/ports.js'
 
 const second = 1_000
 const minute = 60 * second
@@ -19,7 +19,7 @@ export const mostInARow = 100
 const rowMs = 500
 
 /** The result of an attempt without its duration. */
-type Result = Omit<AttemptResult, 'ms'>
+type Result = Omit<DeliveryResult, 'ms'>
 
 /**
  * Attempts some claimed deliveries of a job in order, and stores the results in one transaction. A process that dies
@@ -42,7 +42,7 @@ export async function attemptDeliveries(
     results.push(result)
     if (result.error !== null || performance.now() - began > rowMs) break
   }
-  const chances = results.map(() => chance(ports.ids.bytes(4)))
+  const chances = results.map(() => toFraction(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
     const now = engineTime(await tx.clock(), ports.clock.now())
     const changes = results.map((result, at): DeliveryChange => {
@@ -77,7 +77,7 @@ async function* readBodies(
   let left: readonly Delivery[] = claimed
   for (let [first, ...others] = left; first; [first, ...others] = left) {
     const next = [first, ...others] as const
-    const bodies = await store.read((reads) => bodiesOf(reads, next))
+    const bodies = await store.read((reads) => buildBodies(reads, next))
     left = left.slice(bodies.length)
     yield* bodies
   }
@@ -91,11 +91,11 @@ async function createPoster(
 ): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Result | undefined>> {
   const [members, known] = await store.read(async (reads) => [
     await reads.members(workspaceId),
-    await validSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
+    await readValidSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
   ])
   const createSecrets = () =>
     store.transaction(
-      async (tx) => secretsOf(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
+      async (tx) => findOrCreateSecrets(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
       workspaceId,
     )
   const secrets = known.length > 0 ? known : await createSecrets()
@@ -113,20 +113,20 @@ async function createPoster(
 }
 
 /** Returns a number from 0 to 1 made of random bytes. */
-const chance = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
+const toFraction = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
 
 /** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. */
 export function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
   { status, error, retryAfterMs = 0, refused }: Result,
   now: number,
-  chance: number,
+  fraction: number,
 ): DeliveryChange {
   const attempts = delivery.attempts + 1
   if (error === null) return { state: 'delivered', attempts, status, error, finishedAt: now }
   const pause = schedule[attempts]
   if (pause === undefined || status === 410 || refused)
     return { state: 'failed', attempts, status, error, finishedAt: now }
-  const varied = pause * (1 - variation + 2 * variation * chance)
+  const varied = pause * (1 - variation + 2 * variation * fraction)
   return { attempts, status, error, dueAt: Math.round(now + Math.max(varied, retryAfterMs)) }
 }

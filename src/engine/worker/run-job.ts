@@ -3,7 +3,7 @@ import { operation } from '../../api/operations/table.js'
 import { networkOrigin } from '../../api/values/network-url.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
 import type { Used } from '../credits/cost.js'
-import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from '../jobs/progress.js'
+import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { AsyncJob, FoundLead, JobPlan, Lead } from '../ports/ports.js'
 import { runWaterfall, toContactRecord } from '../records/waterfall.js'
 
@@ -107,7 +107,7 @@ const returnJob = (
 /** Returns whether store or source just cannot be reached for now. */
 const isTemporary = (error: unknown): boolean => error instanceof ApiError && error.status === 503
 
-function doStep(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
+function doStep(ports: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   const { plan } = job
   if (plan.does === 'search') return searchStep(ports, job, plan)
   return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
@@ -119,7 +119,7 @@ async function searchStep(
   { source }: WorkerPorts,
   job: AsyncJob,
   { search, scale }: Extract<JobPlan, { does: 'search' }>,
-): Promise<Step> {
+): Promise<JobStep> {
   const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
   const limit = Math.min(recordsPerStep, left)
   const span = { limit, after: job.place ?? undefined, now: job.createdAt }
@@ -147,7 +147,7 @@ async function waterfallStep(
   { source, store }: WorkerPorts,
   job: AsyncJob,
   { ask, contacts }: Extract<JobPlan, { does: 'waterfall' }>,
-): Promise<Step> {
+): Promise<JobStep> {
   const enrichments = await store.read((reads) => reads.enrichments(job.id))
   const providers = await source.providers()
   const next = contacts.slice(job.done, job.done + contactsPerStep)
@@ -165,7 +165,7 @@ async function waterfallStep(
 
 const companiesPerStep = 500
 
-async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<Step> {
+async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   const listed = await store.read((reads) => reads.listed(job.id, job.done, companiesPerStep))
   const accounts = await Promise.all(listed.map(({ company }) => source.company(company)))
   const ended = listed.length < companiesPerStep

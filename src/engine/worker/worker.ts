@@ -71,7 +71,7 @@ export class Worker {
     if (rowCaller) await runChunkWorker({ ...this.#ports, rowCaller, onTrouble }, this.#stopping.signal)
   }
 
-  /** Says that something may be due now. */
+  /** Signals that something may be due now. */
   wake(): void {
     for (const pool of this.#pools) pool.wake()
   }

@@ -1,4 +1,4 @@
-import type { Consumption, Position, Reads, Transaction } from '../../engine/ports/ports.js'
+import type { Balances, Consumption, Reads, Transaction } from '../../engine/ports/ports.js'
 import { addRow, boundText, type Connection, mapResult } from '../driver/connection.js'
 import { movementTable, readNumber } from './record-tables.js'
 
@@ -16,10 +16,10 @@ const groupings = {
   member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
 } as const
 
-const start: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
+const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 const positionOf = (connection: Connection, workspaceId: string) =>
-  mapResult(connection.get<Position>(positionSql, workspaceId), (found) => found ?? start)
+  mapResult(connection.get<Balances>(positionSql, workspaceId), (found) => found ?? start)
 
 /** Returns the reads of the ledger. */
 export function ledgerReads(connection: Connection) {
@@ -60,7 +60,7 @@ export function ledgerWrites(connection: Connection) {
   return {
     // Its transaction has locked the workspace, or the whole database.
     lockPosition: (workspaceId) =>
-      (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
+      (connection.known.get(`position ${workspaceId}`) as Balances | undefined) ??
       positionOf(connection, workspaceId),
     append: (movement) =>
       mapResult(addRow(connection, movementTable.insertSql, ...movementTable.insertValues(movement)), () => {

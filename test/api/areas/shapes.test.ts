@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
-import { type Kind, kindOf } from '../../../src/api/validation/coerce.js'
+import { type FieldKind, kindOf } from '../../../src/api/validation/coerce.js'
 
 const shaped = async () =>
   Promise.all(operations().map(async (row) => ({ ...row, ...(await shapeOf(row.id)) })))
@@ -31,7 +31,7 @@ function properties(schema: JsonSchema, path = ''): [string, JsonSchema][] {
   ]
 }
 
-const kinds = (kind: Kind): Kind[] => [kind, ...(kind.item ? kinds(kind.item) : [])]
+const kinds = (kind: FieldKind): FieldKind[] => [kind, ...(kind.item ? kinds(kind.item) : [])]
 
 describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, ...row }) => {
   it('has an input with readable fields, each with a description', () => {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite-load.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
-import type { Kind, RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord, RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/new-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -204,7 +204,7 @@ describe('an import into an empty table', () => {
   })
 
   /** Imports records into a catalogue with another record, or into an empty one; answers all that can be asked. */
-  async function resultOf(kind: Kind, records: readonly RawRecord[], first: readonly RawRecord[]) {
+  async function resultOf(kind: RecordKind, records: readonly RawRecord[], first: readonly RawRecord[]) {
     const driver = openSqlite(':memory:')
     const catalogue = await openEmpty(driver, hurried())
     if (kind === 'people') await catalogue.importRecords('companies', companies(0, 3))

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
-import { charge, move, verifyLedger } from '../../../src/engine/credits/ledger.js'
+import { addMovement, charge, verifyLedger } from '../../../src/engine/credits/ledger.js'
 import type { LedgerAccount, MovementKind, Store } from '../../../src/engine/ports/ports.js'
 import { migrate } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -41,7 +41,7 @@ describe('P01: balanced, append-only', () => {
           const [kind, debit, credit] = step
           const allowed = debit === 'issued' || model[debit] >= amount
           const moved = bench.store
-            .transaction((tx) => move(tx, { workspaceId, kind, debit, credit, amount, at: 0 }))
+            .transaction((tx) => addMovement(tx, { workspaceId, kind, debit, credit, amount, at: 0 }))
             .then(
               () => true,
               () => false,

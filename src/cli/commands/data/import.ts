@@ -5,7 +5,7 @@ import { Argument, type Command, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
-import { type ImportOptions, type Kind, kinds } from '../../../catalogue/kinds/kind.js'
+import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import { systemReason } from '../../../csv/errors.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
@@ -183,4 +183,4 @@ export function rejectsTold(
 export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
 
 /** The kind that an argument, already checked, names. */
-export const kindOf = (text: string | undefined): Kind => text as Kind
+export const kindOf = (text: string | undefined): RecordKind => text as RecordKind
