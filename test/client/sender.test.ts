@@ -245,7 +245,10 @@ describe('checking a webhook address', () => {
 })
 
 describe('error messages of a failed attempt', () => {
-  const told = async (change: Partial<DeliveryAttempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
+  const told = async (
+    change: Partial<DeliveryAttempt> & { url: string },
+    options: Partial<SenderOptions> = {},
+  ) => {
     const sender = sending({ resolve: async () => ['127.0.0.1'], ...options })
     const sent = await sender.send({ ...attempt(change.url), loopback: true, ...change })
     expect(sent.status).toBeNull()
