@@ -1,10 +1,36 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The files that take longest, the longest first. */
+const longest = [
+  'catalogue/postgres',
+  'cli/runs/every-target',
+  'cli/runs/distributed',
+  'engine/distributed-faults',
+  'cli/secrets',
+  'scenarios/scenarios',
+  'client/chaos',
+  'library/package',
+  'storage/same-answers',
+]
+
+/** Starts the longest files first, so that none of them runs alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
+      return place === -1 ? longest.length : place
+    }
+    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other))
+  }
+}
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     // More than the cores of a small machine, because many tests wait for processes and databases.
     maxWorkers: 3,
     // Files of a worker share what they import: a third of the time would go into loading it anew for each.
