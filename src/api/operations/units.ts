@@ -1,6 +1,5 @@
 import { type Fields, isObject } from '../values/objects.js'
 import type { Unit } from './facts.js'
-import { resolvesNothing } from './not-found.js'
 import type { Operation } from './table.js'
 
 /** Units found, as a server would charge them. */
@@ -50,3 +49,25 @@ const counts = {
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 
 const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))
+
+const identifying = ['id', 'name', 'full_name', 'domain', 'network_id', 'network_url', 'network_profile_url']
+const reachable = ['email', 'personal_email', 'phone']
+
+/**
+ * Returns whether a success found nothing, as some servers answer a lookup: all identifying fields (of a waterfall:
+ * addresses and numbers) are null or missing.
+ */
+export function resolvesNothing(operation: Operation, body: unknown): boolean {
+  if (operation.id === 'contacts.enrich_sync') return isBlank(body, reachable)
+  if (operation.needs !== 'unit' || operation.batch?.found !== undefined) return false
+  return isBlank(body, identifying)
+}
+
+/** Returns whether the text of a 400 says that a lookup found nothing. */
+export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)
+
+const isBlank = (body: unknown, names: readonly string[]): boolean =>
+  names.every((name) => {
+    const value = (body as Readonly<Record<string, unknown>> | null)?.[name] ?? null
+    return value === null || value === '' || (Array.isArray(value) && value.length === 0)
+  })

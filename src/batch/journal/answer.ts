@@ -1,8 +1,8 @@
 import { ConnectionLost, isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { resolvesNothing, saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
+import { resolvesNothing, saysNothingFound } from '../../api/operations/units.js'
 
 /** What became of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'

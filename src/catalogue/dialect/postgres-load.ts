@@ -86,7 +86,7 @@ const insertion = (table: string, names: readonly string[], typed: readonly stri
 
 /**
  * Creates the target of a copy. Constraints and indexes are dropped and made again at the end, which takes a fraction of
- * the time. Nobody sees the catalogue without them: the copy is one transaction.
+ * the time. The copy is one transaction, so the catalogue is never visible without them.
  */
 function createTarget(connection: Connection, copied: Readonly<Record<string, CopiedTable>>): CopyTarget {
   const names = Object.keys(copied)

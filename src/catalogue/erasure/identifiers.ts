@@ -119,7 +119,7 @@ const holders = {
   phone: ['SELECT 1 FROM phones WHERE number = ? AND person NOT IN (SELECT atom FROM json_each(?))'],
 } as const
 
-/** Returns the values that nobody else has: a shared one identifies neither. */
+/** Returns the values that no other record has: a shared one identifies neither person. */
 async function unshared(
   connection: Connection,
   questions: readonly string[],

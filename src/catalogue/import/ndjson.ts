@@ -80,7 +80,7 @@ async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonl
 
 /** Splits one array into its elements, by counting brackets outside strings. */
 async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
-  const scan = { depth: 0, line: 1, start: 1, inText: false, escaped: false, inScalar: false, json: '' }
+  const scan = createScan()
   for await (const text of texts) {
     yield scanText(scan, text)
     if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
@@ -88,20 +88,22 @@ async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<read
   if (scan.depth > 0) throw new ImportError('the array ends here without its closing bracket', scan.line)
 }
 
-/** State of the scan of an array; `json` is the beginning of an element that continues. */
-interface Scan {
-  depth: number
-  line: number
-  start: number
-  inText: boolean
-  escaped: boolean
-  /** Inside an element that is neither an object nor an array. */
-  inScalar: boolean
-  json: string
-}
+/**
+ * Creates the state of the scan of an array. `json` is the beginning of an element that continues; `inScalar` says that the
+ * element is neither an object nor an array.
+ */
+const createScan = () => ({
+  depth: 0,
+  line: 1,
+  start: 1,
+  inText: false,
+  escaped: false,
+  inScalar: false,
+  json: '',
+})
 
 /** Scans the next text; returns the elements that end in it. */
-function scanText(scan: Scan, text: string): JsonText[] {
+function scanText(scan: ReturnType<typeof createScan>, text: string): JsonText[] {
   const pieces: JsonText[] = []
   let from = 0
   for (let at = 0; at < text.length; at++) {
@@ -129,7 +131,7 @@ function scanText(scan: Scan, text: string): JsonText[] {
 }
 
 /** Returns whether an element begins that is not a record, so that it can be rejected. */
-function startsScalar(scan: Scan, char = ''): boolean {
+function startsScalar(scan: ReturnType<typeof createScan>, char = ''): boolean {
   const inside = scan.inScalar
   scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(char)
   return scan.inScalar && !inside

@@ -22,23 +22,17 @@ export interface ImportReport {
   readonly ignored: readonly string[]
 }
 
-/** A report that is still being counted. */
-export interface ImportTally {
-  added: number
-  updated: number
-  companies: number
-  rejected: Rejected[]
-  rejectedTotal: number
-}
-
-/** Creates a tally of nothing. */
-export const createTally = (): ImportTally => ({
+/** Creates the counts of a report, with which an import begins. */
+export const createTally = () => ({
   added: 0,
   updated: 0,
   companies: 0,
-  rejected: [],
+  rejected: [] as Rejected[],
   rejectedTotal: 0,
 })
+
+/** The counts of a report that is not complete yet. */
+export type ImportTally = ReturnType<typeof createTally>
 
 /** Maximum number of rejected lines in a report. */
 const maxRejectedKept = 1_000

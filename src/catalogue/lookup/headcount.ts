@@ -19,9 +19,8 @@ export async function findHeadcount(
   { key, record }: CompanyMatch,
   departments: readonly string[],
 ): Promise<Headcount> {
-  const byDepartment = new Map<string, HeadcountEntry[]>([['All', []]])
-  for (const entry of await connection.all<HeadcountEntry>(history, key))
-    byDepartment.set(entry.department, [...(byDepartment.get(entry.department) ?? []), entry])
+  const entries = await connection.all<HeadcountEntry>(history, key)
+  const byDepartment = new Map([['All', []], ...Map.groupBy(entries, ({ department }) => department)])
   const wanted = new Set(['All', ...departments].map(foldText))
   const { headcount } = JSON.parse(record) as StoredAccount
   const all = byDepartment.get('All')?.at(-1)?.headcount ?? headcount ?? undefined

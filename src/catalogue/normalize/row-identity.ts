@@ -1,41 +1,13 @@
+import type { Fields } from '../../api/values/objects.js'
 import { toDomain } from './domain.js'
 import { foldName, foldText } from './name.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
 
-/** Fields that identify a company, as named by any operation or record; others are ignored. */
-export interface CompanyIdentifiers {
-  readonly url?: unknown
-  readonly company_network_url?: unknown
-  readonly network_url?: unknown
-  readonly company_network_id?: unknown
-  readonly domain?: unknown
-  readonly company_domain?: unknown
-  readonly name?: unknown
-  readonly company_name?: unknown
-  readonly country?: unknown
-}
-
-/** Fields that identify a person. */
-export interface PersonIdentifiers {
-  readonly network_url?: unknown
-  readonly network_profile_url?: unknown
-  readonly linkedin_url?: unknown
-  readonly email?: unknown
-  readonly full_name?: unknown
-  readonly first_name?: unknown
-  readonly firstname?: unknown
-  readonly last_name?: unknown
-  readonly lastname?: unknown
-  readonly domain?: unknown
-  readonly company_domain?: unknown
-  readonly company_name?: unknown
-}
-
 /**
  * Returns a key that is equal for rows of the same company: profile url, else registrable domain, else folded name and
- * country. `undefined` when there is none of these.
+ * country. Fields may have the names of any operation or record. `undefined` when there is none of these.
  */
-export function toCompanyIdentity(fields: CompanyIdentifiers): string | undefined {
+export function toCompanyIdentity(fields: Fields): string | undefined {
   const url = firstText(fields.company_network_url, fields.network_url, fields.url)
   const profile = url === undefined ? undefined : parseProfile(url)
   if (profile?.kind === 'company') return toProfileIdentity(profile)
@@ -53,7 +25,7 @@ export function toCompanyIdentity(fields: CompanyIdentifiers): string | undefine
  * Returns a key that is equal for rows of the same person: profile url, else e-mail address, else folded name and the
  * company's domain or name. `undefined` when there is none of these.
  */
-export function toPersonIdentity(fields: PersonIdentifiers): string | undefined {
+export function toPersonIdentity(fields: Fields): string | undefined {
   const url = firstText(fields.network_url, fields.network_profile_url, fields.linkedin_url)
   const profile = url === undefined ? undefined : parseProfile(url)
   if (profile?.kind === 'person') return toProfileIdentity(profile)
@@ -71,7 +43,7 @@ export function toPersonIdentity(fields: PersonIdentifiers): string | undefined 
 const toProfileIdentity = ({ kind, id, slug }: NetworkProfile): string =>
   id === undefined ? `${kind}:slug:${slug}` : `${kind}:id:${id}`
 
-function foldFullName(fields: PersonIdentifiers): string {
+function foldFullName(fields: Fields): string {
   const parts = [firstText(fields.first_name, fields.firstname), firstText(fields.last_name, fields.lastname)]
   return foldText(
     parts.some((part) => part !== undefined) ? parts.join(' ') : (firstText(fields.full_name) ?? ''),

@@ -6,7 +6,7 @@ import { boundText } from '../../storage/driver/connection.js'
 
 /** A country, region or city of the gazetteer. */
 export interface GazetteerEntry {
-  /** Comes before that of a place of a smaller kind, and before that of a smaller place of its own kind. */
+  /** Lower for larger kinds of places, and for larger places of the same kind. */
   readonly key: number
   /** `FR`, `FR.84`, or the GeoNames id of a city. */
   readonly code: string | number

@@ -19,6 +19,9 @@ export function readHeadcountHistory(entries: readonly RawRecord[]): HeadcountEn
   })
 }
 
+const upsertEntry = `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
+  ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`
+
 /** Adds entries to a company's headcount history; one with the same day and department is replaced. */
 export function* writeHeadcountHistory(
   connection: Connection,
@@ -26,15 +29,7 @@ export function* writeHeadcountHistory(
   entries: readonly HeadcountEntry[],
 ): Steps<void> {
   for (const { department, date: day, headcount } of entries)
-    send(
-      connection,
-      `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
-        ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`,
-      company,
-      department,
-      day,
-      headcount,
-    )
+    send(connection, upsertEntry, company, department, day, headcount)
   yield* writeGrowth(connection, company)
 }
 
@@ -45,14 +40,8 @@ const upsertGrowth = `INSERT INTO headcount_growth (company, department, headcou
 
 /** Stores the headcount of each department of a company, and its growth over 12 months in percent. */
 export function* writeGrowth(connection: Connection, company: number): Steps<void> {
-  const byDepartment = new Map<string, HeadcountEntry[]>()
-  for (const entry of yield* awaitResult(connection.all<HeadcountEntry>(selectHistory, company))) {
-    const department = foldText(entry.department)
-    const known = byDepartment.get(department)
-    if (known) known.push(entry)
-    else byDepartment.set(department, [entry])
-  }
-  for (const [department, entries] of byDepartment) {
+  const history = yield* awaitResult(connection.all<HeadcountEntry>(selectHistory, company))
+  for (const [department, entries] of Map.groupBy(history, (entry) => foldText(entry.department))) {
     const now = entries.at(-1)?.headcount ?? 0
     const growth = toGrowthPercent(headcountBefore(entries, 12), now)
     send(connection, upsertGrowth, company, department, now, growth)

@@ -71,6 +71,9 @@ interface PostRow {
 const insert = 'INSERT INTO posts (identity, author, published_at, record, key) VALUES (?, ?, ?, ?, ?)'
 const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, record = ? WHERE key = ?'
 
+const upsertEngager = `INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?)
+  ON CONFLICT (post, profile, engagement) DO UPDATE SET url = excluded.url`
+
 /** Adds a post, or merges it into the stored one with its url. Engagers are added to the stored ones. */
 export function* writePost(
   context: WriteContext,
@@ -95,12 +98,5 @@ export function* writePost(
 
 function writeEngagers(connection: Connection, post: number, engagers: readonly Engager[]): void {
   for (const { profile, engagement, url } of engagers)
-    send(
-      connection,
-      'INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?) ON CONFLICT (post, profile, engagement) DO UPDATE SET url = excluded.url',
-      post,
-      profile,
-      engagement,
-      url,
-    )
+    send(connection, upsertEngager, post, profile, engagement, url)
 }

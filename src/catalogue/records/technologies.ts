@@ -58,6 +58,13 @@ export const toSlug = (words: string): string =>
     .replace(/[^\p{L}\p{N}.+#_-]+/gu, '-')
     .replace(/^-+|-+$/g, '')
 
+const deleteUse = 'DELETE FROM company_technologies WHERE technology = ? AND company = ?'
+const insertUse =
+  'INSERT INTO company_technologies (technology, company, confidence, mentions) VALUES (?, ?, ?, ?)'
+const updateUse = `UPDATE company_technologies
+  SET confidence = coalesce(CAST(? AS DOUBLE PRECISION), confidence), mentions = coalesce(CAST(? AS BIGINT), mentions)
+  WHERE technology = ? AND company = ?`
+
 /**
  * Replaces the technologies of a company. A technology that it used before keeps its confidence and mentions unless they are
  * given again. A new one without details has confidence 1.
@@ -72,18 +79,15 @@ export function* writeUses(
   for (const slug of before) {
     if (kept.has(slug)) continue
     const technology = yield* findOrCreateTechnology(context, { slug })
-    send(
-      context.connection,
-      'DELETE FROM company_technologies WHERE technology = ? AND company = ?',
-      technology,
-      company,
-    )
+    send(context.connection, deleteUse, technology, company)
   }
   for (const use of uses) {
     if (before.includes(use.slug) && !hasDetails(use)) continue
     const technology = getKnownKey(context, use) ?? (yield* findOrCreateTechnology(context, use))
-    if (before.includes(use.slug)) changeUse(context, company, technology, use)
-    else addUse(context, company, technology, use)
+    const { confidence, mentions } = use
+    if (before.includes(use.slug))
+      send(context.connection, updateUse, confidence ?? null, mentions ?? null, technology, company)
+    else send(context.connection, insertUse, technology, company, confidence ?? 1, mentions ?? 0)
   }
 }
 
@@ -91,40 +95,9 @@ export function* writeUses(
 const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-function addUse(
-  { connection }: WriteContext,
-  company: number,
-  technology: number,
-  use: TechnologyDetails,
-): void {
-  send(
-    connection,
-    'INSERT INTO company_technologies (technology, company, confidence, mentions) VALUES (?, ?, ?, ?)',
-    technology,
-    company,
-    use.confidence ?? 1,
-    use.mentions ?? 0,
-  )
-}
-
-function changeUse(
-  { connection }: WriteContext,
-  company: number,
-  technology: number,
-  use: TechnologyDetails,
-): void {
-  send(
-    connection,
-    `UPDATE company_technologies SET confidence = coalesce(CAST(? AS DOUBLE PRECISION), confidence), mentions = coalesce(CAST(? AS BIGINT), mentions)
-      WHERE technology = ? AND company = ?`,
-    use.confidence ?? null,
-    use.mentions ?? null,
-    technology,
-    company,
-  )
-}
-
 const selectTechnology = 'SELECT key, name, category FROM technologies WHERE slug = ?'
+const insertTechnology = 'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)'
+const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE key = ?'
 
 // Only changes are written, with plain statements. A statement that needs a savepoint (such as an upsert) makes SQLite flush
 // the full-text index for each company, and the number of its segments is limited.
@@ -136,22 +109,9 @@ function* findOrCreateTechnology(context: WriteContext, use: TechnologyDetails):
   const there = yield* awaitResult(ask())
   const name = use.name ?? there?.name ?? toTitle(use.slug)
   const category = use.category ?? there?.category ?? null
-  if (!there)
-    send(
-      connection,
-      'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)',
-      use.slug,
-      name,
-      category,
-    )
+  if (!there) send(connection, insertTechnology, use.slug, name, category)
   else if (there.name !== name || there.category !== category)
-    send(
-      connection,
-      'UPDATE technologies SET name = ?, category = ? WHERE key = ?',
-      name,
-      category,
-      there.key,
-    )
+    send(connection, updateTechnology, name, category, there.key)
   const key = there?.key ?? (yield* awaitResult(ask()))?.key
   if (key === undefined) throw new Error('a technology was not written')
   context.technologies.set(use.slug, key)

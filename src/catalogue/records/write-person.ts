@@ -79,24 +79,19 @@ function pickCompanyName(employer: Employer, before?: Employer): Employer {
   return name === undefined ? {} : { company_name: name }
 }
 
+const deletePhone = 'DELETE FROM phones WHERE number = ? AND person = ?'
+const upsertPhone = `INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?)
+  ON CONFLICT (number, person) DO UPDATE SET messenger = excluded.messenger`
+
 function writePhones(
   connection: Connection,
   key: number,
   before: readonly string[],
   { phones, messenger }: Pick<NewPerson, 'phones' | 'messenger'>,
 ): void {
-  for (const number of before)
-    if (!phones.includes(number))
-      send(connection, 'DELETE FROM phones WHERE number = ? AND person = ?', number, key)
+  for (const number of before) if (!phones.includes(number)) send(connection, deletePhone, number, key)
   const reachable = messenger === undefined ? null : Number(messenger)
-  for (const number of phones)
-    send(
-      connection,
-      'INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?) ON CONFLICT (number, person) DO UPDATE SET messenger = excluded.messenger',
-      number,
-      key,
-      reachable,
-    )
+  for (const number of phones) send(connection, upsertPhone, number, key, reachable)
 }
 
 /** A stored person. */

@@ -18,12 +18,7 @@ export interface SampleOptions {
 }
 
 /** Records of the sample by kind. Read each once, in this order. */
-export interface Sample {
-  readonly companies: Iterable<RawRecord>
-  readonly people: Iterable<RawRecord>
-  readonly jobs: Iterable<RawRecord>
-  readonly posts: Iterable<RawRecord>
-}
+export type Sample = Readonly<Record<RecordKind, Iterable<RawRecord>>>
 
 /**
  * Invents companies, people, jobs and posts. Domains are reserved ones (`.example`), phone numbers come from ranges reserved

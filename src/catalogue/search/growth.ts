@@ -6,7 +6,7 @@ import { foldText } from '../normalize/name.js'
 import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
 import { atCompanies, companyConditions } from './company-conditions.js'
-import { parseCursor, type Searcher, toPage } from './search-kind.js'
+import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Searches companies by the growth of their headcount over 12 months, in whole percent: the fastest-growing first, or
@@ -20,11 +20,8 @@ export const growthSearch: Searcher<'growth'> = {
     ]),
 
   find: async (connection, filters, { limit, after }) => {
-    const rows: GrowthRow[] = []
-    for (const range of rangesAfter(parseCursor<GrowthCursor>(after))) {
-      rows.push(...(await readRows(connection, filters, range, limit + 1 - rows.length)))
-      if (rows.length > limit) break
-    }
+    const ranges = toRanges(parseCursor<GrowthCursor>(after))
+    const rows = await readRanges(ranges, limit, (range, most) => readRows(connection, filters, range, most))
     const { records, ...more } = toPage(rows, limit, ({ rank, company }) => [rank, company])
     return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
   },
@@ -106,7 +103,7 @@ const within = (column: string, min: number | undefined, max: number | undefined
 ]
 
 /** Returns the rows after a cursor as ranges, each of which the index finds directly. */
-function rangesAfter(place: GrowthCursor | undefined): ((by: string) => Condition)[] {
+function toRanges(place: GrowthCursor | undefined): ((by: string) => Condition)[] {
   if (!place) return [() => ['TRUE']]
   const [rank, company] = place
   return [(by) => [`${by} = ? AND company > ?`, rank, company], (by) => [`${by} < ?`, rank]]

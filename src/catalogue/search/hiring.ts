@@ -5,7 +5,7 @@ import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
 import { atCompanies } from './company-conditions.js'
 import { hiringCompanyConditions, jobConditions } from './job-conditions.js'
-import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
+import { parseCursor, readRanges, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
 /** Maximum number of jobs in a record. */
 const mostJobs = 100
@@ -27,13 +27,9 @@ export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company
   find: async (connection, filters, { limit, after, now }) => {
     const jobsWhere = every(jobConditions(connection, filters, now))
     const companies = every(atCompanies(hiringCompanyConditions(connection, filters)))
-    const newest: NewestJob[] = []
-    for (const range of rangesAfter(parseCursor<HiringCursor>(after))) {
-      newest.push(
-        ...(await readNewestJobs(connection, jobsWhere, companies, range, limit + 1 - newest.length)),
-      )
-      if (newest.length > limit) break
-    }
+    const newest = await readRanges(toRanges(parseCursor<HiringCursor>(after)), limit, (range, most) =>
+      readNewestJobs(connection, jobsWhere, companies, range, most),
+    )
     const { records, ...more } = toPage(newest, limit, ({ posted_at, key }) => [posted_at, key])
     const jobs = await readJobs(connection, jobsWhere, records)
     const record = ({ company, record }: NewestJob) => {
@@ -109,7 +105,7 @@ async function readJobs(
 }
 
 /** Returns the rows after a cursor as ranges, each of which the index finds directly. */
-function rangesAfter(place: HiringCursor | undefined): Condition[] {
+function toRanges(place: HiringCursor | undefined): Condition[] {
   if (!place) return [['TRUE']]
   const [postedAt, key] = place
   if (postedAt === null) return [['posted_at IS NULL AND key < ?', key]]

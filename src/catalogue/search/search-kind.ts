@@ -52,6 +52,20 @@ export type Cursor = readonly (string | number | null)[]
 export const parseCursor = <P extends Cursor>(after: string | undefined): P | undefined =>
   after === undefined ? undefined : (JSON.parse(after) as P)
 
+/**
+ * Reads rows from consecutive ranges, each of which an index finds directly, until there is one more than a page holds.
+ */
+export async function readRanges<Range, T>(
+  ranges: readonly Range[],
+  limit: number,
+  read: (range: Range, limit: number) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const rows: T[] = []
+  for (const range of ranges)
+    if (rows.length <= limit) rows.push(...(await read(range, limit + 1 - rows.length)))
+  return rows
+}
+
 /** Returns the first `limit` rows, with a cursor for the next page when there are more. */
 export function toPage<T>(rows: readonly T[], limit: number, position: (row: T) => Cursor): ResultPage<T> {
   const records = rows.slice(0, limit)

@@ -2,7 +2,7 @@ import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { freeMailboxes } from '../normalize/domain.js'
 import { matchCompany } from '../records/match-company.js'
-import { type EmailExample, type EmailPattern, learnPattern } from './email-pattern.js'
+import { type EmailPattern, learnPattern } from './email-pattern.js'
 
 /** Maximum numbers of addresses used to learn a pattern, and of colleagues read to find them. */
 const mostExamples = 50
@@ -46,14 +46,11 @@ interface Habit {
 
 /** Learns the pattern of the domain that most colleagues write from; of several, that of the company's website. */
 function learnHabit(people: readonly Colleague[], own: string | null): Habit | undefined {
-  const examples = new Map<string, EmailExample[]>()
-  for (const { email, first, last } of people) {
+  const all = people.flatMap(({ email, first, last }) => {
     const [local = '', domain = ''] = email.split('@')
-    if (!first || !last || freeMailboxes.has(domain)) continue
-    const there = examples.get(domain)
-    if (there) there.push({ first, last, local })
-    else examples.set(domain, [{ first, last, local }])
-  }
+    return !first || !last || freeMailboxes.has(domain) ? [] : [{ first, last, local, domain }]
+  })
+  const examples = Map.groupBy(all, ({ domain }) => domain)
   const most = Math.max(0, ...[...examples.values()].map(({ length }) => length))
   const domains = [...examples.keys()].filter((domain) => examples.get(domain)?.length === most)
   const domain = domains.length === 1 ? domains[0] : domains.find((one) => one === own)

@@ -6,8 +6,8 @@ import {
   retryAfterMs,
 } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
-import { saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
+import { saysNothingFound } from '../../api/operations/units.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import type { CommandEnvironment } from '../options/command-environment.js'

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { resolvesNothing } from '../../api/operations/not-found.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import { resolvesNothing } from '../../api/operations/units.js'
 import {
   accountRecord,
   contactResult,

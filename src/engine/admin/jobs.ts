@@ -1,5 +1,5 @@
 import { parseExact } from '../../api/values/json.js'
-import { holdCredits } from '../credits/holds.js'
+import { holdCredits } from '../credits/ledger.js'
 import { buildBody } from '../deliveries/payloads.js'
 import type {
   AsyncJob,
@@ -89,7 +89,8 @@ async function retry(
   const workspace = await tx.workspace(workspaceId)
   const member = (await tx.members(workspaceId)).find((one) => one.id === failed.memberId)
   if (!workspace || !member) throw new AdminError('The member who requested it no longer exists')
-  const held = await heldAtFirst(tx, workspaceId, failed)
+  // The hold of the first time.
+  const held = (await tx.heldFor(workspaceId, failed.id)) ?? 0
   const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
   const job: AsyncJob = {
     ...{ ...failed, ...fresh, id: ids.uuid(), state: 'queued', done: 0, held, spent: 0 },
@@ -105,9 +106,4 @@ async function retry(
   const enrichments = await tx.enrichments(failed.id)
   await tx.addEnrichments(enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })))
   return job
-}
-
-/** Returns the credits that a job held when it was accepted. */
-async function heldAtFirst(reads: Reads, workspaceId: string, { id }: AsyncJob): Promise<number> {
-  return (await reads.heldFor(workspaceId, id)) ?? 0
 }

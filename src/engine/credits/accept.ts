@@ -2,8 +2,7 @@ import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob, Enrichment, JobPlan, NewList, Principal, Transaction } from '../ports/ports.js'
 import { costOf, type Used } from './cost.js'
-import { holdCredits } from './holds.js'
-import type { Bill } from './ledger.js'
+import { type Bill, holdCredits } from './ledger.js'
 
 /** Work to accept, as a handler describes it. */
 export interface NewJob {

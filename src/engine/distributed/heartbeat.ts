@@ -28,7 +28,7 @@ export function createWorkerHeartbeat(
     },
     /** Deletes, from time to time, what dead commands and workers left behind. */
     tidy: async () => {
-      // Without a scope, so with the store to itself: it locks chunks of many runs in an order of its own.
+      // Without a scope, so with the store to itself: it locks chunks of many runs in another order.
       if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(staleBefore(clock.now())))
     },
     /** Withdraws the announcement. */

@@ -24,7 +24,7 @@ const mostTaken = 10
 /** No further call of a chunk is made after this time, so that other workers get it. */
 const sliceMs = 2_000
 const fewAtOnce = 8
-/** After trouble of its own, a worker leaves chunks to others for this long. */
+/** After an error on its side, a worker leaves chunks to others for this long. */
 const restMs = 1_000
 
 /** What a worker of distributed runs needs. */
@@ -196,7 +196,7 @@ function callOf(
 }
 
 /** Returns whether the trouble is ours: the remaining calls are left to others. */
-const isOwnTrouble = (results: CallResult): boolean => results === null || 'doubted' in results
+const isOwnTrouble = (result: CallResult): boolean => result === null || 'doubted' in result
 
 /** The result of a call that failed because of a bug. */
 const failed: Omit<Reply, 'text'> = {

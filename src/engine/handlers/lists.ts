@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
 import type { HandlersOf } from './handler.js'
-import { pageOf } from './pagination.js'
+import { readPage } from './pagination.js'
 
 /** Handlers of the area `lists`. */
 export const lists: HandlersOf<'lists'> = {
@@ -28,13 +28,16 @@ export const lists: HandlersOf<'lists'> = {
     }
   },
   /** `GET /lists`: newest first. */
-  'lists.list': async ({ input, principal, store, ids }) => {
-    const workspaceId = principal.workspace.id
-    const scope = { endpoint: 'lists.list', workspaceId, filters: {} }
-    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-      count: (reads) => reads.countLists(workspaceId),
-      rows: (reads, slice) => reads.lists(workspaceId, slice),
-    })
+  'lists.list': async (context) => {
+    const { rows, pagination } = await readPage(
+      context,
+      'lists.list',
+      {},
+      {
+        count: (reads, workspaceId) => reads.countLists(workspaceId),
+        rows: (reads, workspaceId, slice) => reads.lists(workspaceId, slice),
+      },
+    )
     return { output: { lists: rows.map(toListOutput), pagination } }
   },
   /** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */

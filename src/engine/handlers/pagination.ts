@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
+import type { OperationId } from '../../api/operations/table.js'
 import type { Awaitable, Ids, ListPosition, Reads, Slice, Store } from '../ports/ports.js'
+import type { HandlerContext } from './handler.js'
 
 /** The query of a paginated operation after validation: `per_page` is at most 500. */
 export interface PageQuery {
@@ -9,18 +11,17 @@ export interface PageQuery {
   readonly page?: number | undefined
 }
 
-/** What a page needs: the store, and random bytes for a workspace's first cursor. */
-export interface PagePorts {
-  readonly store: Store
-  readonly ids: Ids
+/** The part of a handler's context that a page needs. */
+type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principal'> & {
+  readonly input: PageQuery
 }
 
 /** Rows listed newest first, and how to read them. */
 export interface RowSource<T extends ListPosition> {
   /** Number of all rows. */
-  readonly count: (reads: Reads) => Awaitable<number>
+  readonly count: (reads: Reads, workspaceId: string) => Awaitable<number>
   /** A slice of the rows, newest first by `createdAt`, then by id. */
-  readonly rows: (reads: Reads, slice: Slice) => Awaitable<readonly T[]>
+  readonly rows: (reads: Reads, workspaceId: string, slice: Slice) => Awaitable<readonly T[]>
 }
 
 /** Where a page stands, as the API returns it. */
@@ -44,18 +45,21 @@ const secretBytes = 32
  * Returns one page of a listing, read from one snapshot: after the cursor if there is one, otherwise by number.
  * Throws `invalid_cursor` for a cursor of another scope.
  */
-export async function pageOf<T extends ListPosition>(
-  { store, ids }: PagePorts,
-  scope: CursorScope,
-  query: PageQuery,
-  listing: RowSource<T>,
+export async function readPage<T extends ListPosition>(
+  { store, ids, principal, input: query }: PageContext,
+  endpoint: OperationId,
+  filters: CursorScope['filters'],
+  source: RowSource<T>,
 ): Promise<Page<T>> {
+  const workspaceId = principal.workspace.id
+  const scope = { endpoint, workspaceId, filters }
   const { per_page } = query
   const found = await store.read(async (reads) => {
-    const secret = await reads.cursorSecret(scope.workspaceId)
+    const secret = await reads.cursorSecret(workspaceId)
     // One extra row shows whether another page follows.
     const slice = { ...startOf(secret, scope, query), limit: per_page + 1 }
-    return { secret, total: await listing.count(reads), rows: await listing.rows(reads, slice) }
+    const total = await source.count(reads, workspaceId)
+    return { secret, total, rows: await source.rows(reads, workspaceId, slice) }
   })
   const rows = found.rows.slice(0, per_page)
   const has_more = found.rows.length > per_page
@@ -63,7 +67,7 @@ export async function pageOf<T extends ListPosition>(
   if (query.cursor === undefined) pagination.page = query.page ?? 1
   const last = rows.at(-1)
   if (has_more && last) {
-    const secret = found.secret ?? (await newSecret(store, ids, scope.workspaceId))
+    const secret = found.secret ?? (await newSecret(store, ids, workspaceId))
     pagination.next_cursor = makeCursor(secret, scope, [last.createdAt, last.id])
   }
   return { rows, pagination }

@@ -2,7 +2,7 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Persona } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
-import { pageOf } from './pagination.js'
+import { readPage } from './pagination.js'
 
 /** Handlers of the area `personas`. */
 export const personas: HandlersOf<'personas'> = {
@@ -22,13 +22,16 @@ export const personas: HandlersOf<'personas'> = {
     return { output: toOutput(persona), keep: (tx) => tx.addPersona(persona) }
   },
   /** `GET /personas`: newest first. */
-  'personas.list': async ({ input, principal, store, ids }) => {
-    const workspaceId = principal.workspace.id
-    const scope = { endpoint: 'personas.list', workspaceId, filters: {} }
-    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-      count: (reads) => reads.countPersonas(workspaceId),
-      rows: (reads, slice) => reads.personas(workspaceId, slice),
-    })
+  'personas.list': async (context) => {
+    const { rows, pagination } = await readPage(
+      context,
+      'personas.list',
+      {},
+      {
+        count: (reads, workspaceId) => reads.countPersonas(workspaceId),
+        rows: (reads, workspaceId, slice) => reads.personas(workspaceId, slice),
+      },
+    )
     return { output: { personas: rows.map(toOutput), pagination } }
   },
   /** `GET /personas/{uuid}`: an unknown persona and one of another workspace are both 404. */

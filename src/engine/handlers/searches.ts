@@ -2,31 +2,35 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
-import { pageOf } from './pagination.js'
+import { readPage } from './pagination.js'
 
 /** Handlers of the area `searches`. */
 export const searches: HandlersOf<'searches'> = {
   /** `GET /searches`: newest first; without `enriched=false` only those with a lead that has contact data. */
-  'searches.list': async ({ input, principal, store, ids }) => {
-    const workspaceId = principal.workspace.id
-    const scope = { endpoint: 'searches.list', workspaceId, filters: { enriched: input.enriched } }
-    const filter = { kind: 'lead_search', ...(input.enriched ? { enriched: true } : {}) } as const
-    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-      count: (reads) => reads.countJobs(workspaceId, filter),
-      rows: (reads, slice) => reads.jobs(workspaceId, filter, slice),
-    })
-    return { output: { searches: rows.map(entry), pagination } }
+  'searches.list': async (context) => {
+    const { enriched } = context.input
+    const filter = { kind: 'lead_search', ...(enriched ? { enriched } : {}) } as const
+    const { rows, pagination } = await readPage(
+      context,
+      'searches.list',
+      { enriched },
+      {
+        count: (reads, workspaceId) => reads.countJobs(workspaceId, filter),
+        rows: (reads, workspaceId, slice) => reads.jobs(workspaceId, filter, slice),
+      },
+    )
+    return { output: { searches: rows.map(toEntry), pagination } }
   },
   /** `GET /searches/{id}`: its leads in the order found. */
-  'searches.get': async ({ input, principal, store, ids }) => {
-    const workspaceId = principal.workspace.id
-    const search = await store.read((reads) => reads.job(workspaceId, input.id))
+  'searches.get': async (context) => {
+    const { input, principal, store } = context
+    const search = await store.read((reads) => reads.job(principal.workspace.id, input.id))
     if (search?.kind !== 'lead_search') throw new ApiError('not_found')
     const status = input.status && statuses[input.status]
-    const scope = { endpoint: 'searches.get', workspaceId, filters: { id: search.id, status: input.status } }
-    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+    const filters = { id: search.id, status: input.status }
+    const { rows, pagination } = await readPage(context, 'searches.get', filters, {
       count: (reads) => reads.countRecords(search.id, status),
-      rows: async (reads, { after, skip, limit }) => {
+      rows: async (reads, _, { after, skip, limit }) => {
         const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
         return (await reads.records(search.id, range, limit)).map(toListed)
       },
@@ -34,7 +38,7 @@ export const searches: HandlersOf<'searches'> = {
     const { truncated } = search
     return {
       output: {
-        search: { ...entry(search), status: states[search.state], truncated },
+        search: { ...toEntry(search), status: states[search.state], truncated },
         leads: rows.map(({ record }) => JSON.parse(record) as Saved['leads'][number]),
         pagination,
       },
@@ -42,7 +46,7 @@ export const searches: HandlersOf<'searches'> = {
   },
 }
 
-const entry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.list'>['searches'][number] => ({
+const toEntry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.list'>['searches'][number] => ({
   ...{ id, name, leads_count: done },
   created_at: new Date(createdAt).toISOString(),
 })

@@ -2,7 +2,7 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { engineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
-import { releaseHold, settleHold } from '../credits/holds.js'
+import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
 import {
   createCompletedDeliveries,

@@ -140,7 +140,7 @@ export interface JobWrites {
   claimDelivery(claim: DueDeliveries & { readonly token: string }): Awaitable<Delivery | undefined>
   /** Makes the next delivery of a job due, unless another first attempt is due or in progress. */
   releaseNext(jobId: string, dueAt: number): Awaitable<void>
-  /** Ends the claim on a pending delivery. Returns whether this token or nobody had it. */
+  /** Ends the claim on a pending delivery. Returns whether this token had it, or none. */
   changeDelivery(id: string, token: string | null, change: DeliveryChange): Awaitable<boolean>
   /**
    * Makes ended deliveries due again, starting with their first attempt, those of a job one after the other. Returns

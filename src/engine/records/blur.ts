@@ -2,7 +2,7 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import type { Account, TechnologiesFound } from '../ports/source.js'
 
 /** A company of the free preview: what it does, where and with what, but not who it is. */
-export type BlurredCompany = OutputOf<'intents.stack_preview'>['preview'][number]
+type BlurredCompany = OutputOf<'intents.stack_preview'>['preview'][number]
 
 /**
  * Blurs the identity of a company: name, domain and URLs keep only their first character (`A•••`). The location
