@@ -10,7 +10,7 @@ export async function readCsvRows(
   { map }: ImportOptions,
 ): Promise<InputRows> {
   const [header, ...first] = await readNonEmpty(batches)
-  if (!header) throw new ImportError('the file is empty')
+  if (!header) throw new ImportError('The file is empty')
   const names = header.cells.map((cell) => cell.trim())
   const columns = mapColumns(kind, names, map)
   return { ...columns, batches: toInputRows(first, batches, columns.fields) }

@@ -73,13 +73,15 @@ function matchField(
 /** Returns the field. Throws when records of the kind do not have it. */
 export function checkField(kind: RecordKind, field: string): string {
   if (Object.hasOwn(fields[kind], field) || (kind === 'people' && field === 'phone')) return field
-  throw new ImportError(`${kind} have no field '${field}'; they have ${Object.keys(fields[kind]).join(', ')}`)
+  throw new ImportError(
+    `There is no field '${field}' of ${kind}; choose one of ${Object.keys(fields[kind]).join(', ')}`,
+  )
 }
 
 function findColumn(header: readonly string[], column: string): number {
   const exact = header.indexOf(column)
   const at = exact >= 0 ? exact : header.findIndex((name) => normaliseName(name) === normaliseName(column))
-  if (at < 0) throw new ImportError(`no column is called '${column}'; there are ${header.join(', ')}`, 1)
+  if (at < 0) throw new ImportError(`There is no column '${column}'; choose one of ${header.join(', ')}`, 1)
   return at
 }
 
@@ -91,8 +93,8 @@ function checkRequired(
   for (const oneOf of requiredFields[kind]) {
     if (oneOf.some((field) => columnOf.has(field))) continue
     throw new ImportError(
-      `no column is ${oneOf.join(', ')}, so nothing says which of the ${kind} a row is; ` +
-        `name one with --map ${oneOf[0]}=COLUMN. There are ${header.join(', ')}`,
+      `No column identifies the ${kind}: one must be ${oneOf.join(', ')}. ` +
+        `Choose it with --map ${oneOf[0]}=COLUMN, from ${header.join(', ')}`,
       1,
     )
   }

@@ -85,7 +85,7 @@ async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<read
     yield scanText(scan, text)
     if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
   }
-  if (scan.depth > 0) throw new ImportError('the array ends here without its closing bracket', scan.line)
+  if (scan.depth > 0) throw new ImportError('The array has no closing bracket; complete the file', scan.line)
 }
 
 /**
@@ -138,4 +138,4 @@ function startsScalar(scan: ReturnType<typeof createScan>, char = ''): boolean {
 }
 
 const tooLongError = (line: number) =>
-  new ImportError('the record that begins here is longer than 16 MiB', line)
+  new ImportError('The record that begins here is longer than 16 MiB; split it', line)

@@ -16,7 +16,8 @@ export function memberAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const email = checkEmail(input.email)
-        if (await find(tx, workspace, email)) throw new AdminError(`${email} is a member already`)
+        if (await find(tx, workspace, email))
+          throw new AdminError(`${email} is already a member; see: prospect engine members list`)
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'A weekly limit')
         const member: Member = {
           id: ids.uuid(),
@@ -66,7 +67,7 @@ async function memberOf(reads: Reads, workspace: Workspace, email: string): Prom
 
 function checkEmail(text: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
-    throw new AdminError(`"${text}" is not an e-mail address`)
+    throw new AdminError(`"${text}" is not an e-mail address; give one such as ada@example.com`)
   return text.toLowerCase()
 }
 

@@ -118,7 +118,7 @@ export function workspaceAdmin(ports: AdminPorts) {
 async function checkFree(tx: Transaction, name: string): Promise<void> {
   if (!/^\S.{0,99}$/.test(name)) throw new AdminError('A workspace name is 1 to 100 characters')
   if ((await tx.workspaces()).some((one) => one.name === name))
-    throw new AdminError(`There is a workspace "${name}" already`)
+    throw new AdminError(`There is already a workspace "${name}"; choose another name`)
 }
 
 async function initialise(
