@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { openTable } from '../../src/batch/input/table.js'
 import { createLayout, csvFormat, excel } from '../../src/batch/output/format.js'
 import { hostile } from '../csv/hostile.js'
+import { tries } from '../support/effort.js'
 import { testFolder } from './folder.js'
 
 const folder = testFolder()
@@ -40,7 +41,7 @@ describe('an output that is read back', () => {
         const read = await rowsOf(file)
         expect(read.map((cells) => cells.slice(0, header.length))).toEqual(rows)
       }),
-      { numRuns: 300 },
+      { numRuns: tries(75, 300) },
     )
   })
 })

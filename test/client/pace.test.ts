@@ -6,6 +6,7 @@ import { operation } from '../../src/api/operations/table.js'
 import { windowsOf } from '../../src/api/operations/windows.js'
 import type { PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
+import { tries } from '../support/effort.js'
 
 /** Rate windows in memory that several paced callers share. */
 function memory(): Windows {
@@ -290,7 +291,7 @@ describe('a paced caller', () => {
           expect(seen).toEqual({ refused: 0, admitted: gaps.length })
         },
       ),
-      { numRuns: 150 },
+      { numRuns: tries(37, 150) },
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { tries } from '../support/effort.js'
 import { openBench } from '../support/engine.js'
 
 const known = { company_domain: 'known.example' }
@@ -38,7 +39,7 @@ describe('hiring', () => {
         })
         expect(await bench.balance()).toBe(balance - delivered)
       }),
-      { seed: 404, numRuns: 500 },
+      { seed: 404, numRuns: tries(125, 500) },
     )
   })
 

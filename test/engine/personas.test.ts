@@ -127,7 +127,7 @@ describe('a persona', () => {
           if (does === 'delete' && found) one.alive = false
         }
       }),
-      { numRuns: 100 },
+      { numRuns: tries(25, 100) },
     )
   })
 })

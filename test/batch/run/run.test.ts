@@ -9,6 +9,7 @@ import { OutputError } from '../../../src/batch/output/writer.js'
 import type { Batch } from '../../../src/batch/run/batch.js'
 import { execute } from '../../../src/batch/run/execute.js'
 import { CsvError } from '../../../src/csv/errors.js'
+import { tries } from '../../support/effort.js'
 import { company, companyBatch, fakeCaller, fakeTime, memorySink, reply } from '../fakes.js'
 import { testFolder } from '../folder.js'
 
@@ -65,7 +66,7 @@ describe('the rows of a batch', () => {
           expect(fake.most()).toBeLessThanOrEqual(concurrency)
         },
       ),
-      { numRuns: 100 },
+      { numRuns: tries(25, 100) },
     )
   })
 
@@ -220,7 +221,7 @@ describe('duplicate rows', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: tries(15, 60) },
     )
   })
 
@@ -405,7 +406,7 @@ describe('a refusal that applies to every row', () => {
           expect(report.stopped?.at_row).toBe(firstRefused + 1)
         },
       ),
-      { numRuns: 100 },
+      { numRuns: tries(25, 100) },
     )
   })
 

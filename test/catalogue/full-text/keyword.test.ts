@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toFts5 } from '../../../src/catalogue/dialect/sqlite-search.js'
 import { parseKeyword } from '../../../src/catalogue/full-text/keyword.js'
+import { tries } from '../../support/effort.js'
 
 /** A keyword as a tree, with the ways to write and to evaluate it. */
 type Tree =
@@ -79,7 +80,7 @@ describe('a keyword', () => {
         const expected = [...texts.keys()].filter((at) => holds(asked, (texts[at] ?? []).map(plain)))
         expect(find(written(asked))).toEqual(expected)
       }),
-      { numRuns: 500 },
+      { numRuns: tries(125, 500) },
     )
   })
 
@@ -111,7 +112,7 @@ describe('a keyword', () => {
           expect(error).toMatchObject({ status: 422, message: expect.stringMatching(/^keyword: /) })
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: tries(250, 1_000) },
     )
   })
 

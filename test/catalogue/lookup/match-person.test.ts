@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personRecord } from '../../../src/api/schemas/records.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { PersonQuery } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/in/${slug}`
@@ -142,7 +143,7 @@ describe('a person', () => {
         expect(await catalogue.person(one)).toBeUndefined()
         expect(await catalogue.personByEmail(email)).toBeUndefined()
       }),
-      { numRuns: 200 },
+      { numRuns: tries(50, 200) },
     )
   })
 })

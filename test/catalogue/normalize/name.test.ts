@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cleanName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
+import { tries } from '../../support/effort.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -86,7 +87,7 @@ describe('a folded company name', () => {
         expect(foldName(folded)).toBe(folded)
         expect(folded === '').toBe(name.trim() === '')
       }),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: tries(500, 2_000) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
 import { countries } from '../../../src/catalogue/sample/countries.js'
+import { tries } from '../../support/effort.js'
 
 describe('a phone number in a file', () => {
   it.each<[string, string | undefined, string]>([
@@ -65,7 +66,7 @@ describe('a phone number in a file', () => {
         const number = toE164(words, code)
         if (number !== undefined) expect(number).toMatch(/^\+[1-9]\d{6,14}$/)
       }),
-      { numRuns: 500 },
+      { numRuns: tries(125, 500) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
 import { findLocations, findPlace } from '../../../src/catalogue/places/place.js'
+import { tries } from '../../support/effort.js'
 
 const sources = ['live', 'database', 'hiring'] as const
 const contexts = (name: string) => findLocations(name, 'database').map(({ context }) => context)
@@ -158,7 +159,7 @@ describe('the ids of locations', () => {
       fc.property(name, (text) => {
         for (const [wanted, found] of returned(text)) expect(found).toEqual(wanted)
       }),
-      { numRuns: 150 },
+      { numRuns: tries(37, 150) },
     )
   })
 

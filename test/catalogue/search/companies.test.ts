@@ -28,7 +28,7 @@ describe('a search of companies', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: tries(2, 8) },
+      { numRuns: tries(1, 8) },
     )
   })
 

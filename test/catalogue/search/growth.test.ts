@@ -118,7 +118,7 @@ describe('a search by growth', () => {
           await catalogue.close()
         },
       ),
-      { numRuns: tries(3, 12), seed },
+      { numRuns: tries(2, 12), seed },
     )
   })
 

@@ -138,7 +138,7 @@ describe('a search by jobs', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: tries(3, 15), seed },
+      { numRuns: tries(2, 15), seed },
     )
   })
 

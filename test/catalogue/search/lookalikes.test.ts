@@ -135,7 +135,7 @@ describe('a search for lookalikes', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: tries(3, 15), seed },
+      { numRuns: tries(2, 15), seed },
     )
   })
 

@@ -56,7 +56,7 @@ describe('a search for people', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: tries(2, 5) },
+      { numRuns: tries(1, 5) },
     )
   })
 

@@ -6,6 +6,7 @@ import { not } from '../../../src/catalogue/full-text/sql-conditions.js'
 import { foldText } from '../../../src/catalogue/normalize/name.js'
 import { findRegion } from '../../../src/catalogue/places/place.js'
 import { inPlaces } from '../../../src/catalogue/search/place-condition.js'
+import { tries } from '../../support/effort.js'
 
 type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]
 
@@ -120,7 +121,7 @@ describe('people in a place', () => {
         const all = keys(inPlaces('locations', asked))
         expect(all).toEqual([...new Set(each)].sort((a, b) => Number(a) - Number(b)))
       }),
-      { numRuns: 100 },
+      { numRuns: tries(25, 100) },
     )
   })
 })

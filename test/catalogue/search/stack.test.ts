@@ -65,7 +65,7 @@ describe('a search by technologies', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: tries(3, 15), seed },
+      { numRuns: tries(2, 15), seed },
     )
   })
 

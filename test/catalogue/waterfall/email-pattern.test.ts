@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
+import { tries } from '../../support/effort.js'
 
 /** A simple name in a template, made without the code under test. */
 const filled = (template: string, first: string, last: string): string =>
@@ -291,7 +292,7 @@ describe('an e-mail pattern', () => {
         const local = learnPattern(examples)?.localPart(one)
         if (local !== undefined) expect(local).toMatch(/^[a-z0-9][a-z0-9._-]*$/)
       }),
-      { numRuns: 50 },
+      { numRuns: tries(15, 50) },
     )
   })
 })

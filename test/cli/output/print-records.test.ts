@@ -8,6 +8,7 @@ import { printRecords } from '../../../src/cli/output/print-records.js'
 import type { Row } from '../../../src/cli/output/records.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import { streamsOf } from '../../support/command.js'
+import { tries } from '../../support/effort.js'
 
 let folder: string
 beforeEach(() => {
@@ -37,7 +38,7 @@ describe('records printed one by one', () => {
           expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(plain)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: tries(15, 60) },
     )
   })
 

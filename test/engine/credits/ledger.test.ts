@@ -9,6 +9,7 @@ import { migrate } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { engineSchema } from '../../../src/storage/engine/migrations.js'
 import { storeOver } from '../../../src/storage/engine/store.js'
+import { tries } from '../../support/effort.js'
 import { type Bench, openBench, randomIds, TestClock } from '../../support/engine.js'
 
 const steps: readonly [MovementKind, LedgerAccount, LedgerAccount][] = [
@@ -56,7 +57,7 @@ describe('P01: balanced, append-only', () => {
         expect(issued + balances.credits + balances.held + balances.spent).toBe(0)
         expect((await verifyLedger(bench.store, workspaceId)).problems).toEqual([])
       }),
-      { numRuns: 2_000 },
+      { numRuns: tries(500, 2_000) },
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { tries } from '../../support/effort.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const enrich = (bench: Bench, input: Record<string, unknown>, idempotencyKey: string) =>
@@ -23,7 +24,7 @@ describe('P09: one effect, same answer', () => {
         }
         expect(before - (await bench.balance())).toBe(hit ? 1 : 0)
       }),
-      { numRuns: 200 },
+      { numRuns: tries(50, 200) },
     )
   })
 
@@ -119,7 +120,7 @@ describe('P11: misuse is refused, never crossed', () => {
         expect(reply.status).toBe(409)
         expect(reply.body).toMatchObject({ code: 'idempotency_key_reused' })
       }),
-      { numRuns: 300 },
+      { numRuns: tries(75, 300) },
     )
     expect(await bench.balance()).toBe(999)
   })
