@@ -271,6 +271,8 @@ const replaced = {
     'healthOf',
     'holdingFiles',
     'idsOfRuns',
+    'known-run',
+    'knownRun',
     'meantOptions',
     'open-events',
     'openPassedWork',

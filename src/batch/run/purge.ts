@@ -1,7 +1,9 @@
+import { rm } from 'node:fs/promises'
+import { mayStillSend } from '../../storage/state/runs/lost-runs.js'
 import { type PurgedRuns, purgeRuns } from '../../storage/state/runs/purge.js'
-import { runsOver } from '../../storage/state/runs/runs.js'
+import { type Run, runsOver } from '../../storage/state/runs/runs.js'
 import type { RunHome } from './ports.js'
-import { type RunRecords, removeLeftovers, stopKilledRuns } from './records.js'
+import { holdRun, type RunRecords, removeLeftovers, runFolder, stopKilledRuns } from './records.js'
 
 /**
  * Deletes runs that ended, or began and never ended, longer ago than this, by the clock of their database. Runs that are
@@ -28,4 +30,28 @@ export async function purgeOldRuns(
     runs: purged.flatMap(({ runs }) => runs),
     answers: purged.reduce((count, { answers }) => count + answers, 0),
   }
+}
+
+/** What a run is forgotten with. */
+export interface ForgetOptions {
+  readonly records: Pick<RunRecords, 'runs' | 'locks' | 'now'>
+  /** Locks that this command has already. Runs of the same command have one lock. */
+  readonly held: Set<string>
+  /** Discards the replies that the engine keeps for a run, so that its rows are not paid for again. */
+  readonly discardReplies: (run: Run) => Promise<void>
+}
+
+/** Forgets a run, so that it cannot be resumed. Throws a `Refusal` (exit 15) when another process works on it. */
+export async function forgetRun(
+  home: Pick<RunHome, 'home' | 'onClose'>,
+  run: Run,
+  { records: { runs, locks, now }, held, discardReplies }: ForgetOptions,
+): Promise<void> {
+  if (!held.has(run.knownBy)) await holdRun(home, locks, run.knownBy, `Run ${run.id}`)
+  held.add(run.knownBy)
+  const { lostAt } = (await runs.find(run.id))[0] ?? run
+  await runs.forget(run, now())
+  // A later batch discards them when no process is left that could pay for a row again.
+  if (!mayStillSend({ lostAt }, now())) await discardReplies(run)
+  await rm(runFolder(home, run.id), { recursive: true, force: true })
 }
