@@ -12,7 +12,6 @@ const maxImports = 15
 const compositionRoots = [
   'src/index.ts',
   'src/catalogue/catalogue.ts',
-  'src/cli/commands/engine/engine.ts',
   'src/cli/program/commands.ts',
   'src/cli/program/operation-command.ts',
   'src/cli/target/local-target.ts',

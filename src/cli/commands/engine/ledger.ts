@@ -6,7 +6,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { endMs, isoTime, momentMs } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
-import { ownersAdmin } from './admin-action.js'
+import { ownersAdmin } from './admin.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export function ledgerCommand(environment: CommandEnvironment): Command {

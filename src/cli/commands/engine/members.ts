@@ -1,9 +1,13 @@
 import type { Command } from 'commander'
-import type { Member } from '../../../engine/ports/ports.js'
+import type { Admin } from '../../../engine/admin/admin.js'
+import type { Key, Member } from '../../../engine/ports/ports.js'
+import { hashKey } from '../../../engine/request/keys.js'
+import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
+import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { isoTime, whole } from '../../options/values.js'
-import { adminAction } from './admin-action.js'
+import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
+import { adminAction } from './admin.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export function membersCommand(environment: CommandEnvironment): Command {
@@ -16,23 +20,27 @@ export function membersCommand(environment: CommandEnvironment): Command {
     .addCommand(listMembers(environment))
 }
 
-const columns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
+const memberColumns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
 const consent = '--consent-personal-email'
 
 function addMember(environment: CommandEnvironment): Command {
   const command = environment
     .command('add', 'Add a member')
     .argument('<email>', 'e-mail address of the member')
-    .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
+    .option(
+      '--weekly-parseWeeklyLimit <credits>',
+      'credits the member may spend a week (Monday to Sunday, UTC)',
+      whole,
+    )
     .option(consent, 'the member has consented to look up personal e-mail addresses')
   guide(
     command,
-    ['engine members add ann@example.com --weekly-limit 100'],
+    ['engine members add ann@example.com --weekly-parseWeeklyLimit 100'],
     'Next: prospect engine keys create --member EMAIL',
   )
   return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
-    const { weeklyLimit, consentPersonalEmail } = options as Partial<Change>
-    return shown(
+    const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
+    return toMemberView(
       await admin.addMember({
         email,
         ...(weeklyLimit === undefined ? {} : { weeklyLimit: Number(weeklyLimit) }),
@@ -42,27 +50,31 @@ function addMember(environment: CommandEnvironment): Command {
   })
 }
 
-interface Change {
+interface MemberChange {
   readonly weeklyLimit: number | 'none'
   readonly consentPersonalEmail: boolean
 }
 
 function setMember(environment: CommandEnvironment): Command {
   const command = environment
-    .command('set', 'Change the weekly limit or the consent of a member')
+    .command('set', 'Change the weekly parseWeeklyLimit or the consent of a member')
     .argument('<email>', 'e-mail address of the member')
-    .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', limit)
+    .option(
+      '--weekly-parseWeeklyLimit <credits>',
+      'credits a week, or none to lift the limit',
+      parseWeeklyLimit,
+    )
     .option(consent, 'the member has consented to look up personal e-mail addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
   guide(command, [
-    'engine members set ann@example.com --weekly-limit 20',
-    'engine members set ann@example.com --weekly-limit none',
+    'engine members set ann@example.com --weekly-parseWeeklyLimit 20',
+    'engine members set ann@example.com --weekly-parseWeeklyLimit none',
   ])
   return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
-    const { weeklyLimit, consentPersonalEmail } = options as Partial<Change>
+    const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
     if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-      throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
-    return shown(
+      throw new UsageError('Nothing to change was given.', `Add --weekly-parseWeeklyLimit or ${consent}.`)
+    return toMemberView(
       await admin.changeMember(email, {
         ...(weeklyLimit === undefined ? {} : { weeklyLimit: weeklyLimit === 'none' ? null : weeklyLimit }),
         ...(consentPersonalEmail === undefined ? {} : { consentPersonalEmail }),
@@ -71,7 +83,7 @@ function setMember(environment: CommandEnvironment): Command {
   })
 }
 
-const limit = (text: string): Change['weeklyLimit'] => (text === 'none' ? text : whole(text))
+const parseWeeklyLimit = (text: string): MemberChange['weeklyLimit'] => (text === 'none' ? text : whole(text))
 
 function listMembers(environment: CommandEnvironment): Command {
   const command = environment.command('list', 'List the members, with what each has spent this week')
@@ -80,12 +92,15 @@ function listMembers(environment: CommandEnvironment): Command {
     environment,
     command,
     async (admin) =>
-      (await admin.members()).map((member) => ({ ...shown(member), spent_this_week: member.spentThisWeek })),
-    { columns },
+      (await admin.members()).map((member) => ({
+        ...toMemberView(member),
+        spent_this_week: member.spentThisWeek,
+      })),
+    { columns: memberColumns },
   )
 }
 
-const shown = ({ id, email, name, weeklyLimit, consentPersonalEmail, createdAt }: Member) => ({
+const toMemberView = ({ id, email, name, weeklyLimit, consentPersonalEmail, createdAt }: Member) => ({
   id,
   email,
   name,
@@ -93,3 +108,106 @@ const shown = ({ id, email, name, weeklyLimit, consentPersonalEmail, createdAt }
   consent_personal_email: consentPersonalEmail,
   created_at: isoTime(createdAt),
 })
+
+/** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
+export function keysCommand(environment: CommandEnvironment): Command {
+  const keys = asGroup(environment.command('keys', 'API keys of the members'))
+  return keys
+    .addCommand(createKey(environment))
+    .addCommand(listKeys(environment))
+    .addCommand(revokeKey(environment))
+}
+
+function createKey(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('create', 'Create a key for a member and show it, this once')
+    .requiredOption('--member <email>', 'whose key it is')
+    .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
+    .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
+  guide(
+    command,
+    [
+      'engine keys create --member me@localhost',
+      'engine keys create --member me@localhost --scope accounts --expires 2030-01-01',
+    ],
+    'Keep the key: it cannot be toKeyView again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
+  )
+  return adminAction(environment, command, async (admin, { options }) => {
+    const { member, scope, expires } = options as {
+      member: string
+      scope?: readonly string[]
+      expires?: number
+    }
+    const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
+    const now = (await admin.clock()).now
+    if (expires !== undefined && expires <= now)
+      throw new UsageError('--expires is in the past.', `The engine's clock says ${isoTime(now)}.`)
+    return admin.createKey({
+      member,
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(expires === undefined ? {} : { expiresAt: expires }),
+    })
+  })
+}
+
+function listKeys(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'list',
+    'List the keys by their first letters; the keys themselves are nowhere',
+  )
+  guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
+  return adminAction(environment, command, async (admin) => (await admin.keys()).map(toKeyView), {
+    columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
+  })
+}
+
+const toKeyView = ({
+  id,
+  hint,
+  member,
+  scopes,
+  createdAt,
+  expiresAt,
+  revokedAt,
+}: Key & { readonly member: string }) => ({
+  id,
+  hint,
+  member,
+  scopes,
+  created_at: isoTime(createdAt),
+  expires_at: expiresAt === null ? null : isoTime(expiresAt),
+  revoked_at: revokedAt === null ? null : isoTime(revokedAt),
+})
+
+function revokeKey(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('revoke', 'Revoke a key; the next request with it is refused')
+    .argument('<id>', 'id of the key, as keys list shows it')
+  guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
+  return adminAction(environment, command, async (admin, { args: [id = ''], globals }) => {
+    await admin.revokeKey(id)
+    await forgetDeadKey(environment.context, admin, globals)
+    return { id, revoked: true }
+  })
+}
+
+/**
+ * Forgets the key that this machine keeps for the workspace in use when the engine does not take it any more, and
+ * says so: the next command then makes itself a new one instead of being refused.
+ */
+export async function forgetDeadKey(
+  context: StreamsContext & ClockContext & HomeContext,
+  admin: Admin,
+  globals: GlobalOptions,
+): Promise<void> {
+  const used = (await admin.workspaces()).find((workspace) => workspace.used)
+  const own = used && storedKey(context.home, localOrigin(used.id))
+  if (used === undefined || own === undefined) return
+  const hash = hashKey(own)
+  if ((await admin.keys()).some((key) => key.hash === hash && key.revokedAt === null)) return
+  forgetKey(context.home, localOrigin(used.id), context.ids.uuid())
+  context.notify(
+    'The key of this machine is not valid any more: its next command makes itself a new one.',
+    globals,
+  )
+}

@@ -1,48 +1,179 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isOk } from '../../../api/calls/caller.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { operation } from '../../../api/operations/table.js'
+import { dayOf } from '../../../api/values/dates.js'
+import type { RunPlace } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
+import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
+import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
-import { placeOf, sharedOptions } from '../../options/databases.js'
-import { checkCommand, dayOptions, daysOf } from './check.js'
+import { contextOfRuns, placeOf, sharedOptions } from '../../options/databases.js'
+import { valueAt } from '../../output/records.js'
+import { grouped } from '../../output/text.js'
+import { profileName, targetName } from '../../target/resolve-target.js'
 
-/** What spending can be summed by. */
-const bys = ['run', 'day', 'operation', 'profile'] as const
-type By = (typeof bys)[number]
+/** What spending can be sumBy by. */
+const groupings = ['run', 'day', 'operation', 'profile'] as const
+type By = (typeof groupings)[number]
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
 export function ledgerCommand(environment: CommandEnvironment): Command {
   const command = environment.command('ledger', 'What the commands of this machine spent, on any target')
-  sharedOptions(dayOptions(command)).addOption(
-    new Option('--by <what>', 'sum it by run | day | operation | profile').choices(bys),
+  sharedOptions(addDayOptions(command)).addOption(
+    new Option('--by <what>', 'sum it by run | day | operation | profile').choices(groupings),
   )
   guide(
     command,
     ['ledger', 'ledger --by operation --from 2026-01-01', 'ledger --by run -o runs.csv', 'ledger check'],
     'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
   )
-  environment.action(command, (invocation) => show(environment, invocation))
+  environment.action(command, (invocation) => showLedger(environment, invocation))
   return command.addCommand(checkCommand(environment))
 }
 
-async function show(
+async function showLedger(
   { context, print }: CommandEnvironment,
   { options, globals }: Invocation,
 ): Promise<number> {
   const by = options.by as By | undefined
   const spending = await openSpending(context, placeOf(context, options))
-  const spent = await spending.list({ ...daysOf(options), profile: globals.profile })
+  const spent = await spending.list({ ...readDays(options), profile: globals.profile })
   const columns = ['calls', 'credits']
-  if (by) await print(summed(spent, by), globals, { columns: [by, ...columns] })
+  if (by) await print(sumBy(spent, by), globals, { columns: [by, ...columns] })
   else await print(spent, globals, { columns: ['day', 'profile', 'target', 'operation', 'run', ...columns] })
   return 0
 }
 
 /** Sums by one key, in the order in which the keys first occur; single calls are of no run. */
-function summed(spent: readonly Spent[], by: By): readonly Readonly<Record<string, unknown>>[] {
+function sumBy(spent: readonly Spent[], by: By): readonly Readonly<Record<string, unknown>>[] {
   const sums = new Map<string | null, { calls: number; credits: number }>()
   for (const one of spent) {
     const { calls, credits } = sums.get(one[by]) ?? { calls: 0, credits: 0 }
     sums.set(one[by], { calls: calls + one.calls, credits: credits + one.credits })
   }
   return [...sums].map(([key, sum]) => ({ [by]: key, ...sum }))
+}
+
+/** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
+export function checkCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'check',
+    'Compare with what the target says; exit 13 when more is on record here',
+  )
+  sharedOptions(addDayOptions(command))
+  guide(
+    command,
+    ['ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31'],
+    'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
+  )
+  return environment.action(command, async ({ options, globals }) => {
+    const { context, place } = contextOfRuns(environment.context, options)
+    const verdict = await compareWithTarget(context, place, readDays(options), globals)
+    await environment.print(verdict, globals)
+    if (verdict.ok) return exitCodes.ok
+    throw new Stop(
+      `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,
+      exitCodes.checkFailed,
+      'Look at prospect ledger --by parseDay, and whether the key belongs to the same workspace as before.',
+      'ledger_differs',
+    )
+  })
+}
+
+/** What came of a comparison. */
+interface Verdict {
+  readonly profile: string
+  readonly target: string
+  readonly start_date: string
+  readonly end_date: string
+  /** Credits on record here. */
+  readonly ledger: number
+  /** Credits consumed, by everybody. */
+  readonly target_says: number
+  readonly elsewhere: number
+  /** Set aside here for rows whose outcome is open. */
+  readonly open: number
+  readonly ok: boolean
+}
+
+async function compareWithTarget(
+  context: Context,
+  place: RunPlace,
+  days: Days,
+  globals: GlobalOptions,
+): Promise<Verdict> {
+  const who = { profile: profileName(context, globals), target: await targetName(context, globals) }
+  const spending = await openSpending(context, place)
+  const spent = await spending.list({ ...days, ...who })
+  const ledger = spent.reduce((sum, { credits }) => sum + credits, 0)
+  const range = await chooseRange(context, days, spent, globals)
+  const consumed = await readConsumption(context, range, globals)
+  return {
+    ...who,
+    ...range,
+    ...{ ledger, target_says: consumed, elsewhere: Math.max(0, consumed - ledger) },
+    open: await spending.open(who),
+    ok: ledger <= consumed,
+  }
+}
+
+interface Range {
+  readonly start_date: string
+  readonly end_date: string
+}
+
+/** The days that were asked for, else those on record up to today. The engine's today may be another one. */
+async function chooseRange(
+  context: ClockContext & TargetContext,
+  { from, to }: Days,
+  spent: readonly Spent[],
+  globals: GlobalOptions,
+): Promise<Range> {
+  const today = isoDay(context.clock.now())
+  const itsToday = context.isLocal(globals) ? isoDay((await (await context.admin()).clock()).now) : today
+  const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
+  const [end = today] = [to ?? today, itsToday].sort().reverse()
+  return { start_date: from ?? start, end_date: to ?? end }
+}
+
+const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+async function readConsumption(context: Context, range: Range, globals: GlobalOptions): Promise<number> {
+  const caller = await context.caller(globals)
+  const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range }, globals)
+  if (!isOk(reply)) {
+    const { error, exit_code, hint, code } = reportOfReply(reply)
+    throw new Stop(error, exit_code, hint, code)
+  }
+  const consumed = valueAt(reply.body, 'credits_consumed')
+  if (typeof consumed === 'number') return consumed
+  throw new Stop('The target does not say what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
+}
+
+/** Days in UTC, both included; no bound where none is given. */
+export interface Days {
+  readonly from?: string
+  readonly to?: string
+}
+
+/** Gives a command the options that say which days are meant. */
+export const addDayOptions = (command: Command): Command =>
+  command
+    .option('--from <parseDay>', 'from this parseDay on (UTC), such as 2026-01-31', parseDay)
+    .option('--to <parseDay>', 'to this parseDay, included', parseDay)
+
+function parseDay(text: string): string {
+  if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a parseDay such as 2026-01-31.')
+  return text
+}
+
+/** The days that the options of a command mean. */
+export function readDays(options: Invocation['options']): Days {
+  const { from, to } = options as Days
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError('--from is after --to.', 'Swap them.')
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }

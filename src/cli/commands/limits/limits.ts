@@ -1,9 +1,13 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { isListedPlan, planOf } from '../../../api/operations/plans.js'
+import { operation } from '../../../api/operations/table.js'
 import { refuse } from '../../operation/run-sync.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import { type Row, valueAt } from '../../output/records.js'
+import { grid, record } from '../../output/table.js'
+import { grouped, type Look } from '../../output/text.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
-import { limitsView } from './view.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
@@ -18,21 +22,99 @@ export function limitsCommand(environment: CommandEnvironment): Command {
     ['limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv'],
     'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
   )
-  return environment.action(command, (invocation) => show(environment, invocation))
+  return environment.action(command, (invocation) => showLimits(environment, invocation))
 }
 
-async function show(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
+async function showLimits(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
   const { context } = environment
   const { globals } = invocation
   const found = await limitsOf(context, globals)
   if (isRefused(found)) return refuse(environment, found.operation, found.reply, invocation)
-  if (!context.isLocal(globals)) context.notify(untold(found), globals)
-  await environment.print(found, globals, { layout: limitsView, columns })
+  if (!context.isLocal(globals)) context.notify(describeUnknown(found), globals)
+  await environment.print(found, globals, { layout: formatLimits, columns })
   return exitCodes.ok
 }
 
 /** What a server does not say of limits. */
-const untold = ({ windows }: Limits): string =>
+const describeUnknown = ({ windows }: Limits): string =>
   windows.length === 0
     ? 'What is left of the windows of requests is known to the server only; its weekly limit and resets too.'
     : 'Requests are those that this machine knows of. A weekly limit, and when quotas reset, is known to the server only.'
+
+/** `prospect limits` for a person: the money, then the quotas, then the windows of requests. */
+export function formatLimits(body: unknown, look: Look): string {
+  const limits = body as Limits
+  const parts = [
+    record(listFacts(limits), look),
+    Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(limits.quotas, look),
+    formatWindows(limits, 'plan', look),
+    formatWindows(limits, 'own', look),
+  ]
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function listFacts({ plan, credits, weekly }: Limits): Readonly<Record<string, string>> {
+  const { enrichment, held, next_allocation: next } = credits
+  return {
+    Plan: plan === null ? '' : formatPlan(plan),
+    Credits: `${enrichment === null ? '–' : grouped(enrichment)}${held ? `, ${grouped(held)} held` : ''}`,
+    'Next grant': next === null ? '' : `${grouped(next.credits)} at ${next.at}`,
+    'This week':
+      weekly === null
+        ? ''
+        : `${grouped(weekly.left)} left of ${grouped(weekly.limit)}: ${grouped(weekly.spent)} spent, ` +
+          `${grouped(weekly.held)} held; resets at ${weekly.resets_at}`,
+  }
+}
+
+function formatPlan(plan: string): string {
+  const { requestsPerMinute: requests } = planOf(plan)
+  const each = `${grouped(requests)} ${requests === 1 ? 'request' : 'requests'} per minute and endpoint`
+  return isListedPlan(plan) ? `${plan}, ${each}` : `${plan}, not listed: limits of Free, ${each}`
+}
+
+const countColumns = ['Used', 'Left', 'Of', 'Resets']
+
+/** The windows of the plan, or those that endpoints have of their own; empty where there are none. */
+function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): string {
+  const name = which === 'plan' ? "Plan's requests per minute" : 'Requests of one endpoint'
+  const names = which === 'plan' ? [name, ...countColumns] : [name, 'Per', ...countColumns]
+  const rows = windows
+    .filter(({ operation: own }) => (own === null) === (which === 'plan'))
+    .map((window) => ({
+      [name]: formatCommand(window),
+      Per: window.per,
+      Used: window.used,
+      Left: window.remaining,
+      Of: window.limit,
+      Resets: window.resets_at,
+    }))
+  return rows.length === 0 ? '' : grid(names, rows, look)
+}
+
+/** The command that countColumns in a window. */
+function formatCommand({ operation: own, group, live }: Limits['windows'][number]): string {
+  const id = own ?? group
+  if (id === null) return ''
+  const { command, flag } = operation(id)
+  const words = [command, flag === undefined ? '' : `--${flag}`, live === false ? '--no-live' : '']
+  return words.filter((word) => word !== '').join(' ')
+}
+
+const labels: Readonly<Record<string, string>> = {
+  daily_profile_scraping: 'Profiles per day',
+  daily_company_import: 'Companies per day',
+  monthly_company_import: 'Companies per month',
+}
+
+/** Quotas for a person: a line each. */
+export function formatQuotas(quotas: object, look: Look): string {
+  const rows = Object.entries(quotas as Row).map(([name, state]) => ({
+    Quota: labels[name] ?? name,
+    Used: valueAt(state, 'used'),
+    Left: valueAt(state, 'remaining'),
+    Of: valueAt(state, 'limit'),
+    Resets: valueAt(state, 'resets_at'),
+  }))
+  return grid(['Quota', 'Used', 'Left', 'Of', 'Resets'], rows, look)
+}

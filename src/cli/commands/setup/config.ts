@@ -8,14 +8,7 @@ import {
   guide,
   type Invocation,
 } from '../../options/command-environment.js'
-import {
-  changeProfile,
-  currentProfile,
-  keyNamed,
-  keyNames,
-  profileKeys,
-  useProfile,
-} from './profile-settings.js'
+import { changeProfile, currentProfile, keyNamed, keyNames, profileKeys, useProfile } from './profiles.js'
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export function configCommand(environment: CommandEnvironment): Command {

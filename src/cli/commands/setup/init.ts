@@ -10,7 +10,7 @@ import { askChoice, askText } from '../../output/prompt.js'
 import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 import { addSample } from '../data/sample.js'
 import { enteredKey, tryKey } from './login.js'
-import { changeProfile, currentProfile } from './profile-settings.js'
+import { changeProfile, currentProfile } from './profiles.js'
 
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
 export function initCommand(environment: CommandEnvironment): Command {

@@ -1,21 +1,16 @@
 import type { Command } from 'commander'
 import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
+import { prepareHome } from '../../context/home.js'
+import { openSettings, profileOf } from '../../context/settings.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { targetOf } from '../../target/resolve-target.js'
-import {
-  builtIn,
-  changeProfile,
-  keyNamed,
-  profileKeys,
-  removeProfile,
-  useProfile,
-} from './profile-settings.js'
+import { publicAddress } from '../../options/webhooks.js'
+import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export function profilesCommand(environment: CommandEnvironment): Command {
   const profiles = asGroup(environment.command('profiles', 'Named sets of settings'))
-  for (const part of [listProfiles, useCommand, addProfile, removeCommand])
+  for (const part of [listProfiles, useProfileCommand, addProfile, removeProfileCommand])
     profiles.addCommand(part(environment))
   return guide(profiles, ['profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list'])
 }
@@ -24,17 +19,17 @@ function listProfiles(environment: CommandEnvironment): Command {
   const command = guide(environment.command('list', 'List the profiles'), ['profiles list'])
   return environment.action(command, async ({ globals }) => {
     const columns = ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used']
-    await environment.print(listed(environment.context), globals, { columns })
+    await environment.print(toProfileRows(environment.context), globals, { columns })
     return 0
   })
 }
 
-function listed({ settings }: HomeContext) {
+function toProfileRows({ settings }: HomeContext) {
   const { profiles = {}, profile: used = 'default' } = settings()
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
   return names.map((name) => ({
     name,
-    target: targetIn(profiles[name]),
+    target: targetKind(profiles[name]),
     base_url: profiles[name]?.base_url ?? null,
     plan: profiles[name]?.plan ?? null,
     timeout: profiles[name]?.timeout ?? null,
@@ -43,10 +38,10 @@ function listed({ settings }: HomeContext) {
   }))
 }
 
-const targetIn = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
+const targetKind = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
   target ?? (base_url === undefined ? 'local' : 'remote')
 
-function useCommand(environment: CommandEnvironment): Command {
+function useProfileCommand(environment: CommandEnvironment): Command {
   const command = environment.command('use', 'Use a profile from now on').argument('<name>', 'its name')
   guide(command, ['profiles use nightly', 'profiles use default'])
   return environment.action(command, async ({ args: [name = ''], globals }) => {
@@ -72,7 +67,7 @@ function addProfile(environment: CommandEnvironment): Command {
     'Then: prospect login --profile NAME, and prospect profiles use NAME',
   )
   return environment.action(command, async ({ args: [name = ''], options, globals }) => {
-    checkNew(environment.context, name, globals)
+    checkNewName(environment.context, name, globals)
     const change = {
       ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
       ...{ network_name: globals.networkName, premium_name: globals.premiumName },
@@ -80,7 +75,7 @@ function addProfile(environment: CommandEnvironment): Command {
       public_url: options.publicUrl as string | undefined,
     }
     const settings = Object.fromEntries(
-      Object.entries(change).map(([key, value]) => [key, checked(key, value)]),
+      Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
     )
     await changeProfile(environment.context, name, settings)
     await environment.print(
@@ -94,7 +89,7 @@ function addProfile(environment: CommandEnvironment): Command {
 const exampleUrl = 'https://api.example.com/api/v2'
 
 /** A setting as it is kept; null where it was not given. */
-function checked(key: string, value: string | number | undefined): string | number | null {
+function parseSetting(key: string, value: string | number | undefined): string | number | null {
   if (value === undefined) return null
   const parsed = profileKeys[keyNamed(key)].parse(String(value))
   if (parsed === undefined)
@@ -105,14 +100,14 @@ function checked(key: string, value: string | number | undefined): string | numb
   return parsed
 }
 
-function checkNew(
+function checkNewName(
   { settings, streams }: StreamsContext & HomeContext,
   name: string,
   globals: GlobalOptions,
 ): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
-  if (listed({ settings } as Context).some((each) => each.name === name))
+  if (toProfileRows({ settings } as Context).some((each) => each.name === name))
     throw new UsageError(
       `There is a profile ${name} already.`,
       `Change it with: prospect config set --profile ${name}`,
@@ -120,7 +115,7 @@ function checkNew(
   targetOf(globals, streams.env, {})
 }
 
-function removeCommand(environment: CommandEnvironment): Command {
+function removeProfileCommand(environment: CommandEnvironment): Command {
   const command = environment.command('remove', 'Remove a profile').argument('<name>', 'its name')
   guide(command, ['profiles remove nightly'])
   return environment.action(command, async ({ args: [name = ''], globals }) => {
@@ -131,4 +126,111 @@ function removeCommand(environment: CommandEnvironment): Command {
     await environment.print({ removed: name }, globals)
     return 0
   })
+}
+
+interface Key {
+  readonly description: string
+  /** The value of a text; nothing where it is none. */
+  parse(text: string): number | string | undefined
+}
+
+const parseSeconds = (least: number, open: boolean) => (text: string) => {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  return Number.isFinite(value) && (open ? value > least : value >= least) ? value : undefined
+}
+
+const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
+
+function parseMatching(pattern: RegExp) {
+  return (text: string) => (pattern.test(text.trim()) ? text.trim() : undefined)
+}
+
+/** The permission for an http address is given with each command, and not once for all. */
+function baseUrl(text: string): string {
+  return baseUrlOf(text, 'base_url', true).href
+}
+
+function publicUrl(text: string): string {
+  publicAddress(text)
+  return text
+}
+
+/** What a profile may say, by its name in the settings. */
+export const profileKeys = {
+  timeout: { description: 'seconds after which a request is given up', parse: parseSeconds(0, true) },
+  max_wait: { description: 'seconds that a rate limit is waited for', parse: parseSeconds(0, false) },
+  base_url: { description: 'the address of a server, which ends in /api/v2', parse: baseUrl },
+  target: { description: 'local or remote', parse: parseMatching(/^(?:local|remote)$/) },
+  plan: {
+    description: "the plan of the server's workspace, such as growth",
+    parse: parseMatching(/^[\w -]{1,64}$/),
+  },
+  idempotency: {
+    description: 'the header of idempotency keys that the server honours, or none',
+    parse: parseMatching(/^[A-Za-z0-9-]{1,64}$/),
+  },
+  network_name: { description: "the server's word for network in fields", parse: parseMatching(fieldWord) },
+  premium_name: { description: "the server's word for premium in fields", parse: parseMatching(fieldWord) },
+  public_url: {
+    description: 'where the server reaches this machine, in place of --public-url',
+    parse: publicUrl,
+  },
+} as const satisfies Partial<Record<keyof Profile, Key>>
+
+/** The name of a setting of a profile. */
+export type ProfileKey = keyof typeof profileKeys
+
+/** The names of the settings, for help. */
+export const keyNames = Object.keys(profileKeys).join(', ')
+
+/** The setting of a name; others are refused. */
+export function keyNamed(name: string): ProfileKey {
+  const key = name.replaceAll('-', '_')
+  if (Object.hasOwn(profileKeys, key)) return key as ProfileKey
+  throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
+}
+
+/** The profile meant: the option, else the environment, else the one in use. */
+export function currentProfile({ settings, streams }: StreamsContext & HomeContext, globals: GlobalOptions) {
+  const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
+  const name = wanted ?? settings().profile ?? 'default'
+  return { name, profile: profileOf(settings(), wanted) }
+}
+
+/** Names that are there without having been added. */
+export const builtIn: readonly string[] = ['default', 'local']
+
+/** Changes settings of a profile, which is created when it was not there; null takes one back. */
+export async function changeProfile(
+  context: HomeContext,
+  name: string,
+  change: Partial<Record<ProfileKey, number | string | null>>,
+): Promise<void> {
+  const store = await openProfiles(context)
+  const profiles = store.get('profiles') ?? {}
+  const changed = Object.entries({ ...profiles[name], ...change }).filter(([, value]) => value !== null)
+  store.set('profiles', { ...profiles, [name]: Object.fromEntries(changed) })
+}
+
+/** Uses a profile from now on; it must be there. */
+export async function useProfile(context: HomeContext, name: string): Promise<void> {
+  profileOf(context.settings(), name)
+  const store = await openProfiles(context)
+  store.set('profile', name)
+}
+
+/** Removes a profile; answers whether it was the one in use, and `default` is now. */
+export async function removeProfile(context: HomeContext, name: string): Promise<boolean> {
+  profileOf(context.settings(), name)
+  const store = await openProfiles(context)
+  const { [name]: _, ...rest } = store.get('profiles') ?? {}
+  store.set('profiles', rest)
+  const wasUsed = store.get('profile') === name
+  if (wasUsed) store.delete('profile')
+  return wasUsed
+}
+
+function openProfiles(context: HomeContext): ReturnType<typeof openSettings> {
+  prepareHome(context.home)
+  return openSettings(context.home)
 }

@@ -1,0 +1,325 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { plans } from '../../../api/operations/plans.js'
+import type { QuotaReport } from '../../../engine/credits/quotas.js'
+import type { Workspace } from '../../../engine/ports/ports.js'
+import { UsageError } from '../../context/errors.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
+import { type Row, valueAt } from '../../output/records.js'
+import { record } from '../../output/table.js'
+import { grouped, type Look } from '../../output/text.js'
+import { formatQuotas } from '../limits/limits.js'
+import { adminAction } from './admin.js'
+
+/** `prospect engine status`: everything about the workspace in use, in one look. */
+export function statusCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'status',
+    'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue',
+  )
+  guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
+  return adminAction(
+    environment,
+    command,
+    async (admin) => ({
+      ...(await admin.status()),
+      catalogue: await (await environment.context.catalogue()).stats(),
+    }),
+    { layout: formatStatus },
+  )
+}
+
+/** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
+export function planCommand(environment: CommandEnvironment): Command {
+  const plan = asGroup(environment.command('plan', 'The plan of the workspace'))
+  return plan.addCommand(setPlan(environment))
+}
+
+function setPlan(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
+    .argument(
+      '<name>',
+      `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
+      parsePlanName,
+    )
+  guide(
+    command,
+    ['engine plan set free', 'engine plan set scale'],
+    'See what it allows: prospect engine status',
+  )
+  return adminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
+    const result = await admin.setPlan(name)
+    if (!result.listed)
+      environment.context.notify(
+        `The plan ${name} is not listed: it has the limits of the plan Free.`,
+        globals,
+      )
+    return result
+  })
+}
+
+function parsePlanName(name: string): string {
+  if (name.trim() === '') throw new InvalidArgumentError('Give the name of a plan.')
+  return name.trim()
+}
+
+/** `prospect engine credits`: the balance; each change is a movement of the ledger. */
+export function creditsCommand(environment: CommandEnvironment): Command {
+  const credits = asGroup(environment.command('credits', 'The credit balance of the workspace'))
+  return credits.addCommand(addCredits(environment)).addCommand(setCredits(environment))
+}
+
+function addCredits(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('add', 'Add credits to the balance, as a top-up does')
+    .argument('<credits>', 'how many', whole)
+  guide(command, ['engine credits add 500'], 'See the movement: prospect engine ledger')
+  return adminAction(environment, command, (admin, { args }) => admin.addCredits(Number(args[0])))
+}
+
+function setCredits(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('set', 'Set the balance, as an adjustment up or down')
+    .argument('<credits>', 'the new balance', whole)
+  guide(
+    command,
+    ['engine credits set 0'],
+    'With 0 credits every priced call answers 402: try your script against it.',
+  )
+  return adminAction(environment, command, (admin, { args }) => admin.setCredits(Number(args[0])))
+}
+
+/** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
+export function quotasCommand(environment: CommandEnvironment): Command {
+  const quotas = asGroup(environment.command('quotas', 'Daily and monthly quotas of the workspace'))
+  return quotas.addCommand(setQuotas(environment))
+}
+
+const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
+
+function setQuotas(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('set', 'Set ceilings, one or several at once. What was used stays used.')
+    .option('--daily-profiles <n>', 'people a day', whole)
+    .option('--daily-companies <n>', 'companies a day', whole)
+    .option('--monthly-companies <n>', 'companies a month', whole)
+  guide(
+    command,
+    ['engine quotas set --daily-profiles 10'],
+    'A ceiling holds until it is set again, whatever the plan.',
+  )
+  return adminAction(
+    environment,
+    command,
+    async (admin, { options }) => {
+      const given = ceilings.filter((name) => options[name] !== undefined)
+      if (given.length === 0)
+        throw new UsageError(
+          'No ceiling was given.',
+          'Add --daily-profiles, --daily-companies or --monthly-companies.',
+        )
+      return toQuotaView(
+        await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
+      )
+    },
+    { layout: (body, look) => formatQuotas(body as object, look) },
+  )
+}
+
+const toQuotaView = (report: QuotaReport) =>
+  Object.fromEntries(
+    Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
+      name,
+      { limit, used, remaining, resets_at: isoTime(resetsAt) },
+    ]),
+  )
+
+/** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
+export function sessionCommand(environment: CommandEnvironment): Command {
+  const session = asGroup(environment.command('session', 'Sessions on the network that live calls need'))
+  return session.addCommand(setSession(environment))
+}
+
+function setSession(environment: CommandEnvironment): Command {
+  const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
+  const command = environment
+    .command('set', 'Say which sessions are valid')
+    .addOption(truth('--network <valid>', 'true | false: the session on the network'))
+    .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
+  guide(
+    command,
+    ['engine session set --network false', 'engine session set --network true --premium true'],
+    'Without a valid session live calls answer 422; with --no-live they work.',
+  )
+  return adminAction(environment, command, async (admin, { options: { network, premium } }) => {
+    if (network === undefined && premium === undefined)
+      throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
+    return admin.setSession({
+      ...(network === undefined ? {} : { network: network === 'true' }),
+      ...(premium === undefined ? {} : { premium: premium === 'true' }),
+    })
+  })
+}
+
+/** `prospect engine webhooks`: how deliveries are signed. */
+export function webhooksCommand(environment: CommandEnvironment): Command {
+  return asGroup(environment.command('webhooks', 'How deliveries to webhooks are signed')).addCommand(
+    secretCommand(environment),
+  )
+}
+
+function secretCommand(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('secret', 'Show the secretCommand that signs the deliveries of the workspace')
+    .option('--rotate', 'make a new one; the old one signs along for another day')
+  guide(
+    command,
+    ['engine webhooks secret', 'engine webhooks secretCommand --rotate'],
+    'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
+  )
+  return adminAction(environment, command, async (admin, { options }) => ({
+    secretCommand: await admin.webhookSecret(options.rotate === true),
+  }))
+}
+
+/** `prospect engine status` for a person. */
+export function formatStatus(body: unknown, look: Look): string {
+  const at = (path: string) => valueAt(body, path)
+  const number = (path: string) => grouped(Number(at(path) ?? 0))
+  const facts = {
+    Workspace: at('workspace.name'),
+    Plan: at('plan_listed') === false ? `${at('plan')} (not listed: limits of free)` : at('plan'),
+    Credits: `${number('credits.enrichment')}${at('credits.held') ? `, ${number('credits.held')} held` : ''}`,
+    'Next grant': at('next_allocation_at'),
+    Members: at('members'),
+    'Valid keys': at('keys'),
+    Jobs: formatStates(at('jobs'), ['queued', 'running'], 'none under way'),
+    Deliveries: formatStates(at('deliveries'), ['pending', 'failed', 'delivered'], 'none'),
+    Sessions: `network ${formatValidity(at('sessions.network'))}, premium ${formatValidity(at('sessions.premium'))}`,
+    Clock: `${at('clock.now')}${formatClockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
+    Catalogue: Object.entries((at('catalogue') ?? {}) as Row)
+      .map(([kind, count]) => `${grouped(Number(count))} ${kind}`)
+      .join(', '),
+    Schema: at('schema_version'),
+  }
+  return `${record(facts, look)}\n${formatQuotas((at('quotas') ?? {}) as object, look)}`
+}
+
+/** Counts of some states in words; what does not occur is left out. */
+function formatStates(counts: unknown, states: readonly string[], none: string): string {
+  const parts = states
+    .map((state) => [state, Number(valueAt(counts, state) ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+    .map(([state, count]) => `${grouped(count)} ${state}`)
+  return parts.join(', ') || none
+}
+
+const formatValidity = (state: unknown): string => (state === true ? 'valid' : 'not valid')
+
+function formatClockNote(frozen: unknown, offsetSeconds: number): string {
+  if (frozen === true) return ' (frozen)'
+  if (offsetSeconds === 0) return ''
+  return ` (${grouped(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'})`
+}
+
+/** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */
+export function workspacesCommand(environment: CommandEnvironment): Command {
+  const workspaces = asGroup(
+    environment.command('workspaces', 'Workspaces of this engine, of which one is in use'),
+  )
+  for (const make of [listWorkspaces, createWorkspace, useWorkspace]) workspaces.addCommand(make(environment))
+  return workspaces
+}
+
+const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
+  id,
+  name,
+  plan,
+  created_at: isoTime(createdAt),
+})
+
+function listWorkspaces(environment: CommandEnvironment): Command {
+  const command = guide(environment.command('list', 'List the workspaces'), ['engine workspaces list'])
+  return adminAction(
+    environment,
+    command,
+    async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
+    { columns: ['name', 'plan', 'used', 'created_at', 'id'] },
+  )
+}
+
+function createWorkspace(environment: CommandEnvironment): Command {
+  const command = environment.command('create', 'Create a workspace with its own credits, members and ledger')
+  command.argument('<name>', 'its name')
+  guide(
+    command,
+    ['engine workspaces create Trial'],
+    'Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL',
+  )
+  return adminAction(environment, command, async (admin, { args: [name = ''] }) =>
+    toWorkspaceView(await admin.createWorkspace(name)),
+  )
+}
+
+function useWorkspace(environment: CommandEnvironment): Command {
+  const command = environment.command('use', 'Use a workspace from now on, in every command of this machine')
+  command.argument('<name>', 'its name or id')
+  guide(command, ['engine workspaces use Trial'])
+  return adminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
+    const used = toWorkspaceView(await admin.useWorkspace(name))
+    if ((await admin.members()).length === 0)
+      environment.context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
+    return used
+  })
+}
+
+/** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */
+export function clockCommand(environment: CommandEnvironment): Command {
+  const clock = asGroup(environment.command('clock', "The engine's clock: move it to see limits reset"))
+  for (const make of [showClock, setClock, advanceClock, resetClock]) clock.addCommand(make(environment))
+  return clock
+}
+
+interface ClockState {
+  readonly now: number
+  readonly frozen: boolean
+  readonly offsetMs: number
+}
+
+const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
+  now: isoTime(now),
+  frozen,
+  offset_seconds: Math.round(offsetMs / 1_000),
+})
+
+function showClock(environment: CommandEnvironment): Command {
+  const command = guide(environment.command('show', 'Show engine time'), ['engine clock show'])
+  return adminAction(environment, command, async (admin) => toClockView(await admin.clock()))
+}
+
+function setClock(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('set', 'Set engine time; it goes on from there')
+    .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
+    .option('--frozen', 'stand still at that time')
+  guide(command, ['engine clock set 2026-02-28T23:59:50Z', 'engine clock set 2026-03-01 --frozen'])
+  return adminAction(environment, command, async (admin, { args: [time = ''], options }) =>
+    toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
+  )
+}
+
+function advanceClock(environment: CommandEnvironment): Command {
+  const command = environment
+    .command('advance', 'Move engine time forward; a frozen clock stays frozen')
+    .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
+  guide(command, ['engine clock advance 1d'], 'Then look at what was reset: prospect credits')
+  return adminAction(environment, command, async (admin, { args: [duration = ''] }) =>
+    toClockView(await admin.advanceClock(durationMs(duration))),
+  )
+}
+
+function resetClock(environment: CommandEnvironment): Command {
+  const command = guide(environment.command('reset', 'Go back to real time'), ['engine clock reset'])
+  return adminAction(environment, command, async (admin) => toClockView(await admin.resetClock()))
+}
