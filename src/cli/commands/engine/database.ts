@@ -106,10 +106,10 @@ async function planRestore(
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }
 
-/** `prospect engine export`: all of the engine's state in a file that any openDatabase takes. */
+/** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export function exportCommand(environment: CommandEnvironment): Command {
   const command = environment
-    .command('export', 'Write all of the engine to a file that another openDatabase takes')
+    .command('export', 'Write all of the engine to a file that another database takes')
     .argument('<file>', 'where to; an existing file is never replaced')
   guide(
     command,
@@ -125,15 +125,15 @@ export function exportCommand(environment: CommandEnvironment): Command {
   )
 }
 
-/** `prospect engine import`: brings an exported engine into an empty openDatabase. */
+/** `prospect engine import`: brings an exported engine into an empty database. */
 export function importCommand(environment: CommandEnvironment): Command {
   const command = environment
-    .command('import', 'Bring an exported engine into a openDatabase that has no workspace yet')
+    .command('import', 'Bring an exported engine into a database that has no workspace yet')
     .argument('<file>', 'a file that engine export wrote')
   guide(
     command,
     ['engine import engine.ndjson'],
-    'All of it is brought in, or nothing. Stop whatever uses the old openDatabase before you export it.\n' +
+    'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
       'Then check it: prospect engine ledger verify',
   )
   return environment.action(command, (invocation) =>

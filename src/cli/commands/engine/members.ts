@@ -27,15 +27,11 @@ function addMember(environment: CommandEnvironment): Command {
   const command = environment
     .command('add', 'Add a member')
     .argument('<email>', 'e-mail address of the member')
-    .option(
-      '--weekly-parseWeeklyLimit <credits>',
-      'credits the member may spend a week (Monday to Sunday, UTC)',
-      whole,
-    )
+    .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
   guide(
     command,
-    ['engine members add ann@example.com --weekly-parseWeeklyLimit 100'],
+    ['engine members add ann@example.com --weekly-limit 100'],
     'Next: prospect engine keys create --member EMAIL',
   )
   return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
@@ -57,23 +53,19 @@ interface MemberChange {
 
 function setMember(environment: CommandEnvironment): Command {
   const command = environment
-    .command('set', 'Change the weekly parseWeeklyLimit or the consent of a member')
+    .command('set', 'Change the weekly limit or the consent of a member')
     .argument('<email>', 'e-mail address of the member')
-    .option(
-      '--weekly-parseWeeklyLimit <credits>',
-      'credits a week, or none to lift the limit',
-      parseWeeklyLimit,
-    )
+    .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
   guide(command, [
-    'engine members set ann@example.com --weekly-parseWeeklyLimit 20',
-    'engine members set ann@example.com --weekly-parseWeeklyLimit none',
+    'engine members set ann@example.com --weekly-limit 20',
+    'engine members set ann@example.com --weekly-limit none',
   ])
   return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
     if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-      throw new UsageError('Nothing to change was given.', `Add --weekly-parseWeeklyLimit or ${consent}.`)
+      throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
     return toMemberView(
       await admin.changeMember(email, {
         ...(weeklyLimit === undefined ? {} : { weeklyLimit: weeklyLimit === 'none' ? null : weeklyLimit }),
@@ -130,7 +122,7 @@ function createKey(environment: CommandEnvironment): Command {
       'engine keys create --member me@localhost',
       'engine keys create --member me@localhost --scope accounts --expires 2030-01-01',
     ],
-    'Keep the key: it cannot be toKeyView again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
+    'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
   )
   return adminAction(environment, command, async (admin, { options }) => {
     const { member, scope, expires } = options as {

@@ -171,15 +171,15 @@ export function webhooksCommand(environment: CommandEnvironment): Command {
 
 function secretCommand(environment: CommandEnvironment): Command {
   const command = environment
-    .command('secret', 'Show the secretCommand that signs the deliveries of the workspace')
+    .command('secret', 'Show the secret that signs the deliveries of the workspace')
     .option('--rotate', 'make a new one; the old one signs along for another day')
   guide(
     command,
-    ['engine webhooks secret', 'engine webhooks secretCommand --rotate'],
+    ['engine webhooks secret', 'engine webhooks secret --rotate'],
     'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
   )
   return adminAction(environment, command, async (admin, { options }) => ({
-    secretCommand: await admin.webhookSecret(options.rotate === true),
+    secret: await admin.webhookSecret(options.rotate === true),
   }))
 }
 

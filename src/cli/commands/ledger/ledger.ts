@@ -15,7 +15,7 @@ import { valueAt } from '../../output/records.js'
 import { grouped } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
-/** What spending can be sumBy by. */
+/** What spending can be summed by. */
 const groupings = ['run', 'day', 'operation', 'profile'] as const
 type By = (typeof groupings)[number]
 
@@ -77,7 +77,7 @@ export function checkCommand(environment: CommandEnvironment): Command {
     throw new Stop(
       `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,
       exitCodes.checkFailed,
-      'Look at prospect ledger --by parseDay, and whether the key belongs to the same workspace as before.',
+      'Look at prospect ledger --by day, and whether the key belongs to the same workspace as before.',
       'ledger_differs',
     )
   })
@@ -162,11 +162,11 @@ export interface Days {
 /** Gives a command the options that say which days are meant. */
 export const addDayOptions = (command: Command): Command =>
   command
-    .option('--from <parseDay>', 'from this parseDay on (UTC), such as 2026-01-31', parseDay)
-    .option('--to <parseDay>', 'to this parseDay, included', parseDay)
+    .option('--from <day>', 'from this day on (UTC), such as 2026-01-31', parseDay)
+    .option('--to <day>', 'to this day, included', parseDay)
 
 function parseDay(text: string): string {
-  if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a parseDay such as 2026-01-31.')
+  if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a day such as 2026-01-31.')
   return text
 }
 

@@ -92,7 +92,7 @@ function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): 
   return rows.length === 0 ? '' : grid(names, rows, look)
 }
 
-/** The command that countColumns in a window. */
+/** The command that counts in a window. */
 function formatCommand({ operation: own, group, live }: Limits['windows'][number]): string {
   const id = own ?? group
   if (id === null) return ''
