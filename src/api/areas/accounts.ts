@@ -19,8 +19,8 @@ const filters = () => ({
   included_locations: list.ids('Location ids').optional(),
   excluded_locations: list.ids('Location ids to exclude').optional(),
   company_size: list.companySizes().optional(),
-  min_revenue: field.number('Least yearly revenue, in millions', 0).optional(),
-  max_revenue: field.number('Most yearly revenue, in millions', 0).optional(),
+  min_revenue: field.number('Minimum yearly revenue, in millions', 0).optional(),
+  max_revenue: field.number('Maximum yearly revenue, in millions', 0).optional(),
   revenue_currency: field.currency('Currency of the revenue, such as EUR').optional(),
 })
 
@@ -48,7 +48,7 @@ const evolution = (months: number) =>
       base_headcount: value.maybeCount('Headcount then; null when not known'),
       current_headcount: value.count('Headcount now'),
       headcount_gain: value.maybeCount('Difference'),
-      headcount_gain_percentage: value.maybeCount('Difference in per cent, rounded'),
+      headcount_gain_percentage: value.maybeCount('Difference in percent, rounded'),
     }),
     `Evolution over ${months} months; omitted with live: false`,
   )
@@ -71,9 +71,9 @@ export const shapes = {
         z.object({
           id: value.uuid('Identifier of the import'),
           import_name: value.string('Name of the import'),
-          import_url: value.string('The search URL that is worked on', { format: 'uri' }),
+          import_url: value.string('The search URL', { format: 'uri' }),
           created_at: value.moment('When it was created'),
-          limit: value.count('Most companies to import, when given').optional(),
+          limit: value.count('Maximum number of companies, when given').optional(),
           custom: value.echo(),
         }),
         'The import',
@@ -93,7 +93,7 @@ export const shapes = {
       })
       .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
     output: z.object({
-      message: value.string('What happens now'),
+      message: value.string('Status message'),
       id: value.uuid('Identifier of the import'),
       total: value.count('Companies that match'),
       preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
@@ -166,8 +166,8 @@ export const shapes = {
     input: z
       .object({
         ...company(),
-        posted_within_days: field.whole('Only postings of the last so many days', 1, 3_650).optional(),
-        limit: field.whole('Most jobs to answer', 1, 100).default(100),
+        posted_within_days: field.whole('Only postings of the last N days', 1, 3_650).optional(),
+        limit: field.whole('Maximum number of jobs', 1, 100).default(100),
         job_title_keywords: list.texts('Words in the title').optional(),
         excluded_job_title_keywords: list.texts('Words not in the title').optional(),
         job_description_keywords: list.texts('Words in the description').optional(),
@@ -179,7 +179,7 @@ export const shapes = {
       .check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
     output: z.object({
       total_jobs: value.count('Jobs that match'),
-      truncated: value.yesNo('Whether credits or the weekly limit kept jobs back'),
+      truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
       jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
     }),
   }),
@@ -202,7 +202,7 @@ export const shapes = {
   'accounts.technologies': () => ({
     input: z.object({
       query: field.text('Part of a name or slug; all when omitted').optional(),
-      limit: field.whole('Most technologies to answer', 1, 100).default(20),
+      limit: field.whole('Maximum number of technologies', 1, 100).default(20),
     }),
     output: z.object({
       technologies: field.describe(

@@ -60,7 +60,7 @@ const someGrowth = () =>
 
 const started = <S extends z.ZodType>(preview: S) =>
   z.object({
-    message: value.string('What happens now'),
+    message: value.string('Status message'),
     id: value.uuid('Identifier of the import'),
     total: value.count('Records that match'),
     preview: field.describe(z.array(preview), 'The first of them'),
@@ -113,7 +113,7 @@ export const shapes = {
     output: z.object({
       id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
       preview_count: value.count('Companies that match'),
-      message: value.string('What happens now'),
+      message: value.string('Status message'),
     }),
   }),
   'intents.stack': () => ({
@@ -123,7 +123,7 @@ export const shapes = {
     output: z.object({
       id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
       total_count: value.count('Companies that match'),
-      message: value.string('What happens now'),
+      message: value.string('Status message'),
     }),
   }),
   'intents.stack_preview': () => ({
@@ -138,16 +138,20 @@ export const shapes = {
       .object({
         webhook_url: field.webhookUrl(),
         min_headcount_growth_percentage: field
-          .number('Least growth of the headcount, in per cent')
+          .number('Minimum growth of the headcount, in percent')
           .optional(),
-        max_headcount_growth_percentage: field.number('Most growth of the headcount, in per cent').optional(),
+        max_headcount_growth_percentage: field
+          .number('Maximum growth of the headcount, in percent')
+          .optional(),
         department: field.text('Function by name, such as Sales').optional(),
-        min_department_headcount: field.whole('Least headcount of the department').optional(),
-        max_department_headcount: field.whole('Most headcount of the department').optional(),
+        min_department_headcount: field.whole('Minimum headcount of the department').optional(),
+        max_department_headcount: field.whole('Maximum headcount of the department').optional(),
         min_department_headcount_growth_percentage: field
-          .number('Least growth of it, in per cent')
+          .number('Minimum growth of the department, in percent')
           .optional(),
-        max_department_headcount_growth_percentage: field.number('Most growth of it, in per cent').optional(),
+        max_department_headcount_growth_percentage: field
+          .number('Maximum growth of the department, in percent')
+          .optional(),
         ...companies(),
         ...imports('companies'),
       })
@@ -178,7 +182,7 @@ export const shapes = {
       post_url: field.uri('The post'),
       webhook_url: field.webhookUrl(),
       engagement: field
-        .oneOf(['reactions', 'comments', 'all'], 'Who is meant: those who reacted, commented, or both')
+        .oneOf(['reactions', 'comments', 'all'], 'Which people: those who reacted, commented, or both')
         .default('all'),
       ...imports('people'),
     }),

@@ -43,8 +43,8 @@ const filters = () => ({
   company_type: list
     .of(z.enum(Object.keys(companyTypes)), 'Company types: C public, P private, N non-profit, and others')
     .optional(),
-  included_account_lists: list.ids('Lists whose companies are meant').optional(),
-  excluded_account_lists: list.ids('Lists whose companies are excluded').optional(),
+  included_account_lists: list.ids('Lists of companies to include').optional(),
+  excluded_account_lists: list.ids('Lists of companies to exclude').optional(),
   first_name: field.text('First name').optional(),
   last_name: field.text('Last name').optional(),
   ...liveFilters(),
@@ -142,7 +142,7 @@ export const shapes = {
         company_network_id: field.id('Identifier of the company on the network').optional(),
         company_network_url: field.profileUrl('Profile of the company on the network').optional(),
         company_domain: field.domain('Website domain of the company').optional(),
-        persona_id: field.text('Saved persona whose titles are meant', 200).optional(),
+        persona_id: field.text('Saved persona that gives the titles', 200).optional(),
         job_titles: list.texts('Job titles; * for everyone').optional(),
         excluded_job_titles: list.texts('Job titles to exclude').optional(),
         functions: list.functions().optional(),

@@ -54,7 +54,7 @@ export const shapes = {
           id: value.uuid('Identifier'),
           name: value.string('Name'),
           created_at: value.moment('When it was created'),
-          status: field.describe(z.enum(states), 'How far it is'),
+          status: field.describe(z.enum(states), 'Status of the search'),
           leads_count: value.count('Number of leads'),
           truncated: value.yesNo('Whether a quota or the credits ended it'),
         }),

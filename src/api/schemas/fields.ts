@@ -174,7 +174,7 @@ export function number(description: string, min?: number): z.ZodNumber {
 }
 
 /** The maximum number of records. */
-export const limit = (of: string): z.ZodInt => whole(`Most ${of} to deliver; all when omitted`, 1)
+export const limit = (of: string): z.ZodInt => whole(`Maximum number of ${of} (default: all)`, 1)
 
 /** A switch that is off by default. */
 export const flag = (description: string) => describe(z.boolean(), description).default(false)

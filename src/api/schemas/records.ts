@@ -13,7 +13,7 @@ export const accountRecord = () =>
     cleaned_name: value.maybe('Name without its legal form'),
     domain: value.maybe('Website domain'),
     website: value.address('Website'),
-    description: value.maybe('What the company says of itself'),
+    description: value.maybe('Description of the company, in its own words'),
     industry: value.maybe('Industry'),
     industry_id: value.maybe('Id of the industry'),
     company_type: value.maybe('Kind of company, such as Public'),
@@ -52,7 +52,7 @@ const terms = () => ({
 const profileUrls = () => ({
   network_profile_url: value.address('Profile on the network'),
   premium_profile_url: value.address('Profile in the premium search tool'),
-  profile_image_url: value.address('Portrait'),
+  profile_image_url: value.address('Profile picture'),
 })
 
 /** The confidence of an e-mail address. */
@@ -69,7 +69,7 @@ export const personRecord = () =>
     full_name: value.maybe('Full name'),
     title: value.maybe('Job title'),
     headline: value.maybe('Headline of the profile'),
-    summary: value.maybe('What the person says of themself'),
+    summary: value.maybe('Summary of the profile'),
     seniority: value.maybe('Seniority level'),
     function: value.maybe('Function (department)'),
     location: value.maybe('Location in words'),
@@ -78,7 +78,7 @@ export const personRecord = () =>
     connections_count: value.maybeCount('Number of connections'),
     company_name: value.maybe('Name of the company'),
     company_domain: value.maybe('Website domain of the company'),
-    current_position: describe(position(), 'The post the person holds').nullable(),
+    current_position: describe(position(), 'Current position').nullable(),
     ...terms(),
     network_id: value.maybe('Identifier on the network'),
     ...profileUrls(),
@@ -95,8 +95,8 @@ export const leadRecord = () =>
     full_name: value.maybe('Full name'),
     gender: value.maybe('Gender'),
     title: value.maybe('Job title'),
-    title_description: value.maybe('What the person says of the post'),
-    summary: value.maybe('What the person says of themself'),
+    title_description: value.maybe('Description of the position'),
+    summary: value.maybe('Summary of the profile'),
     most_probable_email: value.maybe('E-mail address'),
     most_probable_email_status: emailStatus('the e-mail address').nullable(),
     phones: value.strings('Phone numbers in E.164'),
@@ -106,7 +106,7 @@ export const leadRecord = () =>
     is_open_to_work_network: value.maybeYesNo('Whether the person looks for work'),
     connection_degree: value.maybeCount('Degree of connection'),
     connections_count: value.maybeCount('Number of connections; omitted with scale: true').optional(),
-    current_positions_count: value.maybeCount('Number of posts held'),
+    current_positions_count: value.maybeCount('Number of current positions'),
     ...terms(),
     status: describe(z.enum(['QUALIFIED', 'DISQUALIFIED']), 'Whether the person matches the search'),
     rejection_reason: value.strings('Why the person does not match'),
@@ -158,7 +158,7 @@ export const jobRecord = () =>
           network_url: value.address('Profile on the network'),
         }),
       ),
-      'Who hires',
+      'The hiring team',
     ),
     company: describe(
       z.object({
@@ -166,7 +166,7 @@ export const jobRecord = () =>
         domain: value.maybe('Website domain'),
         network_url: value.address('Profile on the network'),
       }),
-      'Who looks for people',
+      'The employer',
     ),
   })
 
@@ -253,7 +253,7 @@ export const technologiesFound = () =>
     'Technologies that match',
   )
 
-const share = (of: string) => describe(z.number(), `How alike they are in ${of}, from 0 to 1`)
+const share = (of: string) => describe(z.number(), `Similarity in ${of}, from 0 to 1`)
 
 /** Why a company resembles the given ones. */
 export const similarity = () =>

@@ -84,7 +84,7 @@ const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
 }
 
 const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
-const ordinal = () => count('Place of the record in the order found, from 1')
+const ordinal = () => count('Number of the record in the order found, from 1')
 
 /** A single record, as streaming delivers it. */
 function recordFields(kind: EventKind): z.ZodRawShape {
