@@ -41,10 +41,10 @@ const parentPipe = 'PROSPECT_PARENT_PIPE'
  * Runs a program with another Node as if it were this process: same streams, same exit code, same signal.
  * SIGTERM and SIGHUP are forwarded. A terminal sends Ctrl-C and Ctrl-Z to the child itself.
  */
-function relaunch(node, args) {
+function relaunch(node, args, env = process.env) {
   const child = require('child_process').spawn(node, args, {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
-    env: Object.assign({}, process.env, { [parentPipe]: '3' }),
+    env: Object.assign({}, env, { [parentPipe]: '3' }),
   })
   const forward = (signal) => child.kill(signal)
   process.on('SIGTERM', forward)

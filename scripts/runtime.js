@@ -3,10 +3,8 @@
  * into `.node/` of the clone, and scripts continue on it. `node scripts/runtime.js [MAJOR]` prints its `bin` folder.
  */
 
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { constants } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import runtime from '../bin/runtime.js'
 import { isMain, quietNpm, readJson, root, run } from './run.js'
@@ -103,27 +101,17 @@ export const withNode = (node) => ({
   PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`,
 })
 
-/** Tells a script that it was already continued, so that it looks for no other Node. */
-const continued = 'PROSPECT_CONTINUED'
-
-/** Continues this script on a supported Node if this one is too old, and ends the process with its exit code. */
+/** Continues this script on a supported Node if this one is too old. This process then ends with the other. */
 export async function continueOnSupportedNode() {
-  const isContinued = process.env[continued] !== undefined
-  delete process.env[continued]
+  const isContinued = process.env[runtime.parentPipe] !== undefined
+  // Programs that the script starts have no such pipe.
+  delete process.env[runtime.parentPipe]
   if (isSupportedNode()) return
   if (isContinued)
     throw new Error(`Node ${process.versions.node} in .node/ is too old: prospect needs Node ${engines()}`)
   const node = await nodeOf('24')
-  const env = { ...withNode(node), [continued]: 'true' }
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env })
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-  // A terminal sends Ctrl-C to the child itself.
-  process.on('SIGINT', () => {})
-  const code = await new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (ended, signal) => resolve(ended ?? 128 + constants.signals[signal]))
-  })
-  process.exit(code)
+  runtime.relaunch(node, process.argv.slice(1), withNode(node))
+  await new Promise(() => {})
 }
 
 if (isMain(import.meta.url)) {
