@@ -6,7 +6,7 @@ import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answe
 import document from './document.json' with { type: 'json' }
 import { examples } from './examples.js'
 import { createNamedSchemas, type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
-import { eventBodies, webhooks } from './webhooks.js'
+import { describeWebhooks, listEventBodies } from './webhooks.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
 
 /** Options of a document. */
@@ -21,15 +21,15 @@ export interface OpenapiOptions {
 export async function openapi(options: OpenapiOptions): Promise<object> {
   const shapes = await Promise.all(operations().map(async (row) => [row, await shapeOf(row.id)] as const))
   const known = createNamedSchemas()
-  for (const [name, schema] of bodies(shapes)) known.name(name, schema)
+  for (const [name, schema] of listBodies(shapes)) known.name(name, schema)
   return {
     openapi: '3.1.0',
     info: { ...document.info, 'x-prospect-version': options.version },
     servers: [{ url: options.serverUrl ?? '/api/v2' }],
     security: [{ apiKey: [] }],
     tags: document.tags,
-    paths: paths(shapes, known),
-    webhooks: webhooks(known),
+    paths: describePaths(shapes, known),
+    webhooks: describeWebhooks(known),
     components: {
       securitySchemes: document.securitySchemes,
       parameters: { IdempotencyKey: document.idempotencyKey, ...document.webhookParameters },
@@ -43,14 +43,14 @@ export async function openapi(options: OpenapiOptions): Promise<object> {
 type OperationRow = readonly [operation: Operation, shape: Shape]
 
 /** Returns bodies by name, smaller ones first, so that larger ones refer to them. */
-function bodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchema][] {
+function listBodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchema][] {
   const all = rows.flatMap(([operation, shape]): [string, JsonSchema][] => [
     ...(operation.method === 'POST'
       ? [[bodyName(operation, 'Request'), toJsonSchema(shape.input)] as [string, JsonSchema]]
       : []),
     [bodyName(operation, 'Reply'), toJsonSchema(shape.output)],
   ])
-  return [...all, ...eventBodies()].sort(
+  return [...all, ...listEventBodies()].sort(
     ([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length,
   )
 }
@@ -58,7 +58,7 @@ function bodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchem
 const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
   id.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase()) + kind
 
-function paths(rows: readonly OperationRow[], known: NamedSchemas): JsonSchema {
+function describePaths(rows: readonly OperationRow[], known: NamedSchemas): JsonSchema {
   const byPath: Record<string, Record<string, JsonSchema>> = {}
   for (const [operation, shape] of rows) {
     const described = describeOperation(operation, shape, known)
@@ -82,16 +82,21 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
     'x-rate': operation.rate,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(operation.method === 'POST'
-      ? { requestBody: { required: true, content: json(known.place(input), examples[operation.id].request) } }
+      ? {
+          requestBody: {
+            required: true,
+            content: jsonContent(known.place(input), examples[operation.id].request),
+          },
+        }
       : {}),
     responses: {
-      [operation.ok]: success(operation, known.place(toJsonSchema(shape.output))),
+      [operation.ok]: describeSuccess(operation, known.place(toJsonSchema(shape.output))),
       ...errorsOf(operation, fields),
     },
   }
 }
 
-const json = (schema: JsonSchema, example: unknown): JsonSchema => ({
+const jsonContent = (schema: JsonSchema, example: unknown): JsonSchema => ({
   'application/json': { schema, example },
 })
 
@@ -107,7 +112,7 @@ function descriptionOf(operation: Operation): string {
   ].join(' ')
 }
 
-function success(operation: Operation, schema: JsonSchema): JsonSchema {
+function describeSuccess(operation: Operation, schema: JsonSchema): JsonSchema {
   const names = [
     ...(isLimited(operation) ? rateHeaders : []),
     ...(operation.idempotent ? ['Idempotent-Replayed'] : []),
@@ -115,7 +120,7 @@ function success(operation: Operation, schema: JsonSchema): JsonSchema {
   return {
     description: operation.starts ? 'Accepted; results are delivered later' : 'Success',
     ...(names.length > 0 ? { headers: headerReferences(...names) } : {}),
-    content: json(schema, examples[operation.id].reply),
+    content: jsonContent(schema, examples[operation.id].reply),
   }
 }
 

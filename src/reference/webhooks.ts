@@ -6,17 +6,17 @@ import { type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
 import { eventWords } from './words.js'
 
 /** The bodies of events by the names of their schemas. */
-export const eventBodies = (): [name: string, schema: JsonSchema][] =>
+export const listEventBodies = (): [name: string, schema: JsonSchema][] =>
   eventNames().map((name) => [schemaName(name), toJsonSchema(eventBody(name))])
 
 const schemaName = (name: EventName): string =>
   `${name.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
 
 /** Every event as an entry of `webhooks`: what is posted to the URL of a request. */
-export const webhooks = (known: NamedSchemas): JsonSchema =>
-  Object.fromEntries(eventNames().map((name) => [name, { post: delivery(name, known) }]))
+export const describeWebhooks = (known: NamedSchemas): JsonSchema =>
+  Object.fromEntries(eventNames().map((name) => [name, { post: describeDelivery(name, known) }]))
 
-function delivery(name: EventName, known: NamedSchemas): JsonSchema {
+function describeDelivery(name: EventName, known: NamedSchemas): JsonSchema {
   const from = events[name.split('.')[0] as keyof typeof events].from
   const endpoints = from.map((id) => `\`${operation(id).method} ${operation(id).path}\``)
   return {

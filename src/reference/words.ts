@@ -15,11 +15,11 @@ export const quotaWords = { profiles: 'profiles per day', companies: 'companies 
 
 /** Returns the limits of an operation in words; both when `live: false` changes them. */
 export function rateWords({ rate }: Operation): string {
-  if (!('live' in rate)) return oneRate(rate)
-  return `${oneRate(rate.live)}; with live: false: ${oneRate(rate.database)}`
+  if (!('live' in rate)) return formatRate(rate)
+  return `${formatRate(rate.live)}; with live: false: ${formatRate(rate.database)}`
 }
 
-function oneRate({ plan, own }: Rate): string {
+function formatRate({ plan, own }: Rate): string {
   const parts = [...(own ? [`${own[0]} per ${own[1]}`] : []), ...(plan ? ['plan'] : [])]
   return parts.length === 0 ? 'none' : parts.join(' and ')
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toTsquery, vectorWriter } from '../../src/catalogue/dialect/postgres-search.js'
+import { createVectorWriter, toTsquery } from '../../src/catalogue/dialect/postgres-search.js'
 import { toFts5 } from '../../src/catalogue/dialect/sqlite-search.js'
 import { parseKeyword } from '../../src/catalogue/full-text/keyword.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../../src/catalogue/full-text/text-query.js'
@@ -34,7 +34,7 @@ describe('a text query', () => {
   })
 
   it('is truncated where PostgreSQL would refuse it', () => {
-    const vector = vectorWriter('people', createTokenizer())
+    const vector = createVectorWriter('people', createTokenizer())
     const places = (text: string) => text.match(/[:,]\d+/g)?.length ?? 0
     expect(places(vector(['same '.repeat(20_000)]))).toBe(16_383)
     expect(vector(['x'.repeat(5_000)]).length).toBeLessThan(600)

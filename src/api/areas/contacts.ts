@@ -25,7 +25,7 @@ const request = () => ({
 })
 
 /** Returns what a contact lacks for the requested types. */
-function lacking(contact: Fields, types: unknown): Objection | undefined {
+function findMissing(contact: Fields, types: unknown): Objection | undefined {
   const asked = Array.isArray(types) ? types : []
   if (isGiven(contact.network_url)) return undefined
   if (asked.some((type) => type !== 'email')) return missing('network_url')
@@ -35,13 +35,13 @@ function lacking(contact: Fields, types: unknown): Objection | undefined {
     : badRequest('Provide network_url, or firstname and lastname with domain or company_name')
 }
 
-const identifiable = () => rule((fields) => lacking(fields, fields.enrichment_type))
+const identifiable = () => rule((fields) => findMissing(fields, fields.enrichment_type))
 
 const allIdentifiable = () =>
   rule((fields) => {
     const contacts = fields.contacts as readonly Fields[]
     for (const [index, one] of contacts.entries()) {
-      const objection = lacking(one, fields.enrichment_type)
+      const objection = findMissing(one, fields.enrichment_type)
       if (objection?.error === 'missing_keys') return missing(`contacts.${index}.${objection.reason}`)
       if (objection) return { ...objection, reason: `contacts.${index}: ${objection.reason}` }
     }

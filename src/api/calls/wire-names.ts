@@ -31,23 +31,23 @@ const deepest = 32
 type Pairs = ReadonlyMap<string, string>
 
 /** Internal names by their names on the wire. */
-const pairsOf = (names: WireNames): Pairs =>
+const createPairs = (names: WireNames): Pairs =>
   new Map([
     ...networkFields.map((name) => [name, name.replace('network', names.network)] as const),
     ...premiumFields.map((name) => [name, name.replace('premium', names.premium)] as const),
   ])
 
-const inverse = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) => [wire, inside]))
+const invert = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) => [wire, inside]))
 
 /** Renames the fields of a body or query to their names on the wire; values and `custom` stay as they are. */
-export const renameOut = (body: unknown, names: WireNames): unknown => renameBody(body, pairsOf(names))
+export const renameOut = (body: unknown, names: WireNames): unknown => renameBody(body, createPairs(names))
 
 /** Renames the fields of a body or query from the wire to internal names. */
 export const renameIn = (body: unknown, names: WireNames): unknown =>
-  renameBody(body, inverse(pairsOf(names)))
+  renameBody(body, invert(createPairs(names)))
 
 /** Renames the fields in a text, such as a document, to their names on the wire. */
-export const renameText = (text: string, names: WireNames): string => renameWords(text, pairsOf(names))
+export const renameText = (text: string, names: WireNames): string => renameWords(text, createPairs(names))
 
 /** Renames a body, and the field names that its error text lists. */
 function renameBody(body: unknown, pairs: Pairs): unknown {

@@ -32,7 +32,7 @@ function refusal(
   const keys = missingKeys(shape.input, fields)
   if (keys.length > 0 && !missingIsInvalid.has(id))
     return new ApiError('missing_keys', { keys: keys.join(', ') })
-  const row = severest(issues.map(rowOf))
+  const row = findSeverest(issues.map(rowOf))
   const reported = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
   const sentences = [...new Set(reported.map((issue) => sentenceOf(issue, fields)))]
   return row === 'missing_keys'
@@ -47,7 +47,7 @@ const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
     .map(([name]) => name)
 
 /** Missing fields are reported before malformed ones, 400 before 422, and both before 404. */
-const severest = (rows: readonly ErrorName[]): ErrorName =>
+const findSeverest = (rows: readonly ErrorName[]): ErrorName =>
   (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
 
 const rowOf = (issue: z.core.$ZodIssue): ErrorName =>

@@ -63,7 +63,7 @@ export function verify(
   if (!id) return missing('webhook-id')
   if (!timestamp) return missing('webhook-timestamp')
   if (!signature) return missing('webhook-signature')
-  const untimely = whyUntimely(timestamp, nowMs, toleranceMs)
+  const untimely = findTimeProblem(timestamp, nowMs, toleranceMs)
   if (untimely) return invalid(untimely)
   if (!secrets.some(isSecret)) return invalid('There is no secret to check the signature with')
   const expected = signatures(id, timestamp, rawBody, secrets.filter(isSecret))
@@ -75,7 +75,7 @@ export function verify(
 const invalid = (reason: string): Verification => ({ valid: false, reason })
 const missing = (name: keyof SignatureHeaders): Verification => invalid(`The header ${name} is missing`)
 
-function whyUntimely(timestamp: string, nowMs: number, toleranceMs: number): string | undefined {
+function findTimeProblem(timestamp: string, nowMs: number, toleranceMs: number): string | undefined {
   if (!/^\d{1,12}$/.test(timestamp)) return 'webhook-timestamp is not a number of seconds since 1970'
   const seconds = Math.floor(nowMs / 1_000) - Number(timestamp)
   if (Math.abs(seconds) * 1_000 <= toleranceMs) return undefined
@@ -109,11 +109,11 @@ function keyOf(secret: string): Buffer | undefined {
 function anyEqual(given: readonly string[], expected: readonly string[]): boolean {
   let equal = false
   for (const one of given)
-    for (const other of expected) equal = sameText(Buffer.from(one), Buffer.from(other)) || equal
+    for (const other of expected) equal = isSameText(Buffer.from(one), Buffer.from(other)) || equal
   return equal
 }
 
-const sameText = (one: Buffer, other: Buffer): boolean =>
+const isSameText = (one: Buffer, other: Buffer): boolean =>
   one.length === other.length && timingSafeEqual(one, other)
 
 /** Returns a header that was sent once; a repeated one cannot be trusted. */

@@ -78,7 +78,7 @@ export interface CatalogueDialect {
     /** Returns the condition that the texts of a row fulfil a query. */
     matchTexts(table: TextTable, query: TextQuery, selectivity: Selectivity): Condition
     /** Returns a function that inserts a row with its texts; values come in the order of the columns. */
-    rowInserter(table: TextTable, columns: readonly string[]): RowInserter
+    createRowInserter(table: TextTable, columns: readonly string[]): RowInserter
     /** Replaces the texts that a row is found by. */
     replaceTexts(to: RowTarget, table: TextTable, key: number, texts: readonly string[]): void
     /** Deletes the texts that rows are found by, where they are not a column of the row. */

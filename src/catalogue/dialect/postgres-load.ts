@@ -2,7 +2,7 @@ import { type Connection, type Driver, mapResult } from '../../storage/driver/co
 import type { TextTable } from '../full-text/text-query.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
 import type { CatalogueDialect, CopiedRow, CopiedTable, CopyTarget } from './dialect.js'
-import { vectorWriter } from './postgres-search.js'
+import { createVectorWriter } from './postgres-search.js'
 
 const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
   driver.transaction(async (connection) => {
@@ -58,29 +58,29 @@ ORDER BY turn, make`
 const roomy = "SET LOCAL maintenance_work_mem = '256MB'"
 
 /** New keys follow the copied ones, imports look everything up again, and the planner has statistics. */
-const endings = (tables: readonly string[]): string[] => [
+const listFinalStatements = (tables: readonly string[]): string[] => [
   `SELECT setval(pg_get_serial_sequence('technologies', 'key'), coalesce(max(key), 1), count(*) > 0) FROM technologies`,
   "SELECT nextval('turns')",
   ...tables.map((table) => `ANALYZE ${table}`),
 ]
 
 /** Returns a function that adds many rows by one statement. */
-function adder(connection: Connection, table: string, { columns, textsOf }: CopiedTable) {
+function createAdder(connection: Connection, table: string, { columns, textsOf }: CopiedTable) {
   const typed = Object.entries(columns).map(([name, type]) => `${name} ${types[type]}`)
   const names = Object.keys(columns)
   if (!textsOf) {
-    const sql = insertion(table, names, typed)
+    const sql = buildInsert(table, names, typed)
     return (rows: readonly CopiedRow[]) => connection.run(sql, JSON.stringify(rows))
   }
-  const sql = insertion(table, [...names, 'words'], [...typed, 'words TSVECTOR'])
-  const vector = vectorWriter(table as TextTable, createTokenizer())
+  const sql = buildInsert(table, [...names, 'words'], [...typed, 'words TSVECTOR'])
+  const vector = createVectorWriter(table as TextTable, createTokenizer())
   return (rows: readonly CopiedRow[]) => {
     const whole = rows.map((row) => ({ ...row, words: vector(textsOf(String(row.record))) }))
     return connection.run(sql, JSON.stringify(whole))
   }
 }
 
-const insertion = (table: string, names: readonly string[], typed: readonly string[]): string =>
+const buildInsert = (table: string, names: readonly string[], typed: readonly string[]): string =>
   `INSERT INTO ${table} (${names.join(', ')})
     SELECT ${names.join(', ')} FROM json_to_recordset(CAST(? AS JSON)) AS rows (${typed.join(', ')})`
 
@@ -92,7 +92,7 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
   const names = Object.keys(copied)
   const tables = JSON.stringify(names)
   const adders = new Map(
-    Object.entries(copied).map(([name, table]) => [name, adder(connection, name, table)]),
+    Object.entries(copied).map(([name, table]) => [name, createAdder(connection, name, table)]),
   )
   let built: readonly { make: string; drop: string }[] = []
   let underWay: Promise<unknown> = Promise.resolve()
@@ -112,7 +112,7 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
     },
     async end() {
       await underWay
-      await connection.exec([...built.map(({ make }) => make), ...endings(names)].join(';\n'))
+      await connection.exec([...built.map(({ make }) => make), ...listFinalStatements(names)].join(';\n'))
     },
   }
 }

@@ -20,15 +20,20 @@ export const postgresTexts: CatalogueDialect['texts'] = {
     const sql = 'words @@ CAST(? AS TSQUERY)'
     return [negated ? `NOT (${sql})` : sql, toTsquery(table, texts)]
   },
-  rowInserter(table, columns) {
+  createRowInserter(table, columns) {
     const all = [...columns, 'words', 'key']
     const insert = `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`
     return ({ connection, tokenize }, key, values, texts) => {
-      send(connection, insert, ...values, vectorWriter(table, tokenize)(texts), key)
+      send(connection, insert, ...values, createVectorWriter(table, tokenize)(texts), key)
     }
   },
   replaceTexts({ connection, tokenize }, table, key, texts) {
-    send(connection, `UPDATE ${table} SET words = ? WHERE key = ?`, vectorWriter(table, tokenize)(texts), key)
+    send(
+      connection,
+      `UPDATE ${table} SET words = ? WHERE key = ?`,
+      createVectorWriter(table, tokenize)(texts),
+      key,
+    )
   },
   deleteTexts: async () => {},
 }
@@ -64,7 +69,10 @@ const toLexeme = (column: number, mark: string, word: string): string =>
   `'${column}${mark}${word.slice(0, maxLetters).replace(/['\\]/g, '$&$&')}'`
 
 /** Returns a function that makes the vector of a row's texts. */
-export function vectorWriter(table: TextTable, tokenize: Tokenizer): (texts: readonly string[]) => string {
+export function createVectorWriter(
+  table: TextTable,
+  tokenize: Tokenizer,
+): (texts: readonly string[]) => string {
   const marksBeginning = table === 'jobs'
   return (texts) => {
     const positions = new Map<string, string>()

@@ -12,7 +12,7 @@ interface Statements extends Connection {
   run(sql: string, ...values: Value[]): number
 }
 
-const synchronous = (connection: Connection): Statements => connection as Statements
+const toSynchronous = (connection: Connection): Statements => connection as Statements
 
 // The mark of a table whose indexes were dropped to fill it is a table with their statements. It is there from the
 // transaction that drops the first of them to the one that has built the last.
@@ -33,10 +33,10 @@ const droppable = `SELECT schema.name, schema.tbl_name AS owner, columns.name AS
     AND list.origin = 'c' AND list."unique" = 0 AND columns.name <> 'key'`
 
 const hasDeferredIndexes = (connection: Connection): boolean =>
-  synchronous(connection).get(`SELECT name FROM sqlite_schema WHERE name = 'unbuilt_indexes'`) !== undefined
+  toSynchronous(connection).get(`SELECT name FROM sqlite_schema WHERE name = 'unbuilt_indexes'`) !== undefined
 
 function deferIndexes(connection: Connection, tables: readonly string[]): void {
-  const statements = synchronous(connection)
+  const statements = toSynchronous(connection)
   const dropped = statements.all<Index>(droppable, JSON.stringify(tables))
   statements.run(mark)
   statements.run(
@@ -49,7 +49,7 @@ function deferIndexes(connection: Connection, tables: readonly string[]): void {
 
 function buildIndexesOn(connection: Connection, table: string, column: string): void {
   if (!hasDeferredIndexes(connection)) return
-  const statements = synchronous(connection)
+  const statements = toSynchronous(connection)
   const needed = 'SELECT name, sql FROM unbuilt_indexes WHERE owner = ? AND column = ?'
   for (const index of statements.all<Index>(needed, table, column)) build(statements, index)
 }
@@ -58,7 +58,7 @@ function buildIndexesOn(connection: Connection, table: string, column: string): 
 async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void> {
   const { isOver, isRenewed } = await driver.read((connection) => {
     const last =
-      loaded && synchronous(connection).get<{ key: number }>(`SELECT max(key) AS key FROM ${loaded.table}`)
+      loaded && toSynchronous(connection).get<{ key: number }>(`SELECT max(key) AS key FROM ${loaded.table}`)
     return {
       isOver: !hasDeferredIndexes(connection),
       // Many texts were replaced; a merge of all segments drops the words that records no longer have.
@@ -72,7 +72,7 @@ async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void
 
 /** Builds the next missing index; takes the mark away, and returns false, when all are built. */
 function buildNext(connection: Connection): boolean {
-  const statements = synchronous(connection)
+  const statements = toSynchronous(connection)
   if (!hasDeferredIndexes(connection)) return false
   const index = statements.get<Index>('SELECT name, sql FROM unbuilt_indexes LIMIT 1')
   if (index) build(statements, index)
@@ -113,17 +113,17 @@ async function mergeTexts(driver: Driver, whole: boolean): Promise<void> {
   for (const { name: table } of tables) {
     const merge = (pages: number) =>
       driver.transaction((connection) => {
-        const statements = synchronous(connection)
-        const before = changesOf(statements)
+        const statements = toSynchronous(connection)
+        const before = countChanges(statements)
         statements.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ${pages})`)
         // Less than two changes mean that nothing is left to merge.
-        return changesOf(statements) - before > 1
+        return countChanges(statements) - before > 1
       })
     if (await merge(whole ? -mergedPages : mergedPages)) while (await merge(mergedPages));
   }
 }
 
-const changesOf = (statements: Statements): number =>
+const countChanges = (statements: Statements): number =>
   statements.get<{ changes: number }>('SELECT total_changes() AS changes')?.changes ?? 0
 
 // Pages of an index are written again and again. Copying them to the database less often, and reading them back less
@@ -161,7 +161,7 @@ export const sqliteLoad: CatalogueDialect['load'] = {
   deferIndexes,
   buildIndexesOn,
   countForeignWrites: (connection, own) =>
-    own && synchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
+    own && toSynchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
   endLoad,
   // Words stay in the index until its segments are merged.
   forgetDeletedRows: (driver) => mergeTexts(driver, true),

@@ -27,7 +27,7 @@ export const sqliteTexts: CatalogueDialect['texts'] = {
         : `key IN (SELECT rowid ${matches})`
     return [negated ? `NOT ${sql}` : sql, toFts5(texts)]
   },
-  rowInserter(table, columns) {
+  createRowInserter(table, columns) {
     const insert = `INSERT INTO ${table} (${columns.join(', ')}, key) VALUES (${columns.map(() => '?, ').join('')}?)`
     return ({ connection }, key, values, texts) => {
       connection.run(insert, ...values, key)

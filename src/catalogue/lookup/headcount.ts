@@ -2,7 +2,7 @@ import type { Headcount } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import type { StoredAccount } from '../records/company-row.js'
-import { type HeadcountEntry, headcountBefore, toGrowthPercent } from '../records/headcount.js'
+import { findHeadcountBefore, type HeadcountEntry, toGrowthPercent } from '../records/headcount.js'
 import type { CompanyMatch } from '../records/match-company.js'
 
 type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
@@ -42,7 +42,7 @@ const toHeadcount = (entries: readonly HeadcountEntry[], now: number): Headcount
 })
 
 function toEvolution(entries: readonly HeadcountEntry[], now: number, months: number): Evolution {
-  const base = headcountBefore(entries, months)
+  const base = findHeadcountBefore(entries, months)
   return {
     base_headcount: base,
     current_headcount: now,

@@ -28,17 +28,17 @@ export async function matchPerson(
   query: PersonQuery,
 ): Promise<FoundPerson | undefined> {
   const profile = query.url ? parseProfile(query.url) : undefined
-  if (profile?.kind !== 'person') return single(await findByName(connection, query))
+  if (profile?.kind !== 'person') return onlyOne(await findByName(connection, query))
   const known = await findByProfile(connection, profile)
-  if (known.length > 0) return single(known)
-  const person = single(await findByName(connection, query))
+  if (known.length > 0) return onlyOne(known)
+  const person = onlyOne(await findByName(connection, query))
   return person && !hasProfile(person) ? person : undefined
 }
 
 /** Returns the only person with this professional or personal e-mail address, ignoring case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = email.trim().toLowerCase()
-  return address === '' ? undefined : single(await connection.all<FoundPerson>(byEmail, address, address))
+  return address === '' ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
 async function findByProfile(connection: Connection, { id, slug }: NetworkProfile): Promise<FoundPerson[]> {
@@ -71,5 +71,5 @@ function isAtCompany({ record }: FoundPerson, company: string): boolean {
 
 const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isGeneratedId(network_id)
 
-const single = (found: readonly FoundPerson[]): FoundPerson | undefined =>
+const onlyOne = (found: readonly FoundPerson[]): FoundPerson | undefined =>
   found.length === 1 ? found[0] : undefined

@@ -43,7 +43,7 @@ export function* writeGrowth(connection: Connection, company: number): Steps<voi
   const history = yield* awaitResult(connection.all<HeadcountEntry>(selectHistory, company))
   for (const [department, entries] of Map.groupBy(history, (entry) => foldText(entry.department))) {
     const now = entries.at(-1)?.headcount ?? 0
-    const growth = toGrowthPercent(headcountBefore(entries, 12), now)
+    const growth = toGrowthPercent(findHeadcountBefore(entries, 12), now)
     send(connection, upsertGrowth, company, department, now, growth)
   }
 }
@@ -59,7 +59,7 @@ const maxDistanceDays = 31
 const dayMs = 86_400_000
 
 /** Returns the headcount `months` before the newest entry; null when there is none near that day. Oldest entry first. */
-export function headcountBefore(entries: readonly DatedHeadcount[], months: number): number | null {
+export function findHeadcountBefore(entries: readonly DatedHeadcount[], months: number): number | null {
   const then = new Date(entries.at(-1)?.date ?? Number.NaN)
   then.setUTCMonth(then.getUTCMonth() - months)
   const distance = ({ date }: DatedHeadcount) => Math.abs(Date.parse(date) - then.getTime()) / dayMs

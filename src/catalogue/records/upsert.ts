@@ -31,7 +31,7 @@ export function createRowWriter(
   const facts = columns.flatMap((column, at) => (keyColumns.includes(column) ? [] : [at]))
   const updating = (some: readonly string[]) =>
     `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
-  const insert = inEachDialect(({ texts }) => texts.rowInserter(table, columns))
+  const insert = inEachDialect(({ texts }) => texts.createRowInserter(table, columns))
   const [updateAll, updateFacts] = [updating(columns), updating(facts.map((at) => columns[at] ?? ''))]
   return {
     add: (to, ...row) => insert(to.connection)(to, ...row),

@@ -146,7 +146,7 @@ const yearLabels = (): Readonly<Record<string, string>> =>
   )
 
 /** Returns the reader of a kind of values. */
-export function valueReader(kind: ValueKind): ValueReader {
+export function createValueReader(kind: ValueKind): ValueReader {
   switch (kind) {
     case 'function':
       return createLabelReader('a known function', functions)

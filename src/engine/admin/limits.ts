@@ -62,16 +62,16 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
         return {
           plan: workspace.plan,
           credits: { enrichment: credits, held, nextAllocation },
-          weekly: await weeklyOf(reads, member, now),
+          weekly: await readWeeklyState(reads, member, now),
           quotas: await readQuotas(reads, workspace, now),
-          windows: await windowStates(reads, member, workspace.plan, now),
+          windows: await readWindows(reads, member, workspace.plan, now),
         }
       })
     },
   }
 }
 
-async function weeklyOf(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
+async function readWeeklyState(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
   const limit = member.weeklyLimit
   if (limit === null) return null
   const [spent, held] = [await readSpentThisWeek(reads, member, now), await reads.heldBy(member.id)]
@@ -79,7 +79,7 @@ async function weeklyOf(reads: Reads, member: Member, now: number): Promise<Week
   return { limit, spent, held, left, resetsAt: periodEnd('week', now) }
 }
 
-async function windowStates(
+async function readWindows(
   reads: Reads,
   member: Member,
   plan: string,

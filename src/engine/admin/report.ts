@@ -19,7 +19,7 @@ export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const used = () => store.read((reads) => readCurrent(reads, clock))
   return {
-    status: () => statusOf(ports),
+    status: () => readStatus(ports),
     /** Movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
@@ -54,7 +54,7 @@ export function reportAdmin(ports: AdminPorts) {
   }
 }
 
-async function statusOf(ports: AdminPorts) {
+async function readStatus(ports: AdminPorts) {
   const { store, clock } = ports
   const found = await store.read((reads) => readCurrent(reads, clock))
   await grantDue(store, found.workspace, found.now)

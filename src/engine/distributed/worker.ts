@@ -46,8 +46,8 @@ export async function runChunkWorker(ports: ChunkPorts, stopping: AbortSignal): 
   }
   const context = { ports: { ...ports, onTrouble }, presence, limit, stopping }
   const kind: WorkKind<TakenChunk> = {
-    take: async () => (performance.now() < restsUntil ? undefined : await take(ports, presence)),
-    work: (chunk) => workAt(context, chunk),
+    take: async () => (performance.now() < restsUntil ? undefined : await takeChunk(ports, presence)),
+    work: (chunk) => workOnChunk(context, chunk),
     atOnce: rowCaller.chunksAtOnce,
     onTrouble,
   }
@@ -61,7 +61,7 @@ export async function runChunkWorker(ports: ChunkPorts, stopping: AbortSignal): 
   await presence.end().catch(onTrouble)
 }
 
-async function take(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<TakenChunk | undefined> {
+async function takeChunk(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<TakenChunk | undefined> {
   const { store, clock, ids, rowCaller } = ports
   const { source } = rowCaller
   const before = staleBefore(clock.now())
@@ -82,7 +82,7 @@ interface ChunkContext {
   readonly stopping: AbortSignal
 }
 
-async function workAt(context: ChunkContext, chunk: TakenChunk): Promise<void> {
+async function workOnChunk(context: ChunkContext, chunk: TakenChunk): Promise<void> {
   const { store } = context.ports
   const lost = new AbortController()
   const heartbeat = startHeartbeat(context, chunk, () => lost.abort())
@@ -125,11 +125,11 @@ async function callAll(
   const { stopping, ports, limit } = context
   const { rowCaller } = ports
   const calls = readCalls(chunk.calls)
-  const results = await knownResults(context, chunk, calls)
+  const results = await findKnownResults(context, chunk, calls)
   if (!results) return calls.map(() => null)
   const open = [...results.keys()].filter((at) => results[at] === null)
   const until = performance.now() + sliceMs
-  const call = callOf(context, chunk)
+  const call = createCall(context, chunk)
   let isOver = false
   const line = async () => {
     while (!isOver && open.length > 0 && !stopping.aborted && !lost.aborted) {
@@ -149,7 +149,7 @@ async function callAll(
  * Returns the results that are known before any call is made here: unknown for a call that may have been made and
  * must not be repeated. `undefined` when it cannot be found out whether calls may be repeated.
  */
-async function knownResults(
+async function findKnownResults(
   { ports: { rowCaller, onTrouble } }: ChunkContext,
   { operation: name, taken }: TakenChunk,
   calls: readonly ChunkCall[],
@@ -167,7 +167,7 @@ async function knownResults(
 }
 
 /** Returns the function that makes a call: as the member of the run's key, and only while the chunk is ours. */
-function callOf(
+function createCall(
   { ports: { rowCaller, onTrouble } }: ChunkContext,
   { id, token, keyId, run, operation: name, taken }: TakenChunk,
 ): (call: ChunkCall) => Promise<CallResult> {

@@ -1,11 +1,11 @@
-import { plainTitle, suggestTitles } from '../titles/suggest.js'
+import { cleanTitle, suggestTitles } from '../titles/suggest.js'
 import type { HandlersOf } from './handler.js'
 
 /** Handlers of the area `titles`. */
 export const titles: HandlersOf<'titles'> = {
   /** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people hold. */
   'titles.suggest': async ({ input, source }) => {
-    const asked = [...new Set(input.job_titles.map(plainTitle))]
+    const asked = [...new Set(input.job_titles.map(cleanTitle))]
     const held: string[] = []
     for (const title of asked) held.push(...(await source.titlesLike(title, most)))
     return { output: { suggestions: suggestTitles(input.job_titles, held) } }

@@ -71,7 +71,7 @@ export async function claimKey(
     if (!(await tx.reclaim(workspaceId, key, found.token, claim))) throw inProgressError()
     return undefined
   }, workspaceId)
-  return replay ? { replay } : { claim: heldClaim(store, workspaceId, key, token, realNow) }
+  return replay ? { replay } : { claim: createKeyClaim(store, workspaceId, key, token, realNow) }
 }
 
 /** The error of a second request while the first one with the same key is running. */
@@ -86,7 +86,7 @@ function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   return found
 }
 
-function heldClaim(
+function createKeyClaim(
   store: Store,
   workspaceId: string,
   key: string,

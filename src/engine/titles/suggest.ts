@@ -71,12 +71,12 @@ export const hasWords = (text: string, words: string): boolean => padWords(text)
 const padWords = (text: string): string => ` ${foldWords(text)} `
 
 /** Returns a title without the "(F/H)" of job advertisements. */
-export const plainTitle = (text: string): string =>
+export const cleanTitle = (text: string): string =>
   text.replace(/\(?\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b\)?/gi, ' ').trim()
 
 /** Returns words without case, accents, punctuation and gender marks. */
 const foldWords = (text: string): string =>
-  plainTitle(text)
+  cleanTitle(text)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
