@@ -6,7 +6,7 @@ import { toPersonIdentity } from '../normalize/row-identity.js'
 import type { StoredAccount } from '../records/company-row.js'
 import { isGeneratedId } from '../records/new-person.js'
 import { type StoredPerson, toFullName } from '../records/person.js'
-import type { FoundPerson } from '../records/person-record.js'
+import { type FoundPerson, selectPeople } from '../records/person-record.js'
 
 /** The person to erase: everybody with an e-mail address (in lower case), or with a profile. */
 export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
@@ -84,12 +84,9 @@ export const searchWords = ({ emails, phones, slugs, ids }: SubjectIdentifiers):
   ...ids.map((id) => id.toLowerCase()),
 ]
 
-const select = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
-  FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
-
 async function findPeople(connection: Connection, subject: Subject): Promise<FoundPerson[]> {
   const all = async (where: string, ...values: Value[]) =>
-    connection.all<FoundPerson>(`${select} ${where}`, ...values)
+    connection.all<FoundPerson>(`${selectPeople} ${where}`, ...values)
   if ('email' in subject)
     return all('people.email = ? OR people.personal_email = ?', subject.email, subject.email)
   const { id, slug } = subject.profile

@@ -10,9 +10,11 @@ export async function openFile(
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<InputRows> {
-  const { head, chunks } = await peek(bytes)
-  const encoding = detectEncoding(head, options.encoding)
-  const sample = sampleOf(head, encoding)
+  const { head, chunks: all } = await readHead(bytes, sampleBytes)
+  const chunks = toBuffers(all)
+  const beginning = Buffer.concat(head)
+  const encoding = detectEncoding(beginning, options.encoding)
+  const sample = sampleOf(beginning, encoding)
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
   return readCsvRows(kind, readRows(chunks, encoding, detectDialect(sample), { looseQuotes: true }), options)
@@ -21,29 +23,39 @@ export async function openFile(
 /** How much of a file is read to recognise it. */
 const sampleBytes = 65_536
 
-/** Reads the beginning of a file; `chunks` include it again. */
-async function peek(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ head: Buffer; chunks: AsyncIterable<Buffer> }> {
-  const chunks = toBuffers(bytes)
-  const first: Buffer[] = []
-  for (let read = 0; read < sampleBytes; ) {
-    const { value, done } = await chunks.next()
-    if (done) break
-    first.push(value)
-    read += value.length
+/**
+ * Reads the beginning of a file: `minBytes`, or all of it when there are fewer. `chunks` include the head again, and end or
+ * fail as the file does.
+ */
+export async function readHead(bytes: AsyncIterable<Uint8Array>, minBytes: number) {
+  const rest = bytes[Symbol.asyncIterator]()
+  const head: Uint8Array[] = []
+  let length = 0
+  let failure: { readonly error: unknown } | undefined
+  try {
+    for (let step = await rest.next(); !step.done; step = await rest.next()) {
+      head.push(step.value)
+      length += step.value.length
+      if (length >= minBytes) break
+    }
+  } catch (error) {
+    failure = { error }
   }
-  const head = Buffer.concat(first)
-  return { head, chunks: prepend(head, chunks) }
+  return { head, hasMore: length >= minBytes, chunks: prependHead(head, failure, rest) }
 }
 
-async function* toBuffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
+async function* prependHead(
+  head: readonly Uint8Array[],
+  failure: { readonly error: unknown } | undefined,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* head
+  if (failure) throw failure.error
+  yield* { [Symbol.asyncIterator]: () => rest }
+}
+
+async function* toBuffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   for await (const { buffer, byteOffset, length } of bytes) yield Buffer.from(buffer, byteOffset, length)
-}
-
-async function* prepend(head: Buffer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield head
-  yield* chunks
 }
 
 async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { RecordKind } from '../kinds/kind.js'
+import { readHead } from './open-file.js'
 import {
   keepAsIs,
   type PreparedBatch,
@@ -50,8 +51,8 @@ export async function* readBatches(
   ids: Ids,
 ): AsyncGenerator<PreparedBatch> {
   const program = findWorkerProgram()
-  const head = program === undefined ? undefined : await readHead(bytes)
-  if (program === undefined || !head?.isLarge)
+  const head = program === undefined ? undefined : await readHead(bytes, workerMinBytes)
+  if (program === undefined || !head?.hasMore)
     return yield* prepareFile(kind, head ? head.chunks : bytes, options, ids, keepAsIs)
   yield* readInWorker(program, { kind, options }, head.chunks)
 }
@@ -62,36 +63,6 @@ function findWorkerProgram(): string | undefined {
     fileURLToPath(new URL(path, import.meta.url)),
   )
   return paths.find((path) => existsSync(path))
-}
-
-/** Reads the beginning of a file, to find out whether it is large. `chunks` include it again, and end as the file does. */
-async function readHead(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ readonly isLarge: boolean; readonly chunks: AsyncIterable<Uint8Array> }> {
-  const rest = bytes[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let length = 0
-  let failure: { readonly error: unknown } | undefined
-  try {
-    for (let step = await rest.next(); !step.done; step = await rest.next()) {
-      head.push(step.value)
-      length += step.value.length
-      if (length >= workerMinBytes) break
-    }
-  } catch (error) {
-    failure = { error }
-  }
-  return { isLarge: length >= workerMinBytes, chunks: prependHead(head, failure, rest) }
-}
-
-async function* prependHead(
-  head: readonly Uint8Array[],
-  failure: { readonly error: unknown } | undefined,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  yield* head
-  if (failure) throw failure.error
-  yield* { [Symbol.asyncIterator]: () => rest }
 }
 
 /** Reads a file in a worker thread. Batches before an error come first, also when the bytes themselves fail. */

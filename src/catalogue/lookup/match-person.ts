@@ -5,19 +5,17 @@ import { foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
-import type { FoundPerson } from '../records/person-record.js'
+import { type FoundPerson, selectPeople } from '../records/person-record.js'
 
-const people = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
-  FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
-const byId = `${people} people.network_id = ${boundText}`
-const bySlug = `${people} people.slug = ${boundText} LIMIT 2`
-const byEmail = `${people} people.email = ${boundText} OR people.personal_email = ${boundText} LIMIT 2`
+const byId = `${selectPeople} people.network_id = ${boundText}`
+const bySlug = `${selectPeople} people.slug = ${boundText} LIMIT 2`
+const byEmail = `${selectPeople} people.email = ${boundText} OR people.personal_email = ${boundText} LIMIT 2`
 const ofCompanies = (where: string) =>
-  `${people} people.name = ${boundText} AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
+  `${selectPeople} people.name = ${boundText} AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
 const atDomain = ofCompanies(`domain = ${boundText}`)
 // With an unknown domain, a company that has a domain is another one.
 const atCompany = ofCompanies(`name = ${boundText} AND (${boundInteger} = 0 OR domain IS NULL)`)
-const atNoCompany = `${people} people.company IS NULL AND people.name = ${boundText}`
+const atNoCompany = `${selectPeople} people.company IS NULL AND people.name = ${boundText}`
 
 /**
  * Returns the person of a query; `undefined` rather than the wrong one. A profile url decides. Name and company find

@@ -12,6 +12,10 @@ export interface FoundPerson {
   readonly company: string | null
 }
 
+/** Begins a query for `FoundPerson` rows; a condition follows. */
+export const selectPeople = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
+  FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
+
 /** Returns the person record of a stored person, with every key; tenures are as imported. */
 export function toPerson({ record, company }: FoundPerson): Person {
   const known = JSON.parse(record) as StoredPerson
