@@ -126,7 +126,7 @@ describe('a catalogue on a shared database', () => {
     expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
     const again = await here.run(['data', 'copy', 'server', ...at()])
     expect(again.code).toBe(2)
-    expect(again.stderr).toContain('holds data already')
+    expect(again.stderr).toContain('is not empty')
     expect((await there.run(['data', 'copy', 'machine', ...at()])).code).toBe(0)
     const [mine, theirs] = [
       await here.run(['data', 'export', 'people', '--format', 'ndjson']),

@@ -37,15 +37,15 @@ async function copy(
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
   const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)
-  const told = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
-  const copied = await copyCatalogue(from, into, told).finally(() => progress.stop())
-  if (typeof copied === 'string' || 'tooLong' in copied) throw refusal(copied, to)
+  const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
+  if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)
   await environment.print({ to, rows: copied.rows }, globals)
   return exitCodes.ok
 }
 
-/** Opens the catalogues of this machine and of the server; both have this program's schema then. */
+/** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
 async function openBoth(
   { home, clock, ids, onClose }: ClockContext & HomeContext,
   needsMachine: boolean,
@@ -54,13 +54,13 @@ async function openBoth(
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
   if (!isShared(home))
     throw new UsageError(
-      'No server is named.',
+      'No server database is given.',
       'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.',
     )
   if (needsMachine && !existsSync(home.catalogue))
     throw new UsageError(
       'This machine has no catalogue yet.',
-      'Nothing needs to be copied: prospect data import with --database fills the shared one.',
+      'Fill the shared catalogue directly: prospect data import with --database.',
     )
   prepareHome(home)
   const open = async (engine: string) => {
@@ -72,7 +72,7 @@ async function openBoth(
   return { machine: await open(''), server: await open(home.engine) }
 }
 
-function refusal(copied: Exclude<CopyResult, { rows: number }>, to: string | undefined): Error {
+function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | undefined): Error {
   if (typeof copied === 'object')
     return new UsageError(
       `${copied.tooLong} is too long for a server. Nothing was copied.`,
@@ -80,11 +80,11 @@ function refusal(copied: Exclude<CopyResult, { rows: number }>, to: string | und
     )
   if (copied === 'not empty')
     return new UsageError(
-      `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} holds data already; a copy goes into an empty one.`,
+      `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`,
       'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.',
     )
   return new Stop(
-    'What was written is not what was read. Nothing was changed.',
+    'The copy differs from its source. Nothing was changed.',
     exitCodes.checkFailed,
     'Run prospect doctor on both sides, then copy again.',
     'storage_failed',

@@ -6,7 +6,7 @@ import { catalogueOption, withCatalogueOption } from '../../options/databases.js
 import { printRecords } from '../../output/print-records.js'
 import { copyCommand } from './copy.js'
 import { forgetCommand } from './forget.js'
-import { importCommand, kindArgument, kindOf } from './import.js'
+import { importCommand, kindArgument, parseKind } from './import.js'
 import { purgeCommand } from './purge.js'
 import { sampleCommand } from './sample.js'
 
@@ -37,13 +37,13 @@ export function statsCommand(environment: CommandEnvironment): Command {
     'Nothing there yet? prospect data sample',
   )
   return environment.action(command, async ({ options, globals }) => {
-    await environment.print(await statsOf(withCatalogueOption(environment.context, options)), globals)
+    await environment.print(await readStats(withCatalogueOption(environment.context, options)), globals)
     return 0
   })
 }
 
-/** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
-async function statsOf({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
+/** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
+async function readStats({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
   const { findSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
   if (isShared(home)) {
     const found = await findSharedCatalogue(home.engine)
@@ -77,7 +77,7 @@ export function exportCommand(environment: CommandEnvironment): Command {
     'NDJSON loses nothing: data import takes it back as it was.',
   )
   return environment.action(command, async ({ args, options, globals }) => {
-    const kind = kindOf(args[0])
+    const kind = parseKind(args[0])
     const catalogue = await withCatalogueOption(environment.context, options).catalogue()
     await printRecords(environment.context, () => catalogue.exportRecords(kind), globals, columns[kind])
     return 0

@@ -46,7 +46,7 @@ async function forget(
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
   const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
   const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
-  await environment.print(report, globals, { layout: () => summary(report) })
+  await environment.print(report, globals, { layout: () => formatSummary(report) })
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
@@ -110,7 +110,7 @@ interface Report extends Omit<Erased<ErasedRecords>, 'state'> {
   readonly files: readonly string[]
 }
 
-function summary(report: Report): string {
+function formatSummary(report: Report): string {
   const lines = [
     `${report.dry_run ? 'Would delete' : 'Deleted'} ${formatCounts(report)}.`,
     ...(report.files.length === 0

@@ -37,10 +37,10 @@ export function importCommand(environment: CommandEnvironment): Command {
       'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
       'Then look: prospect data stats',
   )
-  return environment.action(command, (invocation) => importInto(environment, invocation))
+  return environment.action(command, (invocation) => runImport(environment, invocation))
 }
 
-async function importInto(
+async function runImport(
   environment: CommandEnvironment,
   { args, options, globals }: Invocation,
 ): Promise<number> {
@@ -52,38 +52,44 @@ async function importInto(
     ...(from === undefined ? {} : { format: from }),
     ...(encoding === undefined ? {} : { encoding }),
   }
-  const bytes = await bytesOf(context, file)
+  const bytes = await openBytes(context, file)
   const report = await interruptible(context.streams, (signal) =>
-    imported(context, kindOf(kind), bytes, settings, globals, signal),
+    importRows(context, parseKind(kind), bytes, settings, globals, signal),
   )
   for (const field of Object.keys(report.mapping)) {
     const column = report.mapping[field]
     if (column !== field) context.notify(`Column "${column}" is read as ${field}.`, globals)
   }
-  if (report.ignored.length > 0) context.notify(`Columns left aside: ${report.ignored.join(', ')}.`, globals)
-  await environment.print(describeImport(kind, report), globals, { layout: () => summary(kind, report) })
-  return rejectsTold(context, report, globals)
+  if (report.ignored.length > 0)
+    context.notify(`Unmapped columns (not imported): ${report.ignored.join(', ')}.`, globals)
+  await environment.print(describeImport(kind, report), globals, {
+    layout: () => formatSummary(kind, report),
+  })
+  return reportRejects(context, report, globals)
 }
 
-async function imported(
+async function importRows(
   context: StreamsContext & ClockContext & TargetContext,
-  kind: ReturnType<typeof kindOf>,
+  kind: ReturnType<typeof parseKind>,
   bytes: AsyncIterable<Uint8Array>,
   settings: ImportOptions,
   globals: GlobalOptions,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const progress = await startProgress(context, globals, importText)
+  const progress = await startProgress(context, globals, formatProgress)
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
   try {
-    return await (await context.catalogue()).importFile(kind, until(signal, bytes), {
+    return await (await context.catalogue()).importFile(kind, untilSignal(signal, bytes), {
       ...settings,
       onProgress,
     })
   } catch (error) {
     if (error instanceof ImportError && error.report) {
       const { added, updated } = error.report
-      context.notify(`Kept until there: ${grouped(added)} added, ${grouped(updated)} updated.`, globals)
+      context.notify(
+        `Imported before the error: ${grouped(added)} added, ${grouped(updated)} updated.`,
+        globals,
+      )
     }
     throw error
   } finally {
@@ -91,24 +97,27 @@ async function imported(
   }
 }
 
-const importText = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
+const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
   `${grouped(rows)} records · ${grouped(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
 
-/** The bytes, up to the moment a signal comes. */
-async function* until(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Returns the bytes until a signal comes. Throws a `Stop` then. */
+async function* untilSignal(
+  signal: AbortSignal,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of bytes) {
     const exit = exitOfSignal(signal)
     if (exit !== undefined)
       throw new Stop(
-        'The import was stopped.',
+        'The import was interrupted.',
         exit,
-        'What was imported is kept; the same command does the rest.',
+        'What was imported is kept. Run the same command again to import the rest.',
       )
     yield chunk
   }
 }
 
-async function bytesOf({ streams }: StreamsContext, file: string): Promise<AsyncIterable<Uint8Array>> {
+async function openBytes({ streams }: StreamsContext, file: string): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return streams.stdin as AsyncIterable<Uint8Array>
   const path = resolve(streams.cwd, file)
   try {
@@ -122,7 +131,7 @@ async function bytesOf({ streams }: StreamsContext, file: string): Promise<Async
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
-/** The report of an import as results carry it. */
+/** Returns the report of an import in the form in which commands print it. */
 export const describeImport = (
   kind: string,
   { added, updated, companies, rejected, rejectedTotal, mapping, ignored }: ImportReport,
@@ -137,50 +146,53 @@ export const describeImport = (
   ignored,
 })
 
-const one: Readonly<Record<string, string>> = {
+const singular: Readonly<Record<string, string>> = {
   companies: 'company',
   people: 'person',
   jobs: 'job',
   posts: 'post',
 }
 
-/** The report of an import in one line. */
-export function summary(kind: string, { added, updated, companies, rejectedTotal }: ImportReport): string {
+/** Returns the report of an import as one line. */
+export function formatSummary(
+  kind: string,
+  { added, updated, companies, rejectedTotal }: ImportReport,
+): string {
   const besides =
     companies > 0 && kind !== 'companies'
       ? [`${grouped(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
       : []
   const parts = [
-    `${grouped(added)} ${added === 1 ? (one[kind] ?? kind) : kind} added`,
+    `${grouped(added)} ${added === 1 ? (singular[kind] ?? kind) : kind} added`,
     `${grouped(updated)} updated`,
     ...besides,
   ]
   return `${[...parts, `${grouped(rejectedTotal)} rejected`].join(', ')}\n`
 }
 
-const linesTold = 20
+const shownRejects = 20
 
-/** Names the rejected lines on stderr; 0 when there are none, else the command stops with exit 11. */
-export function rejectsTold(
+/** Prints the rejected lines on stderr. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
+export function reportRejects(
   context: StreamsContext,
   { rejected, rejectedTotal }: ImportReport,
   globals: GlobalOptions,
 ): number {
   if (rejectedTotal === 0) return exitCodes.ok
-  for (const { line, reason } of rejected.slice(0, linesTold))
+  for (const { line, reason } of rejected.slice(0, shownRejects))
     context.notify(`Line ${line}: ${reason}`, globals)
-  const more = rejectedTotal - Math.min(linesTold, rejected.length)
+  const more = rejectedTotal - Math.min(shownRejects, rejected.length)
   const rest = more > 0 ? ` ${grouped(more)} more are not shown; --json lists up to 1,000.` : ''
   throw new Stop(
     `${grouped(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
     exitCodes.someFailed,
-    'Correct them and import the file again: what is there already is updated.',
+    'Fix them and import the file again. Records that exist already are updated.',
     'rows_rejected',
   )
 }
 
-/** The first argument of commands about one kind of record. */
+/** Returns the first argument of commands about one kind of record. */
 export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
 
-/** The kind that an argument, already checked, names. */
-export const kindOf = (text: string | undefined): RecordKind => text as RecordKind
+/** Returns the kind in an argument that commander has checked. */
+export const parseKind = (text: string | undefined): RecordKind => text as RecordKind

@@ -32,10 +32,10 @@ async function purge(environment: CommandEnvironment, { options, globals }: Invo
   const databases = await openExisting(context)
   const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
   const { remaining } = await rewriteFiles(context)
-  await environment.print(purged, globals, { layout: () => summary(purged) })
+  await environment.print(purged, globals, { layout: () => formatSummary(purged) })
   if (remaining.length > 0)
     context.notify(
-      `Another process uses ${remaining.join(' and ')}: its space is not given back yet.`,
+      `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
       globals,
     )
   return exitCodes.ok
@@ -58,7 +58,7 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
 }
 
-const summary = (purged: Readonly<Record<string, number>>): string => {
+const formatSummary = (purged: Readonly<Record<string, number>>): string => {
   const counts = Object.entries(purged).filter(([, count]) => count > 0)
   if (counts.length === 0) return 'Nothing is that old.\n'
   return `Deleted ${counts.map(([what, count]) => `${grouped(count)} ${what}`).join(', ')}.\n`

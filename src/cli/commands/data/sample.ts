@@ -33,25 +33,25 @@ async function sample(environment: CommandEnvironment, { options, globals }: Inv
     await addSample(withCatalogueOption(environment.context, options), size, globals),
     globals,
     {
-      layout: summary,
+      layout: formatSummary,
     },
   )
   return 0
 }
 
-/** How much of a sample, and which. */
+/** The size and the seed of a sample. */
 export interface Size {
   readonly companies?: number
   readonly people?: number
   readonly seed?: number
 }
 
-/** What a sample brought: records of each kind. */
+/** The number of records that a sample added, by kind. */
 export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', number>>
 
 const dayMs = 86_400_000
 
-/** Loads a sample into the catalogue; its dates lead up to today. */
+/** Loads a sample into the catalogue; its newest dates are of today. */
 export async function addSample(
   context: StreamsContext & ClockContext & TargetContext,
   size: Size,
@@ -71,7 +71,7 @@ export async function addSample(
   }
 }
 
-const summary = (added: unknown): string =>
+const formatSummary = (added: unknown): string =>
   `Loaded ${Object.entries(added as Added)
     .map(([kind, count]) => `${grouped(count)} ${kind}`)
     .join(', ')}.\n`

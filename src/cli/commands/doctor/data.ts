@@ -11,7 +11,7 @@ import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { grouped } from '../../output/text.js'
 import type { DoctorContext } from './context.js'
-import { type Name, quoted, type Readable, reasonOf, type Served, sizeText } from './disk.js'
+import { formatSize, type Name, quoteForShell, type Readable, reasonOf, type Served } from './disk.js'
 import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Size in bytes from which a database is read through only with --thorough. */
@@ -32,7 +32,7 @@ export async function database(context: DoctorContext, name: Name): Promise<read
     case 'missing':
       return [ok(`${path} is not there yet; the first command that needs it makes it.`)]
     case 'elsewhere':
-      return [warning(`The database of the ${name} is not a file of this machine, and is not looked at.`)]
+      return [warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)]
     case 'unreachable':
       return [problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')]
     case 'served':
@@ -77,7 +77,7 @@ const keepCopy =
 
 function soundness(context: DoctorContext, name: Name, { look, size, schema }: Readable): readonly Verdict[] {
   const path = context.home[name]
-  const about = `${path}: ${sizeText(size)}, schema version ${schema.version}`
+  const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
   if (size > large && !context.thorough)
     return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
   try {
@@ -91,12 +91,12 @@ function soundness(context: DoctorContext, name: Name, { look, size, schema }: R
 }
 
 const about = "The catalogue in the engine's database"
-const look = 'prospect data stats tells what it holds.'
+const look = 'prospect data stats shows what it holds.'
 const filling = 'prospect data sample makes some up; prospect data import companies FILE takes yours.'
 
 /** Checks that the catalogue holds data and that its imports finished. */
 export async function localData(context: DoctorContext): Promise<readonly Verdict[]> {
-  if (isShared(context.home)) return await sharedData(context)
+  if (isShared(context.home)) return await checkSharedData(context)
   const { is } = await context.databases.find('catalogue')
   if (is === 'missing') return [ok('There is no local data yet: local lookups find nothing.', filling)]
   const driver = await context.databases.current('catalogue')
@@ -112,31 +112,31 @@ export async function localData(context: DoctorContext): Promise<readonly Verdic
 }
 
 /** Checks that the catalogue in the engine's database on a server holds data. */
-async function sharedData(context: DoctorContext): Promise<readonly Verdict[]> {
+async function checkSharedData(context: DoctorContext): Promise<readonly Verdict[]> {
   // The check of the engine's database reports that already.
   if ((await context.databases.find('engine')).is === 'unreachable') return []
   try {
     const driver = await findSharedCatalogue(context.home.engine)
-    if (!driver) return [await nothingShared(context)]
-    return [await driver.read((connection) => judged(connection, context)).finally(() => driver.close())]
+    if (!driver) return [await reportEmptyShared(context)]
+    return [await driver.read((connection) => checkShared(connection, context)).finally(() => driver.close())]
   } catch (error) {
     return [problem(`${about} cannot be read: ${reasonOf(error)}.`)]
   }
 }
 
-async function judged(connection: Connection, context: DoctorContext): Promise<Verdict> {
+async function checkShared(connection: Connection, context: DoctorContext): Promise<Verdict> {
   const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
   const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
   const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
   const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
   if (trouble) return trouble
   if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty)
-    return await nothingShared(context)
+    return await reportEmptyShared(context)
   return ok(`${about} holds data.`, look)
 }
 
 /** The catalogue does not move to a server with the engine. */
-async function nothingShared({ databases, home }: DoctorContext): Promise<Verdict> {
+async function reportEmptyShared({ databases, home }: DoctorContext): Promise<Verdict> {
   const here = await databases.find('catalogue')
   const driver = await databases.current('catalogue')
   const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
@@ -157,15 +157,15 @@ const mostNamed = 3
 
 /** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
 export async function leftovers(context: DoctorContext): Promise<readonly Verdict[]> {
-  const runs = await knownRuns(context)
+  const runs = await readRuns(context)
   const troubles = [
-    ...(runs ? [...(await partialOutputs(context, runs)), ...folders(context, runs)] : []),
+    ...(runs ? [...(await partialOutputs(context, runs)), ...unknownFolders(context, runs)] : []),
     ...partialFiles(context),
   ]
   return orElse(troubles, 'Nothing is left over from commands that were stopped.')
 }
 
-async function knownRuns(context: DoctorContext): Promise<readonly Run[] | undefined> {
+async function readRuns(context: DoctorContext): Promise<readonly Run[] | undefined> {
   const driver = await context.databases.current('state')
   if (!driver) return undefined
   const { runsOver } = await import('../../../storage/state/runs/runs.js')
@@ -194,7 +194,7 @@ async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Pro
 }
 
 /** Finds folders of unknown runs. */
-function folders(context: DoctorContext, runs: readonly Run[]): readonly Verdict[] {
+function unknownFolders(context: DoctorContext, runs: readonly Run[]): readonly Verdict[] {
   const folder = join(dirname(context.home.state), 'runs')
   const known = new Set(runs.map(({ id }) => id))
   const left = context.files
@@ -221,7 +221,7 @@ function partialFiles(context: DoctorContext): readonly Verdict[] {
       .map((name) => join(folder, name))
       .filter((path) => isOld(context, path)),
   )
-  return left.map((path) => warning(`${path} was never completed.`, `rm ${quoted(path)}`))
+  return left.map((path) => warning(`${path} was never completed.`, `rm ${quoteForShell(path)}`))
 }
 
 /** Whether neither the path nor anything directly in it was written to recently. */

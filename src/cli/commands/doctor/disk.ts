@@ -93,14 +93,14 @@ export function nearestFolder(files: Files, path: string): string {
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
 /** Formats a size, such as `1.2 GiB`. */
-export function sizeText(bytes: number): string {
+export function formatSize(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
   const size = bytes / 1_024 ** power
   return `${size < 10 && power > 0 ? size.toFixed(1) : Math.floor(size)} ${units[power]}`
 }
 
 /** Quotes a path for a shell. */
-export const quoted = (path: string): string =>
+export const quoteForShell = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
 /** A database of this machine. */

@@ -83,7 +83,7 @@ export async function localKey(context: DoctorContext): Promise<readonly Verdict
     const key = given ?? stored
     if (key === undefined)
       return [ok('No key is stored for the workspace; the next local command makes one.')]
-    return [await verdictOf(context, state, key, given !== undefined)]
+    return [await checkKey(context, state, key, given !== undefined)]
   } catch (error) {
     if (error instanceof Stop) return [problem(error.message, error.hint)]
     throw error
@@ -99,7 +99,7 @@ function isForEngine(context: DoctorContext): boolean {
   }
 }
 
-async function verdictOf(
+async function checkKey(
   context: DoctorContext,
   state: EngineState,
   key: string,
@@ -165,7 +165,7 @@ async function engineClock(context: DoctorContext, now: number): Promise<readonl
   if (!newest || newest.createdAt <= now + toleratedMs) return []
   return [
     warning(
-      `The newest movement of the ledger is of ${isoTime(newest.createdAt)}, which is yet to come: a clock went back.`,
+      `The newest movement of the ledger is of ${isoTime(newest.createdAt)}, which is in the future: a clock went back.`,
       'Check the time of this machine; until then windows and quotas go on counting what they have.',
     ),
   ]
@@ -181,7 +181,7 @@ async function machineClock(context: DoctorContext, now: number): Promise<readon
   const [run] = await runsOver(driver).list()
   const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
   if (newest <= now + toleratedMs) return []
-  const text = `This machine noted something at ${isoTime(newest)}, which is yet to come: its clock went back.`
+  const text = `This machine recorded something at ${isoTime(newest)}, which is in the future: its clock went back.`
   return [
     warning(
       text,
@@ -212,7 +212,7 @@ export async function ledger(context: DoctorContext): Promise<readonly Verdict[]
   return [
     problem(
       `The ledger does not add up: ${first}${others}.`,
-      'prospect engine ledger verify tells all of it.',
+      'prospect engine ledger verify lists all problems.',
     ),
   ]
 }
@@ -236,12 +236,12 @@ export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
     const open = waitingCount + runningCount
     const run = 'prospect engine jobs run does what is due.'
     const troubles = [
-      ...some(alone, 'under way, and nobody is at it any more', run),
-      ...some(waiting, 'waiting for longer than 10 minutes', run),
-      ...some(
+      ...countTroubles(alone, 'running without a worker', run),
+      ...countTroubles(waiting, 'waiting for longer than 10 minutes', run),
+      ...countTroubles(
         failing,
-        `at attempt ${manyAttempts} or a later one, without getting on`,
-        'prospect engine jobs show ID tells more.',
+        `at attempt ${manyAttempts} or later, without progress`,
+        'prospect engine jobs show ID shows details.',
       ),
     ]
     return orElse(
@@ -258,10 +258,10 @@ export const deliveries = (context: DoctorContext): Promise<readonly Verdict[]> 
     const failed = counts.failed === 0 ? [] : await reads.deliveries(id, { state: 'failed' }, 1)
     const overdue = pending.filter(({ dueAt }) => dueAt !== null && dueAt <= now - unattendedMs)
     const troubles = [
-      ...some(
+      ...countTroubles(
         overdue,
         'due for longer than 10 minutes',
-        'prospect engine jobs run sends what is due; prospect worker goes on doing so.',
+        'prospect engine jobs run sends what is due; prospect worker does so continuously.',
       ),
       ...failed.map((newest) => failedDelivery(newest, counts.failed)),
     ]
@@ -279,7 +279,11 @@ function failedDelivery({ url, error, status }: Delivery, count: number): Verdic
   )
 }
 
-function some(found: readonly (AsyncJob | Delivery)[], what: string, hint: string): readonly Verdict[] {
+function countTroubles(
+  found: readonly (AsyncJob | Delivery)[],
+  what: string,
+  hint: string,
+): readonly Verdict[] {
   const [first] = found
   if (!first) return []
   const count =

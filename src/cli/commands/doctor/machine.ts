@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { addressOf } from '../../../client/proxy.js'
 import type { DoctorContext } from './context.js'
-import { type Entry, isFile, nearestFolder, quoted, reasonOf, sizeText } from './disk.js'
+import { type Entry, formatSize, isFile, nearestFolder, quoteForShell, reasonOf } from './disk.js'
 import { ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
@@ -117,7 +117,7 @@ function folderTroubles(context: DoctorContext, folder: string): readonly Verdic
   const isEmpty = context.files.names(folder).length === 0
   const troubles = isEmpty ? [] : ownTroubles(context, folder, entry)
   if (context.files.isWritable(folder) || troubles.length > 0) return troubles
-  return [problem(`${folder} cannot be written to.`, `chmod 700 ${quoted(folder)}`)]
+  return [problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)]
 }
 
 /** Checks that the files are regular files, private and owned by this user. */
@@ -151,7 +151,7 @@ function fileTroubles(context: DoctorContext, file: string): readonly Verdict[] 
   const entry = context.files.entry(file)
   if (!entry) return []
   if (entry.kind === 'link')
-    return [problem(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoted(file)}`)]
+    return [problem(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoteForShell(file)}`)]
   return ownTroubles(context, file, entry)
 }
 
@@ -159,12 +159,12 @@ function fileTroubles(context: DoctorContext, file: string): readonly Verdict[] 
 function ownTroubles(context: DoctorContext, path: string, entry: Entry): readonly Verdict[] {
   if (context.platform === 'win32') return []
   if (context.user !== undefined && entry.owner !== context.user)
-    return [problem(`${path} belongs to another user.`, `sudo chown -R "$(id -un)" ${quoted(path)}`)]
+    return [problem(`${path} belongs to another user.`, `sudo chown -R "$(id -un)" ${quoteForShell(path)}`)]
   if ((entry.mode & 0o077) === 0) return []
   return [
     problem(
       `${path} can be read or changed by other users (mode ${entry.mode.toString(8)}).`,
-      `chmod ${entry.kind === 'folder' ? 700 : 600} ${quoted(path)}`,
+      `chmod ${entry.kind === 'folder' ? 700 : 600} ${quoteForShell(path)}`,
     ),
   ]
 }
@@ -176,15 +176,18 @@ const little = 1_024 * mebibyte
 
 /** Checks the free disk space. */
 export function freeSpace(context: DoctorContext): readonly Verdict[] {
-  const spaces = placesOf(context).map((folder) => ({ folder, free: context.files.space(folder).free }))
+  const spaces = databaseFolders(context).map((folder) => ({
+    folder,
+    free: context.files.space(folder).free,
+  }))
   const troubles = spaces.flatMap(({ folder, free }) => {
     if (free >= little) return []
-    const text = `Only ${sizeText(free)} are free where ${folder} is.`
+    const text = `Only ${formatSize(free)} are free where ${folder} is.`
     return [
       (free < tooLittle ? problem : warning)(text, 'Free some space, or set PROSPECT_HOME to a larger disk.'),
     ]
   })
-  return orElse(troubles, `${sizeText(Math.min(...spaces.map(({ free }) => free)))} are free.`)
+  return orElse(troubles, `${formatSize(Math.min(...spaces.map(({ free }) => free)))} are free.`)
 }
 
 /** Network file systems, by their `statfs` type on Linux. */
@@ -204,7 +207,7 @@ const fuse = 0x65735546
 /** Checks that the databases are on a local disk. File locks are unreliable over a network. */
 export function fileSystem(context: DoctorContext): readonly Verdict[] {
   if (context.platform !== 'linux') return []
-  const troubles = placesOf(context).flatMap((folder) => {
+  const troubles = databaseFolders(context).flatMap((folder) => {
     const { type } = context.files.space(folder)
     const name = overNetwork.get(type)
     const hint = 'Set PROSPECT_HOME to a folder on a disk of this machine.'
@@ -219,7 +222,7 @@ export function fileSystem(context: DoctorContext): readonly Verdict[] {
 }
 
 /** Returns the existing folders of the databases. */
-function placesOf({ home, files }: DoctorContext): string[] {
+function databaseFolders({ home, files }: DoctorContext): string[] {
   const locations = [home.engine, home.catalogue, home.state].filter(isFile)
   return [...new Set(locations.map((path) => nearestFolder(files, path)))]
 }

@@ -28,7 +28,7 @@ export function settingsFile(context: DoctorContext): readonly Verdict[] {
     ...names.flatMap((name) => profileTroubles(name, profiles[name])),
     ...(used === undefined || builtIn.includes(used) || names.includes(used)
       ? []
-      : [problem(`The profile in use, ${used}, is not there.`, 'prospect profiles use default')]),
+      : [problem(`The profile in use, ${used}, does not exist.`, 'prospect profiles use default')]),
   ]
   return orElse(troubles, `config.json is in order: ${counted(names.length, 'profile')} of your own.`)
 }
@@ -55,7 +55,7 @@ function unknownKeys(keys: readonly string[], where: string): readonly Verdict[]
 
 function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): readonly Verdict[] {
   const { parse, description } = profileKeys[key]
-  const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} takes it back.`
+  const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
   try {
     if (parse(String(value)) !== undefined) return []
     return [problem(`${key} of the profile ${name} has a value it does not take.`, hint)]
@@ -121,8 +121,7 @@ async function reach(context: DoctorContext, target: RemoteTarget): Promise<read
 }
 
 function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: Answer): Verdict {
-  if (status >= 500)
-    return warning(`${origin} is reached, and says that it does not work (${status}).`, 'Try later.')
+  if (status >= 500) return warning(`${origin} is reached, but reports an error (${status}).`, 'Try later.')
   if (status >= 300 && status < 400)
     return warning(
       `${origin} answers with a redirect, which is not followed.`,
@@ -130,7 +129,7 @@ function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: 
     )
   if (idempotency !== undefined || honours(text)) return ok(`${origin} is reached.`)
   return ok(
-    `${origin} is reached; whether it honours idempotency keys is not known, so that a lost answer is not asked again.`,
+    `${origin} is reached; whether it honours idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
     'Where it does: prospect config set idempotency Idempotency-Key',
   )
 }
@@ -191,25 +190,25 @@ export async function webhooks(context: DoctorContext): Promise<readonly Verdict
   const target = remoteTarget(context)
   if (!target) return []
   const { publicUrl, baseUrl } = target
-  if (publicUrl === undefined) return [withoutTunnel(isOwnMachine(new URL(baseUrl)))]
+  if (publicUrl === undefined) return [checkWithoutTunnel(isOwnMachine(new URL(baseUrl)))]
   const { origin } = new URL(publicUrl)
   try {
-    return [verdictOn(await context.askPublicUrl(publicUrl), origin)]
+    return [checkAnswer(await context.askPublicUrl(publicUrl), origin)]
   } catch (error) {
     const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
     return [warning(`${origin}, where deliveries should come, is not reached: ${reasonOf(error)}.`, hint)]
   }
 }
 
-const withoutTunnel = (isOwn: boolean): Verdict =>
+const checkWithoutTunnel = (isOwn: boolean): Verdict =>
   isOwn
     ? ok('The server is on this machine, and its deliveries reach it.')
     : ok(
-        'There is no public_url: imports of companies cannot be waited for, other work is asked for.',
+        'There is no public_url: imports of companies cannot be waited for, other work is polled.',
         'With a tunnel to port 4011: prospect config set public_url URL',
       )
 
-function verdictOn(found: PublicUrlAnswer, origin: string): Verdict {
+function checkAnswer(found: PublicUrlAnswer, origin: string): Verdict {
   if (found === 'home') return ok(`${origin} leads to this machine, to the port for deliveries.`)
   if (found === 'busy')
     return ok(`Port 4011 is in use, as by prospect listen: where ${origin} leads was not tried.`)

@@ -4,22 +4,22 @@ import type { GlobalOptions, TargetContext } from '../../context/context.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import type { View } from '../../output/output.js'
 
-/** Gives a command work for the engine's owner; its answer is printed. */
-export function adminAction(
+/** Gives a command work with the engine's administration, and prints the result. */
+export function addAdminAction(
   environment: CommandEnvironment,
   command: Command,
   work: (admin: Admin, invocation: Invocation) => Promise<unknown>,
   view: View = {},
 ): Command {
   return environment.action(command, async (invocation) => {
-    const admin = await ownersAdmin(environment.context, invocation.globals)
+    const admin = await openAdmin(environment.context, invocation.globals)
     await environment.print(await work(admin, invocation), invocation.globals, view)
     return 0
   })
 }
 
-/** The engine's administration. It needs a workspace, which the first use creates, but no key. */
-export async function ownersAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
+/** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
+export async function openAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
   const admin = await context.admin({ ...globals, create: false })
   return (await admin.workspaces()).length > 0 ? admin : context.admin(globals)
 }

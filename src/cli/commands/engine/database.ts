@@ -33,7 +33,7 @@ export function backupCommand(environment: CommandEnvironment): Command {
   })
 }
 
-/** What is copied where; nothing is written unless all of it can be. */
+/** Returns what to copy where. Throws a `UsageError` unless all of it can be written. */
 function planCopies(
   { home, streams }: StreamsContext & HomeContext,
   engine: string,
@@ -56,7 +56,7 @@ function planCopies(
   return copies
 }
 
-/** `prospect engine restore`: puts backups in the place of the databases. */
+/** `prospect engine restore`: replaces the databases with backups. */
 export function restoreCommand(environment: CommandEnvironment): Command {
   const command = environment
     .command('restore', 'Put a backup in the place of the engine')
@@ -193,7 +193,7 @@ export function resetCommand(environment: CommandEnvironment): Command {
   })
 }
 
-/** The workspaces whose keys this machine may hold; none where the database cannot be read. */
+/** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {
   const { openStore } = await import('../../../storage/engine/store.js')
   try {

@@ -36,7 +36,7 @@ const parts = [
   resetCommand,
 ] as const
 
-/** `prospect engine`: the local workspace in the hands of its owner. A change holds for the next request. */
+/** `prospect engine`: administration of the local workspace. A change applies to the next request. */
 export function engineCommand(environment: CommandEnvironment): Command {
   const engine = asGroup(
     environment.command(

@@ -8,7 +8,7 @@ import { isoTime, whole } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { columnsOfKind, recordsOf } from '../../wait/job-result.js'
-import { adminAction, ownersAdmin } from './admin.js'
+import { addAdminAction, openAdmin } from './admin.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export function jobsCommand(environment: CommandEnvironment): Command {
@@ -27,7 +27,7 @@ function listJobs(environment: CommandEnvironment): Command {
     .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
   guide(command, ['engine jobs list', 'engine jobs list --state failed --json'])
   const columns = ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at']
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin, { options }) => {
@@ -48,7 +48,7 @@ function showJob(environment: CommandEnvironment): Command {
     'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
   ])
   return environment.action(command, async ({ args: [id = ''], options, globals }) => {
-    const admin = await ownersAdmin(environment.context, globals)
+    const admin = await openAdmin(environment.context, globals)
     const job = await admin.job(id)
     if (options.records === true)
       await printRecords(environment.context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
@@ -63,7 +63,7 @@ function retryJob(environment: CommandEnvironment): Command {
     .command('retry', 'Queue the work of a failed job again, as a new job')
     .argument('<id>', 'id of the job, as jobs list shows it')
   guide(command, ['engine jobs retry 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'], 'Next: prospect engine jobs run')
-  return adminAction(environment, command, async (admin, { args: [id = ''] }) =>
+  return addAdminAction(environment, command, async (admin, { args: [id = ''] }) =>
     toJobView(await admin.retryJob(id)),
   )
 }
@@ -85,7 +85,7 @@ function runJobs(environment: CommandEnvironment): Command {
   })
 }
 
-/** A job as results carry it. */
+/** Returns a job in the form in which commands print it. */
 const toJobView = (job: AsyncJob) => ({
   ...{ id: job.id, operation: job.operation, kind: job.kind, name: job.name, state: job.state },
   ...{ done: job.done, expected: job.expected, truncated: job.truncated },
@@ -115,7 +115,7 @@ function listDeliveries(environment: CommandEnvironment): Command {
     .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
   guide(command, ['engine deliveries list', 'engine deliveries list --state failed'])
   const columns = ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at']
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin, { options }) => {
@@ -138,7 +138,7 @@ function showDelivery(environment: CommandEnvironment): Command {
     .command('show', 'Show a delivery with its body')
     .argument('<id>', 'id of the delivery, as deliveries list shows it')
   guide(command, ['engine deliveries show msg_2f1f7c7e', 'engine deliveries show msg_2f1f7c7e --fields body'])
-  return adminAction(environment, command, async (admin, { args: [id = ''] }) => {
+  return addAdminAction(environment, command, async (admin, { args: [id = ''] }) => {
     const { body, ...delivery } = await admin.delivery(id)
     return { ...toDeliveryView(delivery), body }
   })
@@ -149,7 +149,7 @@ function retryDeliveries(environment: CommandEnvironment): Command {
     .command('retry', 'Make deliveries that have ended due again, from their first attempt on')
     .argument('<id...>', 'ids of deliveries, as deliveries list shows them')
   guide(command, ['engine deliveries retry msg_2f1f7c7e'], 'Next: prospect engine jobs run')
-  return adminAction(environment, command, async (admin, { args }) => {
+  return addAdminAction(environment, command, async (admin, { args }) => {
     const retried = await admin.retryDeliveries(args)
     if (retried === 0)
       throw new Stop(
@@ -161,7 +161,7 @@ function retryDeliveries(environment: CommandEnvironment): Command {
   })
 }
 
-/** A delivery as results carry it. */
+/** Returns a delivery in the form in which commands print it. */
 const toDeliveryView = (delivery: Delivery) => ({
   ...{ id: delivery.id, job_id: delivery.jobId, event: delivery.event, url: delivery.url },
   ...{ first: delivery.first, last: delivery.last, part: delivery.part, parts: delivery.parts },

@@ -6,7 +6,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { endMs, isoTime, momentMs } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
-import { ownersAdmin } from './admin.js'
+import { openAdmin } from './admin.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export function ledgerCommand(environment: CommandEnvironment): Command {
@@ -44,37 +44,41 @@ async function showLedger(
   const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError('--from is not before --to.', 'Swap them.')
-  const admin = await ownersAdmin(context, globals)
+  const admin = await openAdmin(context, globals)
   if (by) {
-    await print(await consumed(admin, range, by), globals, { columns: [by, 'credits', 'movements'] })
+    await print(await sumConsumption(admin, range, by), globals, { columns: [by, 'credits', 'movements'] })
     return 0
   }
-  const nameOf = await memberNames(admin)
+  const nameOf = await readMemberNames(admin)
   const columns = ['created_at', 'kind', 'change', 'credits', 'operation', 'member']
-  await printRecords(context, () => movements(admin, range, nameOf), globals, columns)
+  await printRecords(context, () => readMovements(admin, range, nameOf), globals, columns)
   return 0
 }
 
 type NameOf = (id: string | null) => string | null
 
-/** E-mail addresses of the members, by id. */
-async function memberNames(admin: Admin): Promise<NameOf> {
+/** Returns a function from the id of a member to their e-mail address. */
+async function readMemberNames(admin: Admin): Promise<NameOf> {
   const emails = new Map((await admin.members()).map(({ id, email }) => [id, email]))
   return (id) => (id === null ? null : (emails.get(id) ?? id))
 }
 
-async function consumed(admin: Admin, range: { from?: number; to?: number }, by: By): Promise<unknown[]> {
-  const nameOf = by === 'member' ? await memberNames(admin) : (name: string) => name
+async function sumConsumption(
+  admin: Admin,
+  range: { from?: number; to?: number },
+  by: By,
+): Promise<unknown[]> {
+  const nameOf = by === 'member' ? await readMemberNames(admin) : (name: string) => name
   const sums = await admin.consumption(range, by)
   return sums.map(({ by: name, credits, movements }) => ({ [by]: nameOf(name), credits, movements }))
 }
 
-async function* movements(admin: Admin, range: { from?: number; to?: number }, nameOf: NameOf) {
-  for await (const movement of admin.ledger(range)) yield shown(movement, nameOf)
+async function* readMovements(admin: Admin, range: { from?: number; to?: number }, nameOf: NameOf) {
+  for await (const movement of admin.ledger(range)) yield toMovementView(movement, nameOf)
 }
 
-/** A movement as results carry it; `change` is what it did to the balance `credits`. */
-const shown = (movement: Movement, nameOf: NameOf) => {
+/** Returns a movement in the form in which commands print it; `change` is its effect on the balance `credits`. */
+const toMovementView = (movement: Movement, nameOf: NameOf) => {
   const { seq, kind, debit, credit, amount, credits, held, spent, operation, reference } = movement
   const change = credit === 'credits' ? amount : debit === 'credits' ? -amount : 0
   return {
@@ -101,7 +105,7 @@ function verifyLedger(environment: CommandEnvironment): Command {
   )
   guide(command, ['engine ledger verify', 'engine ledger verify --quiet || echo "look at this"'])
   return environment.action(command, async ({ globals }) => {
-    const verdict = await (await ownersAdmin(environment.context, globals)).verify()
+    const verdict = await (await openAdmin(environment.context, globals)).verify()
     await environment.print(verdict, globals)
     if (verdict.ok) return exitCodes.ok
     const [first = ''] = verdict.problems

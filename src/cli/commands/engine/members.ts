@@ -7,7 +7,7 @@ import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
-import { adminAction } from './admin.js'
+import { addAdminAction } from './admin.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export function membersCommand(environment: CommandEnvironment): Command {
@@ -34,7 +34,7 @@ function addMember(environment: CommandEnvironment): Command {
     ['engine members add ann@example.com --weekly-limit 100'],
     'Next: prospect engine keys create --member EMAIL',
   )
-  return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
+  return addAdminAction(environment, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
     return toMemberView(
       await admin.addMember({
@@ -62,7 +62,7 @@ function setMember(environment: CommandEnvironment): Command {
     'engine members set ann@example.com --weekly-limit 20',
     'engine members set ann@example.com --weekly-limit none',
   ])
-  return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
+  return addAdminAction(environment, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
     if (weeklyLimit === undefined && consentPersonalEmail === undefined)
       throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
@@ -80,7 +80,7 @@ const parseWeeklyLimit = (text: string): MemberChange['weeklyLimit'] => (text ==
 function listMembers(environment: CommandEnvironment): Command {
   const command = environment.command('list', 'List the members, with what each has spent this week')
   guide(command, ['engine members list', 'engine members list --format csv'])
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin) =>
@@ -124,7 +124,7 @@ function createKey(environment: CommandEnvironment): Command {
     ],
     'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
   )
-  return adminAction(environment, command, async (admin, { options }) => {
+  return addAdminAction(environment, command, async (admin, { options }) => {
     const { member, scope, expires } = options as {
       member: string
       scope?: readonly string[]
@@ -148,7 +148,7 @@ function listKeys(environment: CommandEnvironment): Command {
     'List the keys by their first letters; the keys themselves are nowhere',
   )
   guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
-  return adminAction(environment, command, async (admin) => (await admin.keys()).map(toKeyView), {
+  return addAdminAction(environment, command, async (admin) => (await admin.keys()).map(toKeyView), {
     columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
   })
 }
@@ -176,7 +176,7 @@ function revokeKey(environment: CommandEnvironment): Command {
     .command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, as keys list shows it')
   guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
-  return adminAction(environment, command, async (admin, { args: [id = ''], globals }) => {
+  return addAdminAction(environment, command, async (admin, { args: [id = ''], globals }) => {
     await admin.revokeKey(id)
     await forgetDeadKey(environment.context, admin, globals)
     return { id, revoked: true }
@@ -184,8 +184,8 @@ function revokeKey(environment: CommandEnvironment): Command {
 }
 
 /**
- * Forgets the key that this machine keeps for the workspace in use when the engine does not take it any more, and
- * says so: the next command then makes itself a new one instead of being refused.
+ * Forgets this machine's key for the workspace in use if the engine no longer accepts it. The next command then creates
+ * a new one instead of being refused.
  */
 export async function forgetDeadKey(
   context: StreamsContext & ClockContext & HomeContext,
@@ -198,8 +198,5 @@ export async function forgetDeadKey(
   const hash = hashKey(own)
   if ((await admin.keys()).some((key) => key.hash === hash && key.revokedAt === null)) return
   forgetKey(context.home, localOrigin(used.id), context.ids.uuid())
-  context.notify(
-    'The key of this machine is not valid any more: its next command makes itself a new one.',
-    globals,
-  )
+  context.notify('The key of this machine is no longer valid. The next command creates a new one.', globals)
 }

@@ -9,7 +9,7 @@ import { type Row, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import { grouped, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
-import { adminAction } from './admin.js'
+import { addAdminAction } from './admin.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
 export function statusCommand(environment: CommandEnvironment): Command {
@@ -18,7 +18,7 @@ export function statusCommand(environment: CommandEnvironment): Command {
     'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue',
   )
   guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin) => ({
@@ -48,7 +48,7 @@ function setPlan(environment: CommandEnvironment): Command {
     ['engine plan set free', 'engine plan set scale'],
     'See what it allows: prospect engine status',
   )
-  return adminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
+  return addAdminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
     const result = await admin.setPlan(name)
     if (!result.listed)
       environment.context.notify(
@@ -75,7 +75,7 @@ function addCredits(environment: CommandEnvironment): Command {
     .command('add', 'Add credits to the balance, as a top-up does')
     .argument('<credits>', 'how many', whole)
   guide(command, ['engine credits add 500'], 'See the movement: prospect engine ledger')
-  return adminAction(environment, command, (admin, { args }) => admin.addCredits(Number(args[0])))
+  return addAdminAction(environment, command, (admin, { args }) => admin.addCredits(Number(args[0])))
 }
 
 function setCredits(environment: CommandEnvironment): Command {
@@ -87,7 +87,7 @@ function setCredits(environment: CommandEnvironment): Command {
     ['engine credits set 0'],
     'With 0 credits every priced call answers 402: try your script against it.',
   )
-  return adminAction(environment, command, (admin, { args }) => admin.setCredits(Number(args[0])))
+  return addAdminAction(environment, command, (admin, { args }) => admin.setCredits(Number(args[0])))
 }
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
@@ -109,7 +109,7 @@ function setQuotas(environment: CommandEnvironment): Command {
     ['engine quotas set --daily-profiles 10'],
     'A ceiling holds until it is set again, whatever the plan.',
   )
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin, { options }) => {
@@ -152,7 +152,7 @@ function setSession(environment: CommandEnvironment): Command {
     ['engine session set --network false', 'engine session set --network true --premium true'],
     'Without a valid session live calls answer 422; with --no-live they work.',
   )
-  return adminAction(environment, command, async (admin, { options: { network, premium } }) => {
+  return addAdminAction(environment, command, async (admin, { options: { network, premium } }) => {
     if (network === undefined && premium === undefined)
       throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
     return admin.setSession({
@@ -178,7 +178,7 @@ function secretCommand(environment: CommandEnvironment): Command {
     ['engine webhooks secret', 'engine webhooks secret --rotate'],
     'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
   )
-  return adminAction(environment, command, async (admin, { options }) => ({
+  return addAdminAction(environment, command, async (admin, { options }) => ({
     secret: await admin.webhookSecret(options.rotate === true),
   }))
 }
@@ -206,7 +206,7 @@ export function formatStatus(body: unknown, look: Look): string {
   return `${record(facts, look)}\n${formatQuotas((at('quotas') ?? {}) as object, look)}`
 }
 
-/** Counts of some states in words; what does not occur is left out. */
+/** Formats the counts of some states, without those that are 0. */
 function formatStates(counts: unknown, states: readonly string[], none: string): string {
   const parts = states
     .map((state) => [state, Number(valueAt(counts, state) ?? 0)] as const)
@@ -241,7 +241,7 @@ const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
 
 function listWorkspaces(environment: CommandEnvironment): Command {
   const command = guide(environment.command('list', 'List the workspaces'), ['engine workspaces list'])
-  return adminAction(
+  return addAdminAction(
     environment,
     command,
     async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
@@ -257,7 +257,7 @@ function createWorkspace(environment: CommandEnvironment): Command {
     ['engine workspaces create Trial'],
     'Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL',
   )
-  return adminAction(environment, command, async (admin, { args: [name = ''] }) =>
+  return addAdminAction(environment, command, async (admin, { args: [name = ''] }) =>
     toWorkspaceView(await admin.createWorkspace(name)),
   )
 }
@@ -266,7 +266,7 @@ function useWorkspace(environment: CommandEnvironment): Command {
   const command = environment.command('use', 'Use a workspace from now on, in every command of this machine')
   command.argument('<name>', 'its name or id')
   guide(command, ['engine workspaces use Trial'])
-  return adminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
+  return addAdminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
     const used = toWorkspaceView(await admin.useWorkspace(name))
     if ((await admin.members()).length === 0)
       environment.context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
@@ -295,7 +295,7 @@ const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
 
 function showClock(environment: CommandEnvironment): Command {
   const command = guide(environment.command('show', 'Show engine time'), ['engine clock show'])
-  return adminAction(environment, command, async (admin) => toClockView(await admin.clock()))
+  return addAdminAction(environment, command, async (admin) => toClockView(await admin.clock()))
 }
 
 function setClock(environment: CommandEnvironment): Command {
@@ -304,7 +304,7 @@ function setClock(environment: CommandEnvironment): Command {
     .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
     .option('--frozen', 'stand still at that time')
   guide(command, ['engine clock set 2026-02-28T23:59:50Z', 'engine clock set 2026-03-01 --frozen'])
-  return adminAction(environment, command, async (admin, { args: [time = ''], options }) =>
+  return addAdminAction(environment, command, async (admin, { args: [time = ''], options }) =>
     toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
   )
 }
@@ -314,12 +314,12 @@ function advanceClock(environment: CommandEnvironment): Command {
     .command('advance', 'Move engine time forward; a frozen clock stays frozen')
     .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
   guide(command, ['engine clock advance 1d'], 'Then look at what was reset: prospect credits')
-  return adminAction(environment, command, async (admin, { args: [duration = ''] }) =>
+  return addAdminAction(environment, command, async (admin, { args: [duration = ''] }) =>
     toClockView(await admin.advanceClock(durationMs(duration))),
   )
 }
 
 function resetClock(environment: CommandEnvironment): Command {
   const command = guide(environment.command('reset', 'Go back to real time'), ['engine clock reset'])
-  return adminAction(environment, command, async (admin) => toClockView(await admin.resetClock()))
+  return addAdminAction(environment, command, async (admin) => toClockView(await admin.resetClock()))
 }

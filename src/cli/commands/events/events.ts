@@ -23,7 +23,7 @@ const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', '
 
 /** `prospect events list`: what was received, newest first. */
 export function listEvents(environment: CommandEnvironment): Command {
-  const command = filtered(environment.command('list', 'List the received events, newest first'))
+  const command = addFilterOptions(environment.command('list', 'List the received events, newest first'))
   guide(
     command,
     [
@@ -35,17 +35,17 @@ export function listEvents(environment: CommandEnvironment): Command {
   )
   return environment.action(command, async ({ options, globals }) => {
     const { context } = environment
-    const which = chosen(options, context.clock.now())
+    const which = readFilter(options, context.clock.now())
     const events = await openEvents(context)
     const records = async function* (): AsyncGenerator<Row> {
-      for await (const event of chosenEvents(events, which, 'newest')) yield listed(event)
+      for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
     }
     await printRecords(context, records, globals, columns)
     return 0
   })
 }
 
-const listed = ({ id, receivedAt, event, search, verified, forwarded, bytes }: ListedEvent): Row => ({
+const toEventRow = ({ id, receivedAt, event, search, verified, forwarded, bytes }: ListedEvent): Row => ({
   id,
   received_at: isoTime(receivedAt),
   event,
@@ -63,12 +63,12 @@ export function showEvent(environment: CommandEnvironment): Command {
   guide(command, ['events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body'])
   return environment.action(command, async ({ args: [id = ''], globals }) => {
     const events = await openEvents(environment.context)
-    await environment.print(shown(await knownEvent(events, id)), globals)
+    await environment.print(toEventView(await findEvent(events, id)), globals)
     return 0
   })
 }
 
-const shown = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
+const toEventView = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
   id,
   received_at: isoTime(receivedAt),
   event,
@@ -101,14 +101,14 @@ export function replayEvents(environment: CommandEnvironment): Command {
     const target = targetUrl((options as { to: string }).to, '--to')
     const events = await openEvents(environment.context)
     const numbers: number[] = []
-    for (const id of args) numbers.push((await knownEvent(events, id)).seq)
+    for (const id of args) numbers.push((await findEvent(events, id)).seq)
     return sendAll(environment, { events, target, numbers }, globals)
   })
 }
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
 export function forwardEvents(environment: CommandEnvironment): Command {
-  const command = filtered(
+  const command = addFilterOptions(
     environment
       .command('forward', 'Send all received events, or some of them, to an address, oldest first')
       .requiredOption('--to <url>', 'where to send them'),
@@ -123,24 +123,25 @@ export function forwardEvents(environment: CommandEnvironment): Command {
   )
   return environment.action(command, async ({ options, globals }) => {
     const target = targetUrl((options as { to: string }).to, '--to')
-    const which = chosen(options, environment.context.clock.now())
+    const which = readFilter(options, environment.context.clock.now())
     const events = await openEvents(environment.context)
-    return sendAll(environment, { events, target, numbers: numbersOf(events, which) }, globals)
+    return sendAll(environment, { events, target, numbers: readNumbers(events, which) }, globals)
   })
 }
 
-async function* numbersOf(events: Events, which: Chosen): AsyncGenerator<number> {
-  for await (const { seq } of chosenEvents(events, which, 'oldest')) yield seq
+async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
+  for await (const { seq } of readEvents(events, which, 'oldest')) yield seq
 }
 
-/** A time as it is typed: so long ago, or at a moment; milliseconds. */
-type Typed = { readonly agoMs: number } | { readonly at: number }
+/** A time as typed, in milliseconds: before now, or since 1970. */
+type TypedTime = { readonly agoMs: number } | { readonly at: number }
 
 const isDuration = (text: string): boolean => /[smhd]$/.test(text)
 
-const since = (text: string): Typed =>
+const parseSince = (text: string): TypedTime =>
   isDuration(text) ? { agoMs: durationMs(text) } : { at: momentMs(text) }
-const until = (text: string): Typed => (isDuration(text) ? { agoMs: durationMs(text) } : { at: endMs(text) })
+const parseUntil = (text: string): TypedTime =>
+  isDuration(text) ? { agoMs: durationMs(text) } : { at: endMs(text) }
 
 function atLeastOne(text: string): number {
   const value = whole(text)
@@ -148,25 +149,31 @@ function atLeastOne(text: string): number {
   return value
 }
 
-/** Gives a command the options that choose received events. */
-export const filtered = (command: Command): Command =>
+/** Adds the options that select received events. */
+export const addFilterOptions = (command: Command): Command =>
   command
     .option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do')
     .option('--search <id>', 'of this search, import, list or enrichment')
-    .option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h', since)
-    .option('--until <time>', 'received until: a day, included, a time, or so long ago', until)
+    .option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h', parseSince)
+    .option('--until <time>', 'received until: a day, included, a time, or so long ago', parseUntil)
     .option('--limit <n>', 'at most so many', atLeastOne)
 
-/** Which events are meant, and how many of them at most. */
-export interface Chosen {
+/** Which events are selected, and the maximum number of them. */
+export interface EventSelection {
   readonly filter: EventFilter
   readonly limit: number
 }
 
-/** Reads those options. */
-export function chosen(options: Readonly<Record<string, unknown>>, now: number): Chosen {
-  const given = options as { event?: string; search?: string; since?: Typed; until?: Typed; limit?: number }
-  const at = (typed: Typed) => ('at' in typed ? typed.at : now - typed.agoMs)
+/** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
+export function readFilter(options: Readonly<Record<string, unknown>>, now: number): EventSelection {
+  const given = options as {
+    event?: string
+    search?: string
+    since?: TypedTime
+    until?: TypedTime
+    limit?: number
+  }
+  const at = (typed: TypedTime) => ('at' in typed ? typed.at : now - typed.agoMs)
   const filter: EventFilter = {
     ...(given.event === undefined ? {} : { event: given.event }),
     ...(given.search === undefined ? {} : { search: given.search }),
@@ -180,10 +187,10 @@ export function chosen(options: Readonly<Record<string, unknown>>, now: number):
 
 const pageRows = 500
 
-/** The chosen events, read as they are asked for. */
-export async function* chosenEvents(
+/** Returns the selected events, in pages that are read on demand. */
+export async function* readEvents(
   events: Events,
-  { filter, limit }: Chosen,
+  { filter, limit }: EventSelection,
   order: 'newest' | 'oldest',
 ): AsyncGenerator<ListedEvent> {
   let after: number | undefined
@@ -196,8 +203,8 @@ export async function* chosenEvents(
   }
 }
 
-/** The event with an id; ends the command with exit 9 when there is none. */
-export async function knownEvent(events: Events, id: string): Promise<KeptEvent> {
+/** Returns the event with an id. Throws a `Stop` (exit 9) when there is none. */
+export async function findEvent(events: Events, id: string): Promise<KeptEvent> {
   const event = await events.find(id)
   if (event) return event
   throw new Stop(

@@ -7,19 +7,19 @@ import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 
-/** Pauses before an address that does not answer is tried again, in milliseconds. */
+/** Pauses before each retry of an address that does not answer, in milliseconds. */
 const pausesMs = [1_000, 5_000]
 
-/** What became of an event that was sent on, as the result of a command shows it. */
-interface Sent {
+/** The result of sending an event, as commands print it. */
+interface SentEvent {
   readonly id: string
   readonly event: string
   readonly delivered: boolean
   readonly answer: string
 }
 
-/** Events, and where to send them. */
-export interface Sending {
+/** Which events to send, and where. */
+export interface SendRequest {
   readonly events: Events
   readonly target: string
   /** Numbers of the events, in the order in which they are sent. */
@@ -27,37 +27,37 @@ export interface Sending {
 }
 
 /**
- * Sends events to an address one after the other, and prints what became of each. One that is refused is told and the
- * next is sent; an address that does not answer ends it.
+ * Sends events to an address in sequence, and prints the result of each. A refused event does not stop the others; an
+ * address that does not answer does. Returns the exit code.
  */
 export async function sendAll(
   environment: CommandEnvironment,
-  sending: Sending,
+  sending: SendRequest,
   globals: GlobalOptions,
 ): Promise<number> {
   const { context } = environment
-  const sent: Sent[] = []
+  const sent: SentEvent[] = []
   const exit = await interruptible(context.streams, async (signal) => {
     await send(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
   await environment.print(sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
   if (exit !== undefined) return exit
-  judge(sent, sending.target)
+  checkSent(sent, sending.target)
   return exitCodes.ok
 }
 
 async function send(
   context: ClockContext,
-  sending: Sending,
-  sent: Sent[],
+  sending: SendRequest,
+  sent: SentEvent[],
   signal: AbortSignal,
 ): Promise<void> {
   const { events, target, numbers } = sending
   for await (const seq of numbers) {
     const event = await events.at(seq)
     if (!event) continue
-    const passed = await attempt(context, target, event, signal)
+    const passed = await sendWithRetries(context, target, event, signal)
     if (signal.aborted && !passed.ok) return
     await events.noteForward(event, target, passed, context.clock.now())
     sent.push({ id: event.id, event: event.event, delivered: passed.ok, answer: passed.answer })
@@ -65,7 +65,7 @@ async function send(
   }
 }
 
-async function attempt(
+async function sendWithRetries(
   context: ClockContext,
   target: string,
   event: KeptEvent,
@@ -79,25 +79,25 @@ async function attempt(
   return passOn(target, event, signal)
 }
 
-/** Whether an address could not answer for itself just now: every further event would meet the same. */
+/** Returns whether an address is unavailable, so that further events would fail, too. */
 const isSilent = ({ ok, answer }: Passed): boolean => !ok && !/^(?!408|429)[1-4]\d\d$/.test(answer)
 
-/** Ends the command badly where an event did not arrive. */
-function judge(sent: readonly Sent[], target: string): void {
+/** Throws a `Stop` when an event was not delivered. */
+function checkSent(sent: readonly SentEvent[], target: string): void {
   const failed = sent.filter(({ delivered }) => !delivered)
   const last = sent.at(-1)
   if (failed.length === 0 || !last) return
   if (isSilent({ ok: last.delivered, answer: last.answer }))
     throw new Stop(
-      `${new URL(target).origin} does not take events: ${last.answer}. It stopped at ${last.id}.`,
+      `${new URL(target).origin} does not accept events: ${last.answer}. Sending stopped at ${last.id}.`,
       exitCodes.unreachable,
-      'Start what listens there, and send the rest again.',
+      'Start the receiver, then send the remaining events again.',
       'unreachable',
     )
   throw new Stop(
     `${failed.length} of ${sent.length} events were refused.`,
     exitCodes.someFailed,
-    'The output has the answers.',
+    'The output shows each answer.',
     'refused',
   )
 }

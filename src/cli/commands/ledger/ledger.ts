@@ -12,7 +12,7 @@ import { openSpending } from '../../operation/record-spending.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, placeOf, sharedOptions } from '../../options/databases.js'
 import { valueAt } from '../../output/records.js'
-import { grouped } from '../../output/text.js'
+import { credited, grouped } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** What spending can be summed by. */
@@ -47,7 +47,7 @@ async function showLedger(
   return 0
 }
 
-/** Sums by one key, in the order in which the keys first occur; single calls are of no run. */
+/** Returns sums by one key, in the order in which the keys first occur. The run of single calls is null. */
 function sumBy(spent: readonly Spent[], by: By): readonly Readonly<Record<string, unknown>>[] {
   const sums = new Map<string | null, { calls: number; credits: number }>()
   for (const one of spent) {
@@ -75,15 +75,15 @@ export function checkCommand(environment: CommandEnvironment): Command {
     await environment.print(verdict, globals)
     if (verdict.ok) return exitCodes.ok
     throw new Stop(
-      `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,
+      `This machine recorded ${credited(verdict.ledger)}, but the target reports only ${grouped(verdict.target_says)}.`,
       exitCodes.checkFailed,
-      'Look at prospect ledger --by day, and whether the key belongs to the same workspace as before.',
+      'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.',
       'ledger_differs',
     )
   })
 }
 
-/** What came of a comparison. */
+/** The result of a comparison. */
 interface Verdict {
   readonly profile: string
   readonly target: string
@@ -91,10 +91,10 @@ interface Verdict {
   readonly end_date: string
   /** Credits on record here. */
   readonly ledger: number
-  /** Credits consumed, by everybody. */
+  /** Credits consumed by all users of the target. */
   readonly target_says: number
   readonly elsewhere: number
-  /** Set aside here for rows whose outcome is open. */
+  /** Credits held here for rows whose outcome is unknown. */
   readonly open: number
   readonly ok: boolean
 }
@@ -125,7 +125,7 @@ interface Range {
   readonly end_date: string
 }
 
-/** The days that were asked for, else those on record up to today. The engine's today may be another one. */
+/** Returns the given days, by default all on record until today. The engine's clock may have another day. */
 async function chooseRange(
   context: ClockContext & TargetContext,
   { from, to }: Days,
@@ -150,16 +150,16 @@ async function readConsumption(context: Context, range: Range, globals: GlobalOp
   }
   const consumed = valueAt(reply.body, 'credits_consumed')
   if (typeof consumed === 'number') return consumed
-  throw new Stop('The target does not say what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
+  throw new Stop('The target does not report what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
 }
 
-/** Days in UTC, both included; no bound where none is given. */
+/** Days in UTC, both included; unbounded where absent. */
 export interface Days {
   readonly from?: string
   readonly to?: string
 }
 
-/** Gives a command the options that say which days are meant. */
+/** Adds the options that select days. */
 export const addDayOptions = (command: Command): Command =>
   command
     .option('--from <day>', 'from this day on (UTC), such as 2026-01-31', parseDay)
@@ -170,7 +170,7 @@ function parseDay(text: string): string {
   return text
 }
 
-/** The days that the options of a command mean. */
+/** Returns the days that the options select. */
 export function readDays(options: Invocation['options']): Days {
   const { from, to } = options as Days
   if (from !== undefined && to !== undefined && from > to)

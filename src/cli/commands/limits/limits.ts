@@ -35,7 +35,7 @@ async function showLimits(environment: CommandEnvironment, invocation: Invocatio
   return exitCodes.ok
 }
 
-/** What a server does not say of limits. */
+/** Returns a sentence about the limits that a server does not report. */
 const describeUnknown = ({ windows }: Limits): string =>
   windows.length === 0
     ? 'What is left of the windows of requests is known to the server only; its weekly limit and resets too.'
@@ -75,7 +75,7 @@ function formatPlan(plan: string): string {
 
 const countColumns = ['Used', 'Left', 'Of', 'Resets']
 
-/** The windows of the plan, or those that endpoints have of their own; empty where there are none. */
+/** Formats the windows of the plan, or those of single endpoints; returns an empty text when there are none. */
 function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): string {
   const name = which === 'plan' ? "Plan's requests per minute" : 'Requests of one endpoint'
   const names = which === 'plan' ? [name, ...countColumns] : [name, 'Per', ...countColumns]
@@ -92,7 +92,7 @@ function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): 
   return rows.length === 0 ? '' : grid(names, rows, look)
 }
 
-/** The command that counts in a window. */
+/** Returns the command that a window counts. */
 function formatCommand({ operation: own, group, live }: Limits['windows'][number]): string {
   const id = own ?? group
   if (id === null) return ''
@@ -107,7 +107,7 @@ const labels: Readonly<Record<string, string>> = {
   monthly_company_import: 'Companies per month',
 }
 
-/** Quotas for a person: a line each. */
+/** Formats quotas for a terminal, one line each. */
 export function formatQuotas(quotas: object, look: Look): string {
   const rows = Object.entries(quotas as Row).map(([name, state]) => ({
     Quota: labels[name] ?? name,

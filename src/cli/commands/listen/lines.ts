@@ -7,32 +7,32 @@ import { isoTime } from '../../options/values.js'
 import { fileOf, formatOf } from '../../output/output.js'
 import { neutral, oneLine } from '../../output/text.js'
 
-/** What a receiver says first. */
-export interface Opening {
+/** What a receiver prints first. */
+export interface FirstLines {
   /** Where it listens. */
   readonly listening: string
   /** The address to give as `--webhook-url`. */
   readonly url: string
-  /** Whether what is not signed as it should be is refused. */
+  /** Whether deliveries without a valid signature are refused. */
   readonly verifying: boolean
-  /** What signs the deliveries of this machine's workspace; null where another secret counts, or none. */
+  /** The secret of this machine's workspace; null when another one is used, or none. */
   readonly secret: string | null
-  /** Where the secret that counts comes from: `workspace`, a file, a variable or stdin. */
+  /** Where the secret comes from: `workspace`, a file, a variable or stdin. */
   readonly secret_from: string | null
 }
 
-/** What a receiver prints on stdout, one line each, in the order in which it is told. */
+/** What a receiver prints on stdout, one line each, in order. */
 export interface Lines {
-  open(opening: Opening): Promise<void>
+  open(opening: FirstLines): Promise<void>
   event(delivery: Delivery): void
-  /** Resolves when all is written; rejects when nobody reads any more. */
+  /** Resolves when all is written; rejects when the reader of stdout has gone. */
   written(): Promise<void>
 }
 
-/** Lines for a person on a terminal, objects elsewhere; `failed` is told when nobody reads them any more. */
+/** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
 export function openLines(context: StreamsContext, globals: GlobalOptions, failed: () => void): Lines {
   const { stdout } = context.streams
-  const isObjects = speaksObjects(context, globals)
+  const isObjects = printsJson(context, globals)
   let last = Promise.resolve()
   const line = (text: string) => {
     last = last.then(() => write(stdout, `${neutral(text)}\n`))
@@ -44,12 +44,12 @@ export function openLines(context: StreamsContext, globals: GlobalOptions, faile
       if (!isObjects && opening.secret !== null) line(opening.secret)
       return last
     },
-    event: (delivery) => line(isObjects ? JSON.stringify(eventObject(delivery)) : eventText(delivery)),
+    event: (delivery) => line(isObjects ? JSON.stringify(toEventObject(delivery)) : formatEvent(delivery)),
     written: () => last,
   }
 }
 
-function speaksObjects(context: StreamsContext, globals: GlobalOptions): boolean {
+function printsJson(context: StreamsContext, globals: GlobalOptions): boolean {
   const format = formatOf(globals, context.streams)
   if (!['table', 'json', 'ndjson'].includes(format) || fileOf(globals) !== undefined)
     throw new UsageError(
@@ -59,7 +59,7 @@ function speaksObjects(context: StreamsContext, globals: GlobalOptions): boolean
   return format !== 'table'
 }
 
-const eventObject = ({ id, receivedAt, event, search, verified, body }: Delivery) => ({
+const toEventObject = ({ id, receivedAt, event, search, verified, body }: Delivery) => ({
   id,
   received_at: isoTime(receivedAt),
   event,
@@ -68,7 +68,7 @@ const eventObject = ({ id, receivedAt, event, search, verified, body }: Delivery
   body: parseBody(body),
 })
 
-function eventText({ id, receivedAt, event, search, verified }: Delivery): string {
+function formatEvent({ id, receivedAt, event, search, verified }: Delivery): string {
   const trust = verified ? 'verified' : 'not verified'
   return oneLine([isoTime(receivedAt), event, search ?? '-', trust, id].join('  '))
 }

@@ -55,7 +55,7 @@ export function listenCommand(environment: CommandEnvironment): Command {
       'not shown.\n' +
       'SIGTERM or Ctrl-C ends it with exit code 0.',
   )
-  return environment.action(command, (invocation) => listenHere(environment.context, invocation))
+  return environment.action(command, (invocation) => listen(environment.context, invocation))
 }
 
 interface Choices extends ListenOptions, SecretChoice {
@@ -64,7 +64,7 @@ interface Choices extends ListenOptions, SecretChoice {
   readonly forwardTo?: string
 }
 
-/** What a receiver works with, once its options are understood. */
+/** What a receiver needs, read from its options. */
 interface Setup {
   readonly place: ListenOptions
   readonly token: string
@@ -74,7 +74,7 @@ interface Setup {
   readonly events: Events
 }
 
-async function listenHere(context: Context, { options, globals }: Invocation): Promise<number> {
+async function listen(context: Context, { options, globals }: Invocation): Promise<number> {
   await interruptible(context.streams, async (signal) => {
     const over = new AbortController()
     const end = () => over.abort()
@@ -82,7 +82,9 @@ async function listenHere(context: Context, { options, globals }: Invocation): P
     const lines = openLines(context, globals, end)
     const setup = await prepare(context, options as Choices, globals)
     const sending =
-      setup.forwardTo === undefined ? undefined : forwarding(context, setup.events, setup.forwardTo, globals)
+      setup.forwardTo === undefined
+        ? undefined
+        : createForwarding(context, setup.events, setup.forwardTo, globals)
     const sent = sending?.run(over.signal)
     try {
       if (!signal.aborted) await serve(context, setup, lines, sending, globals, over.signal)
@@ -99,7 +101,7 @@ async function prepare(context: Context, choices: Choices, globals: GlobalOption
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')
-  const trust = await trustOf(context, choices, globals)
+  const trust = await readTrust(context, choices, globals)
   const events = await openEvents(context)
   const own = token ?? (await events.token(newToken(context.ids.bytes(16))))
   return { place: choices, token: own, trust, known, forwardTo, events }
@@ -124,7 +126,7 @@ async function serve(
       lines.event(delivery)
       sending?.wake()
     },
-    report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`, globals),
+    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`, globals),
   })
   const listening = await startListening(handler, place, usualPort, known ? [known.host] : [])
   try {
@@ -139,8 +141,8 @@ async function serve(
   }
 }
 
-/** Sends on what a receiver keeps, and tells on stderr what did not arrive. */
-export function forwarding(
+/** Creates what forwards received events, and reports failures on stderr. */
+export function createForwarding(
   { clock, sleep, notify }: StreamsContext & ClockContext,
   events: Events,
   target: string,
@@ -152,34 +154,34 @@ export function forwarding(
     clock,
     sleep,
     passed: (forward, passed, isLast) => {
-      if (!passed.ok) notify(failure(forward, passed, isLast), globals)
+      if (!passed.ok) notify(formatFailure(forward, passed, isLast), globals)
     },
-    report: (error) => notify(`Forwarding waits: ${(error as Error).message}.`, globals),
+    report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`, globals),
   })
 }
 
-function failure({ delivery, attempts }: Forward, { answer }: Passed, isLast: boolean): string {
+function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLast: boolean): string {
   const id = delivery.headers['webhook-id'] ?? 'An event'
   const next = isLast ? 'given up; send it again with: prospect events replay' : 'it is tried again'
   return `${id} was not forwarded (attempt ${attempts + 1}: ${answer}): ${next}.`
 }
 
-/** Whom a receiver believes. */
+/** How a receiver verifies deliveries. */
 export interface Trust {
-  /** Secrets that were given: what is signed with none of them is refused. */
+  /** Given secrets. Deliveries signed with none of them are refused. */
   readonly secrets: readonly string[]
-  /** Secrets of this machine's workspace: what they sign is verified, and the rest is kept all the same. */
+  /** Returns the secrets of this machine's workspace. Deliveries signed with none of them are kept, unverified. */
   readonly known?: () => Promise<readonly string[]>
-  /** The secret to show: that of this machine's workspace. One that was given is known to whoever gave it. */
+  /** The secret to print, which is that of this machine's workspace; null when secrets were given. */
   readonly secret: string | null
   /** Where the secret comes from. */
   readonly from: string | null
-  /** What it means for what arrives, in a sentence. */
+  /** What this means for deliveries, in one sentence. */
   readonly words: string
 }
 
-/** Reads the secrets that were given; without any, those of the workspace where this machine is the target. */
-export async function trustOf(
+/** Reads the given secrets. Without any, those of the workspace are used when this machine is the target. */
+export async function readTrust(
   context: StreamsContext & TargetContext,
   choice: SecretChoice,
   globals: GlobalOptions,
@@ -193,11 +195,11 @@ export async function trustOf(
   }
   if (!context.isLocal(globals))
     return { secrets, secret: null, from, words: 'Signatures are not checked: no secret.' }
-  return ownTrust(context, globals)
+  return trustWorkspace(context, globals)
 }
 
-/** What this machine's workspace signs is verified; what others send is kept too, so nothing is refused. */
-async function ownTrust(context: TargetContext, globals: GlobalOptions): Promise<Trust> {
+/** Trusts the workspace of this machine: its deliveries are verified, and those of others are kept, too. */
+async function trustWorkspace(context: TargetContext, globals: GlobalOptions): Promise<Trust> {
   const admin = await context.admin(globals)
   const secret = await admin.webhookSecret(false)
   let last: readonly string[] = [secret]
@@ -211,5 +213,5 @@ async function ownTrust(context: TargetContext, globals: GlobalOptions): Promise
   return { secrets: [], known, secret, from: 'workspace', words }
 }
 
-/** Says which secret it is, and nothing of it. */
+/** Returns a short hash that identifies a secret without revealing it. */
 const fingerprint = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 12)

@@ -65,7 +65,8 @@ export async function openRetargeting(
       return forwarding.keep(delivery, target)
     },
     received: forwarding.wake,
-    report: (error) => context.notify(`A delivery could not be kept: ${(error as Error).message}.`, globals),
+    report: (error) =>
+      context.notify(`A delivery could not be stored: ${(error as Error).message}.`, globals),
   })
   const home: Home = {
     check: async (url) => sender.check(url, await targets()),

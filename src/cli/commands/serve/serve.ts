@@ -109,10 +109,11 @@ async function openBackend(
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
     return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl }, globals)
   }
-  if (globals.direct) throw new UsageError('--direct is about a server behind this one: give --upstream.')
+  if (globals.direct) throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
   if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
     throw new UsageError(
-      '--public-url and --secret-file are about the deliveries of a server behind this one: give --upstream.',
+      '--public-url, --secret-file and --secret-stdin need a server behind this one.',
+      'Add --upstream URL.',
     )
   // The words of a server in the profile are that server's.
   const names = namesOf(globals, {})

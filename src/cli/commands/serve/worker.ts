@@ -9,7 +9,7 @@ import { whole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
 import { baseUrlOf, namesOf } from '../../target/resolve-target.js'
 
-/** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
+/** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
 export function workerCommand(environment: CommandEnvironment): Command {
   const command = environment.command(
     'worker',
@@ -30,7 +30,7 @@ export function workerCommand(environment: CommandEnvironment): Command {
       'To do what is due once and stop: prospect engine jobs run\n' +
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
-  return environment.action(command, (invocation) => work(environment, invocation))
+  return environment.action(command, (invocation) => runWorker(environment, invocation))
 }
 
 interface Choices {
@@ -40,10 +40,10 @@ interface Choices {
   readonly database?: string
 }
 
-async function work(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
+async function runWorker(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
   const { context: outer } = environment
   const { allowTarget, database, upstream, calls } = options as Choices
-  // On a database of several machines, the loopback of this one is nobody's own.
+  // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
   const context = outer.withDatabase(database ?? outer.home.engine, {
@@ -53,11 +53,10 @@ async function work(environment: CommandEnvironment, { options, globals }: Invoc
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new UsageError(
       `There is no database ${context.home.engine}.`,
-      'Give the one that prospect serve works on, or leave --database out for that of this machine.',
+      'Give the database of prospect serve, or leave --database out to use that of this machine.',
     )
   if (upstream !== undefined) return workFor(context, { upstream, calls, isShared }, globals)
-  if (calls !== undefined)
-    throw new UsageError('--calls is about calls to a server: it goes with --upstream.')
+  if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()
@@ -74,7 +73,7 @@ function several(text: string): number {
   return calls
 }
 
-/** Makes calls to a server for runs that are spread, and nothing else. */
+/** Calls a server for distributed runs only. */
 async function workFor(
   context: Context,
   { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
@@ -82,8 +81,8 @@ async function workFor(
 ): Promise<number> {
   if (!isShared)
     throw new UsageError(
-      '--upstream is about runs that are spread over workers, which share a PostgreSQL database.',
-      'Give it with --database postgres://… or PROSPECT_DATABASE_URL.',
+      '--upstream needs the PostgreSQL database that the workers of distributed runs share.',
+      'Add --database postgres://…, or set PROSPECT_DATABASE_URL.',
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const { partFor } = await import('../../target/local-target.js')

@@ -8,7 +8,7 @@ import {
   guide,
   type Invocation,
 } from '../../options/command-environment.js'
-import { changeProfile, currentProfile, keyNamed, keyNames, profileKeys, useProfile } from './profiles.js'
+import { changeProfile, currentProfile, keyNames, parseKeyName, profileKeys, useProfile } from './profiles.js'
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export function configCommand(environment: CommandEnvironment): Command {
@@ -25,18 +25,18 @@ function listConfig(environment: CommandEnvironment): Command {
   const command = environment.command('list', 'Show the settings of the profile in use')
   guide(command, ['config list', 'config list --profile nightly'], keysHelp)
   return environment.action(command, async ({ globals }) => {
-    await environment.print(effective(environment.context, globals), globals)
+    await environment.print(listSettings(environment.context, globals), globals)
     return 0
   })
 }
 
-/** Every setting of the profile meant; null where it was not set. */
-function effective(
+/** Returns every setting of the selected profile; null when it is not set. */
+function listSettings(
   context: StreamsContext & HomeContext,
   globals: GlobalOptions,
 ): Readonly<Record<string, unknown>> {
   const { name, profile } = currentProfile(context, globals)
-  const values = Object.keys(profileKeys).map((key) => [key, profile[keyNamed(key)] ?? null])
+  const values = Object.keys(profileKeys).map((key) => [key, profile[parseKeyName(key)] ?? null])
   return { profile: name, ...Object.fromEntries(values) }
 }
 
@@ -45,8 +45,8 @@ function getConfig(environment: CommandEnvironment): Command {
   command.argument('<name>', `one of profile, ${keyNames}`)
   guide(command, ['config get timeout'])
   return environment.action(command, async ({ args: [name = ''], globals }) => {
-    if (name !== 'profile') keyNamed(name)
-    await printBare(environment, effective(environment.context, globals)[name], globals)
+    if (name !== 'profile') parseKeyName(name)
+    await printBare(environment, listSettings(environment.context, globals)[name], globals)
     return 0
   })
 }
@@ -61,10 +61,10 @@ function setConfig(environment: CommandEnvironment): Command {
     ['config set timeout 60', 'config set max_wait default', 'config set profile nightly'],
     keysHelp,
   )
-  return environment.action(command, (invocation) => set(environment, invocation))
+  return environment.action(command, (invocation) => changeSetting(environment, invocation))
 }
 
-async function set(
+async function changeSetting(
   environment: CommandEnvironment,
   { args: [name = '', value = ''], globals }: Invocation,
 ): Promise<number> {
@@ -74,7 +74,7 @@ async function set(
     await environment.print({ profile: value }, globals)
     return 0
   }
-  const key = keyNamed(name)
+  const key = parseKeyName(name)
   const parsed = value === 'default' ? null : profileKeys[key].parse(value)
   if (parsed === undefined)
     throw new UsageError(
@@ -109,7 +109,7 @@ function pathConfig(environment: CommandEnvironment): Command {
 const withoutPassword = (location: string): string =>
   location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
 
-/** One value as scripts want it, unless a format was asked for. */
+/** Prints a value without quotes, for scripts, unless a format was given. */
 async function printBare(
   environment: CommandEnvironment,
   value: unknown,

@@ -9,15 +9,15 @@ import { type CommandEnvironment, guide, type Invocation } from '../../options/c
 import { askChoice, askText } from '../../output/prompt.js'
 import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 import { addSample } from '../data/sample.js'
-import { enteredKey, tryKey } from './login.js'
+import { readNewKey, tryKey } from './login.js'
 import { changeProfile, currentProfile } from './profiles.js'
 
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
 export function initCommand(environment: CommandEnvironment): Command {
   const command = environment
     .command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
-    .option('--workspace <name>', 'name of the workspace (default: Local)', workspaceName)
-    .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
+    .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
+    .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', parseEmail)
     .option('--sample', 'load sample companies and people too')
   guide(
     command,
@@ -28,12 +28,12 @@ export function initCommand(environment: CommandEnvironment): Command {
   return environment.action(command, (invocation) => init(environment, invocation))
 }
 
-function workspaceName(text: string): string {
+function parseWorkspaceName(text: string): string {
   if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
   return text
 }
 
-function address(text: string): string {
+function parseEmail(text: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
     throw new InvalidArgumentError('Give an e-mail address.')
   return text.toLowerCase()
@@ -48,15 +48,15 @@ async function init(environment: CommandEnvironment, { options, globals }: Invoc
   const { context } = environment
   const baseUrl = globals.local
     ? undefined
-    : (globals.baseUrl ?? (await askedServer(context, options, globals)))
+    : (globals.baseUrl ?? (await chooseServer(context, options, globals)))
   if (baseUrl !== undefined) return initRemote(environment, baseUrl, globals)
   const admin = await context.admin({ ...globals, create: false })
-  const made = await admin.init(await choices(context, admin, options, globals))
+  const made = await admin.init(await readNames(context, admin, options, globals))
   const { workspace, member, key, credits, created } = made
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
   if (!created)
-    context.notify(`The workspace ${workspace.name} is there already; nothing was changed in it.`, globals)
+    context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`, globals)
   if (options.sample === true) await addSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
   await environment.print(
@@ -66,23 +66,23 @@ async function init(environment: CommandEnvironment, { options, globals }: Invoc
   return 0
 }
 
-/** Whether there is an engine, or a database server was named for one. */
-const isPlaced = (engine: string): boolean => isPostgres(engine) || existsSync(engine)
+/** Returns whether there is an engine, or the address of a database server for one. */
+const hasEngine = (engine: string): boolean => isPostgres(engine) || existsSync(engine)
 
-/** The server a person wants, asked where nothing is set up yet and the options do not say. */
-async function askedServer(
+/** Asks which server to use, if nothing is set up yet and no option decides it. */
+async function chooseServer(
   context: Context,
   { workspace, email, sample }: Invocation['options'],
   globals: GlobalOptions,
 ): Promise<string | undefined> {
-  const isSaid = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
+  const isGiven = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
   const isSetUp =
-    isPlaced(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
-  return isSaid || isSetUp ? undefined : wantedServer(context, globals)
+    hasEngine(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
+  return isGiven || isSetUp ? undefined : askForServer(context, globals)
 }
 
-/** What the options say; a person at a terminal is asked for the rest, when there is something to make. */
-async function choices(
+/** Returns the names in the options. On a terminal it asks for missing ones, when there is a workspace to create. */
+async function readNames(
   context: Context,
   admin: Admin,
   options: Invocation['options'],
@@ -93,29 +93,30 @@ async function choices(
   const ask = (question: string, preset: string, check: (text: string) => string) =>
     askText(context, question, globals, preset, check)
   const workspace =
-    given.workspace ?? (isAsking ? await ask('Name of the workspace', 'Local', workspaceName) : undefined)
+    given.workspace ??
+    (isAsking ? await ask('Name of the workspace', 'Local', parseWorkspaceName) : undefined)
   const email =
-    given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', address) : undefined)
+    given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', parseEmail) : undefined)
   return {
-    ...(workspace === undefined ? {} : { workspace: workspaceName(workspace) }),
-    ...(email === undefined ? {} : { email: address(email) }),
+    ...(workspace === undefined ? {} : { workspace: parseWorkspaceName(workspace) }),
+    ...(email === undefined ? {} : { email: parseEmail(email) }),
   }
 }
 
-/** The address of the server that a person wants to use; nothing for the local engine, and without a person. */
-export async function wantedServer(context: Context, globals: GlobalOptions): Promise<string | undefined> {
-  const choices = [
+/** Asks for the address of a server; `undefined` for the local engine, and without a terminal. */
+export async function askForServer(context: Context, globals: GlobalOptions): Promise<string | undefined> {
+  const readNames = [
     { value: 'local', name: 'On this machine: offline, with data of your own or samples' },
     { value: 'remote', name: 'On a server that you have an API key for' },
   ] as const
-  const place = await askChoice(context, 'Where do your searches and lookups go?', choices, globals)
+  const place = await askChoice(context, 'Where do your searches and lookups go?', readNames, globals)
   if (place !== 'remote') return undefined
   const check = (text: string) => baseUrlOf(text.trim(), 'The address', globals.insecureHttp)
   const preset = 'https://api.example.com/api/v2'
   return (await askText(context, 'Address of the server', globals, preset, check))?.trim()
 }
 
-/** Makes the profile in use one of a server, with a key that works; nothing is kept before it is known to. */
+/** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
 export async function initRemote(
   environment: CommandEnvironment,
   baseUrl: string,
@@ -125,12 +126,12 @@ export async function initRemote(
   const globals = { ...given, baseUrl }
   const target = targetOf(globals, context.streams.env, context.settings())
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
-  const key = await enteredKey(context, target, globals)
+  const key = await readNewKey(context, target, globals)
   const credits = await tryKey(context, key, globals)
   storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
   const profile = currentProfile(context, globals).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await environment.print({ profile, base_url: target.baseUrl, credits: credits ?? null }, given)
-  context.notify('Every command now asks this server; --local asks the engine of this machine.', given)
+  context.notify('Every command now uses this server. Add --local to use the engine of this machine.', given)
   return exitCodes.ok
 }

@@ -15,7 +15,7 @@ import { askSecret } from '../../output/prompt.js'
 import { valueAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 
-/** `prospect login`: stores the key of a server, once it is known to work. */
+/** `prospect login`: stores the key of a server after trying it. */
 export function loginCommand(environment: CommandEnvironment): Command {
   const command = environment.command(
     'login',
@@ -33,8 +33,8 @@ export function loginCommand(environment: CommandEnvironment): Command {
   )
   return environment.action(command, async ({ globals }) => {
     const { context } = environment
-    const target = serverOf(context, globals)
-    const key = await enteredKey(context, target, globals)
+    const target = requireServer(context, globals)
+    const key = await readNewKey(context, target, globals)
     const credits = await tryKey(context, key, globals)
     storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
     await environment.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
@@ -48,7 +48,7 @@ export function logoutCommand(environment: CommandEnvironment): Command {
   guide(command, ['logout', 'logout --base-url https://api.example.com/api/v2'])
   return environment.action(command, async ({ globals }) => {
     const { context } = environment
-    const { origin } = serverOf(context, globals)
+    const { origin } = requireServer(context, globals)
     const removed = forgetKey(context.home, origin, context.ids.uuid())
     if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
     await environment.print({ origin, removed }, globals)
@@ -56,17 +56,20 @@ export function logoutCommand(environment: CommandEnvironment): Command {
   })
 }
 
-function serverOf({ streams, settings }: StreamsContext & HomeContext, globals: GlobalOptions): RemoteTarget {
+function requireServer(
+  { streams, settings }: StreamsContext & HomeContext,
+  globals: GlobalOptions,
+): RemoteTarget {
   const target = targetOf(globals, streams.env, settings())
   if (target.kind === 'remote') return target
   throw new UsageError(
-    'The target is the local engine, whose key is stored by itself.',
+    'The target is the local engine, whose key is stored automatically.',
     'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME',
   )
 }
 
-/** The key to store: from a file or stdin, else typed by a person, else from the environment where that may go there. */
-export async function enteredKey(
+/** Returns the key to store: from a file or stdin, else typed, else from the environment if it may go to this server. */
+export async function readNewKey(
   context: Context,
   { origin }: Pick<RemoteTarget, 'origin'>,
   globals: GlobalOptions,
@@ -78,7 +81,7 @@ export async function enteredKey(
   const key = typed === undefined ? await given : keyIn(typed)
   if (key === undefined)
     throw new Stop(
-      'There is nobody to ask for the key.',
+      'No API key is given, and there is no terminal to ask for one.',
       exitCodes.key,
       'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.',
       'key',
@@ -87,10 +90,10 @@ export async function enteredKey(
   return key
 }
 
-/** Most time for trying a key. */
+/** Maximum time for trying a key. */
 const patienceMs = 30_000
 
-/** Tries a key with the free `GET /credits`; answers the balance, and stops where the server does not accept it. */
+/** Tries a key with the free `GET /credits`. Returns the balance; throws a `Stop` when the server refuses the key. */
 export async function tryKey(
   context: TargetContext,
   apiKey: string,

@@ -88,14 +88,14 @@ function addProfile(environment: CommandEnvironment): Command {
 
 const exampleUrl = 'https://api.example.com/api/v2'
 
-/** A setting as it is kept; null where it was not given. */
+/** Returns a setting in the form in which it is stored; null when it was not given. */
 function parseSetting(key: string, value: string | number | undefined): string | number | null {
   if (value === undefined) return null
-  const parsed = profileKeys[keyNamed(key)].parse(String(value))
+  const parsed = profileKeys[parseKeyName(key)].parse(String(value))
   if (parsed === undefined)
     throw new UsageError(
       `--${key.replaceAll('_', '-')} does not take "${value}".`,
-      profileKeys[keyNamed(key)].description,
+      profileKeys[parseKeyName(key)].description,
     )
   return parsed
 }
@@ -109,7 +109,7 @@ function checkNewName(
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (toProfileRows({ settings } as Context).some((each) => each.name === name))
     throw new UsageError(
-      `There is a profile ${name} already.`,
+      `The profile ${name} exists already.`,
       `Change it with: prospect config set --profile ${name}`,
     )
   targetOf(globals, streams.env, {})
@@ -120,9 +120,12 @@ function removeProfileCommand(environment: CommandEnvironment): Command {
   guide(command, ['profiles remove nightly'])
   return environment.action(command, async ({ args: [name = ''], globals }) => {
     if (builtIn.includes(name))
-      throw new UsageError(`The profile ${name} is always there.`, 'Remove another one.')
+      throw new UsageError(
+        `The built-in profile ${name} cannot be removed.`,
+        'See the others: prospect profiles list',
+      )
     const wasUsed = await removeProfile(environment.context, name)
-    if (wasUsed) environment.context.notify('It was in use; the profile default is now.', globals)
+    if (wasUsed) environment.context.notify('It was in use. The profile default is used now.', globals)
     await environment.print({ removed: name }, globals)
     return 0
   })
@@ -130,7 +133,7 @@ function removeProfileCommand(environment: CommandEnvironment): Command {
 
 interface Key {
   readonly description: string
-  /** The value of a text; nothing where it is none. */
+  /** Returns the value of a text; `undefined` when it is not valid. */
   parse(text: string): number | string | undefined
 }
 
@@ -145,7 +148,7 @@ function parseMatching(pattern: RegExp) {
   return (text: string) => (pattern.test(text.trim()) ? text.trim() : undefined)
 }
 
-/** The permission for an http address is given with each command, and not once for all. */
+/** Permission for an http address is given with each command, so it is not checked here. */
 function baseUrl(text: string): string {
   return baseUrlOf(text, 'base_url', true).href
 }
@@ -155,7 +158,7 @@ function publicUrl(text: string): string {
   return text
 }
 
-/** What a profile may say, by its name in the settings. */
+/** The settings of a profile, by name. */
 export const profileKeys = {
   timeout: { description: 'seconds after which a request is given up', parse: parseSeconds(0, true) },
   max_wait: { description: 'seconds that a rate limit is waited for', parse: parseSeconds(0, false) },
@@ -183,24 +186,24 @@ export type ProfileKey = keyof typeof profileKeys
 /** The names of the settings, for help. */
 export const keyNames = Object.keys(profileKeys).join(', ')
 
-/** The setting of a name; others are refused. */
-export function keyNamed(name: string): ProfileKey {
+/** Returns the setting with a name. Throws a `UsageError` when there is none. */
+export function parseKeyName(name: string): ProfileKey {
   const key = name.replaceAll('-', '_')
   if (Object.hasOwn(profileKeys, key)) return key as ProfileKey
   throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
 }
 
-/** The profile meant: the option, else the environment, else the one in use. */
+/** Returns the selected profile: of the option, else of the environment, else the one in use. */
 export function currentProfile({ settings, streams }: StreamsContext & HomeContext, globals: GlobalOptions) {
   const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
   const name = wanted ?? settings().profile ?? 'default'
   return { name, profile: profileOf(settings(), wanted) }
 }
 
-/** Names that are there without having been added. */
+/** Profiles that always exist. */
 export const builtIn: readonly string[] = ['default', 'local']
 
-/** Changes settings of a profile, which is created when it was not there; null takes one back. */
+/** Changes settings of a profile, which is created if needed; null removes a setting. */
 export async function changeProfile(
   context: HomeContext,
   name: string,
@@ -212,14 +215,14 @@ export async function changeProfile(
   store.set('profiles', { ...profiles, [name]: Object.fromEntries(changed) })
 }
 
-/** Uses a profile from now on; it must be there. */
+/** Uses a profile from now on. Throws a `UsageError` when it does not exist. */
 export async function useProfile(context: HomeContext, name: string): Promise<void> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   store.set('profile', name)
 }
 
-/** Removes a profile; answers whether it was the one in use, and `default` is now. */
+/** Removes a profile. Returns whether it was in use; `default` is used then. */
 export async function removeProfile(context: HomeContext, name: string): Promise<boolean> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)

@@ -37,7 +37,7 @@ describe('doctor: clock', () => {
   it('warns about a ledger from the future', async () => {
     const clock = { now: () => Date.now() - 10 * minutes }
     expect(await here.lines('clock', { clock })).toEqual([
-      expect.stringMatching(/^warning \| The newest movement of the ledger is of .*yet to come/),
+      expect.stringMatching(/^warning \| The newest movement of the ledger is of .*in the future/),
     ])
   })
 
@@ -48,7 +48,7 @@ describe('doctor: clock', () => {
     else await eventsOver(state).keep({ ...event, receivedAt: later })
     await state.close()
     expect(await here.lines('clock')).toEqual([
-      expect.stringMatching(/^warning \| This machine noted something/),
+      expect.stringMatching(/^warning \| This machine recorded something/),
     ])
   })
 })
@@ -189,9 +189,9 @@ describe('doctor: jobs', () => {
   })
 
   it.each([
-    [{ state: 'running', leaseUntil: 1 }, '(j1) is under way, and nobody is at it any more'],
+    [{ state: 'running', leaseUntil: 1 }, '(j1) is running without a worker'],
     [{ state: 'queued', createdAt: Date.now() - 11 * minutes }, '(j1) is waiting for longer than 10 minutes'],
-    [{ state: 'queued', attempts: 3 }, '(j1) is at attempt 3 or a later one'],
+    [{ state: 'queued', attempts: 3 }, '(j1) is at attempt 3 or later'],
   ] as const)('warns about a job with %j', async (change, text) => {
     await working([{ id: 'j1', ...change }])
     expect(await here.look('jobs')).toMatchObject([

@@ -74,11 +74,11 @@ describe('doctor: server', () => {
 
   it('explains what unknown idempotency support means', async () => {
     const [line] = await lines(serving({ health: { ...healthy, status: 404, text: '<html>' } }))
-    expect(line).toMatch(/^ok .* is not known.* \| .*prospect config set idempotency/)
+    expect(line).toMatch(/^ok .* is unknown.* \| .*prospect config set idempotency/)
   })
 
   it.each([
-    [502, /^warning .*does not work \(502\)/],
+    [502, /^warning .*reports an error \(502\)/],
     [302, /^warning .*redirect, which is not followed/],
   ])('warns when /health answers %i', async (status, text) => {
     expect((await lines(serving({ health: { ...healthy, status } })))[0]).toMatch(text)

@@ -73,7 +73,7 @@ describe('doctor: settings', () => {
   it('reports a missing profile in use', async () => {
     await config({ profile: 'gone' })
     expect(await here.lines('settings')).toEqual([
-      'problem | The profile in use, gone, is not there. | prospect profiles use default',
+      'problem | The profile in use, gone, does not exist. | prospect profiles use default',
     ])
   })
 })

@@ -116,7 +116,7 @@ describe('ledger check', () => {
     const { code, json, stderr } = await run('ledger check', env)
     await close()
     expect([code, json]).toEqual([13, expect.objectContaining({ ledger: 1, target_says: 0, ok: false })])
-    expect(stderr).toContain('The ledger has 1 credits')
+    expect(stderr).toContain('This machine recorded 1 credit, but the target reports only 0')
   })
 
   it('exits 3 when the server refuses the key', async () => {

@@ -40,7 +40,7 @@ describe('init', () => {
     await here.json('engine', 'credits', 'set', '3')
     const again = await here.run(['init', '--workspace', 'Other', '--json'])
     expect(again.json).toMatchObject({ workspace: 'Local', credits: 3 })
-    expect(again.stderr).toContain('nothing was changed')
+    expect(again.stderr).toContain('Nothing was changed')
     expect(await here.json('engine', 'workspaces', 'list')).toHaveLength(1)
   })
 
