@@ -430,6 +430,10 @@ const replaced = {
     'engineViews',
     'jobTriggers',
     'ledgerTriggers',
+    'cost-average',
+    'resume-state',
+    'bulk-requests',
+    'seen-on-disk',
   ],
   test: [],
 }

@@ -174,7 +174,7 @@ describe.each(states())('%s', (name, open) => {
       )
       expect(report.stopped).toMatchObject({
         exit_code: 12,
-        reason: 'The budget of 0 credits for this run is reached',
+        reason: 'Budget reached: 0 credits for this run',
         at_row: 1,
         rows_left: 5,
       })

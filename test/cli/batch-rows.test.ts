@@ -223,7 +223,7 @@ describe('rejects', () => {
       'domain;country;note\n;;"two\nlines"\nb.example;Narnia;\'=1\nshort\n',
     )
     expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
-    expect(ended.stderr).toContain(`3 rows to mend and run again: ${join(home, 'out.rejects.csv')}`)
+    expect(ended.stderr).toContain(`3 rows need fixing: ${join(home, 'out.rejects.csv')}`)
     expect((await read('out.csv')).match(/,invalid,/g)).toHaveLength(3)
     const mended = 'domain;country;note\nc.example;;x\nb.example;FR;=1\nd.example;;\n'
     const again = await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
@@ -327,7 +327,7 @@ describe('--summary-json', () => {
       },
     })
     expect(ended.code).toBe(4)
-    expect(ended.stderr).toContain(`1 row to mend so far: ${join(home, 'out.rejects.csv.partial')}`)
+    expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(home, 'out.rejects.csv.partial')}`)
     expect(await read('out.rejects.csv.partial')).toBe('domain\n""\n')
     await batch('accounts enrich', csv, argv, { caller: target(company) })
     expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])

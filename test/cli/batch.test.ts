@@ -139,7 +139,7 @@ describe('a batch', () => {
     const rows = Array.from({ length: 40 }, (_, at) => `c${at}.example\n`).join('')
     const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller: companies(10) })
     expect(ended.code).toBe(4)
-    expect(ended.stderr).toContain('Stopped: Insufficient credits. 30 rows are left.')
+    expect(ended.stderr).toContain('Insufficient credits. 30 rows are left.')
     expect(ended.stderr).toContain(`The rows answered so far are in ${join(home, 'out.csv.partial')}.`)
     expect((await read('out.csv.partial')).match(/,found,/g)).toHaveLength(10)
     await expect(stat(join(home, 'out.csv'))).rejects.toThrow()

@@ -74,7 +74,7 @@ async function stopped(target = companies(8), text = csv(domains(20))) {
 describe('a batch that is started again', () => {
   it('resumes a stopped run at the first row without an answer', async () => {
     const { target, id, ended } = await stopped()
-    expect(ended.stderr).toContain(`To go on, run the same command again, or: prospect runs resume ${id}`)
+    expect(ended.stderr).toContain(`Resume with the same command, or: prospect runs resume ${id}`)
     target.topUp(100)
     const before = target.asked.length
     const again = await enrich(csv(domains(20)), [], target)
@@ -208,9 +208,7 @@ describe('a budget', () => {
     const target = companies()
     const first = await enrich(csv(domains(20)), ['--max-credits', '5'], target)
     expect([first.code, target.asked.length]).toEqual([12, 5])
-    expect(first.stderr).toContain(
-      'Stopped: The budget of 5 credits for this run is reached. 15 rows are left.',
-    )
+    expect(first.stderr).toContain('Budget reached: 5 credits for this run. 15 rows are left.')
     expect((await enrich(csv(domains(20)), ['--max-credits', '5'], target)).code).toBe(12)
     expect(target.asked).toHaveLength(5)
     expect((await enrich(csv(domains(20)), ['--max-credits', '20'], target)).code).toBe(0)
@@ -223,7 +221,7 @@ describe('a budget', () => {
     expect((await enrich(csv(domains(4)), argv, target)).code).toBe(0)
     const second = await enrich(csv(domains(4, 10)), argv, target)
     expect([second.code, target.asked.length]).toEqual([12, 6])
-    expect(second.stderr).toContain('The budget of 6 credits a day is reached')
+    expect(second.stderr).toContain('Budget reached: 6 credits a day')
   })
 })
 

@@ -3,7 +3,7 @@ import { migrate, readStoredNumber, type Schema } from '../../src/storage/databa
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { engineSchema } from '../../src/storage/engine/migrations.js'
-import { stateSchema } from '../../src/storage/state/open.js'
+import { stateSchema } from '../../src/storage/state/migrations.js'
 import { madeUp } from '../support/made-up-schema.js'
 
 /**

@@ -39,13 +39,13 @@ describe.each(states())('%s', (_, open) => {
 
   describe('a lower budget for a run that was killed', () => {
     it.each([
-      ['the run', { perRun: 5 }],
-      ['the day', { perDay: 5 }],
-    ])('of %s also applies to rows that were sent before', async (_, budget) => {
+      ['run', { perRun: 5 }],
+      ['day', { perDay: 5 }],
+    ])('of the %s also applies to rows that were sent before', async (kind, budget) => {
       const { part, record } = await killed()
       const second = await part(budget)
       const { planned, shortage } = await second.plan(rows.slice(2))
-      expect([planned.length, shortage?.reason]).toEqual([3, expect.stringContaining('budget of 5 credits')])
+      expect([planned.length, shortage]).toEqual([3, { budget: kind, credits: 5 }])
       expect((await second.plan(rows.slice(5))).planned).toEqual([])
       await second.keep([2, 3, 4].map(answered))
       expect((await second.plan(rows.slice(5))).planned).toEqual([])
@@ -95,7 +95,7 @@ describe.each(states())('%s', (_, open) => {
       const [open] = second.bulks?.open() ?? []
       if (!open) throw new Error('nothing is open')
       const shortage = await second.bulks?.reopen(open, rows.slice(0, 4))
-      expect(shortage?.reason).toContain('budget of 3 credits')
+      expect(shortage).toEqual({ budget: 'run', credits: 3 })
       expect(await (await part({ perRun: 4 })).bulks?.reopen(open, rows.slice(0, 4))).toBeUndefined()
       await first.bulks?.accept(open, { id: 'bulk', parts: [] })
       const third = await part({ perRun: 3 })

@@ -46,14 +46,14 @@ export interface Planned {
 export interface Plan {
   /** For the first of the wanted rows. */
   readonly planned: readonly Planned[]
-  readonly shortage?: Shortage | undefined
+  readonly shortage?: BudgetShortage | undefined
 }
 
 /** A budget that leaves too little for another row. */
-export interface Shortage {
-  /** A sentence. */
-  readonly reason: string
-  readonly hint: string
+export interface BudgetShortage {
+  /** Whether it is that of the run, or that of the profile for a day. */
+  readonly budget: 'run' | 'day'
+  readonly credits: number
 }
 
 /** Rows that go out as one request; a row that goes by itself among such rows is one of them, too. */
@@ -82,9 +82,9 @@ export interface BulkJournal {
   /** Requests of an earlier part with rows of the range resumed last, where one of them has no answer yet. */
   open(): readonly Bulk[]
   /** Puts rows on record as one request before it is sent, as many as the budget permits; none below `least`. */
-  plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: Shortage }>
+  plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: BudgetShortage }>
   /** Goes on with a request of an earlier part, unless a budget that is lower now leaves too little for its open rows. */
-  reopen(bulk: Bulk, rows: readonly Wanted[]): Promise<Shortage | undefined>
+  reopen(bulk: Bulk, rows: readonly Wanted[]): Promise<BudgetShortage | undefined>
   /** The target has accepted the request: from now on it is only asked for the results. */
   accept(bulk: Bulk, accepted: Accepted): Promise<void>
   /** The request surely had no effect: its rows are as they were before. */

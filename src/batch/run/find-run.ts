@@ -118,14 +118,14 @@ export async function findRun(
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
   const where = `${other.id}${place}`
-  const goOn =
+  const resume =
     place === ''
-      ? 'Put the file back to go on'
-      : `To go on with the file that it read: prospect runs resume ${where} --csv FILE`
+      ? 'Put the file back to resume it'
+      : `To resume it with the file that it read: prospect runs resume ${where} --csv FILE`
   throw new Refusal(
     `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', maybe on another machine'}, which has ` +
       `${formatCount(other.done)} of ${formatCount(other.total)} rows and is not finished.`,
-    `${goOn}; to give that run up, add --fresh, or: prospect runs forget ${where}`,
+    `${resume}; to start a new run instead, add --fresh, or forget it: prospect runs forget ${where}`,
   )
 }
 
@@ -180,7 +180,7 @@ export async function readResults(
   database: Driver,
   target: string,
 ): Promise<{ readonly credits: number; readonly answers: number }> {
-  const { resultsOfRuns } = await import('../../storage/state/runs/cost-average.js')
+  const { resultsOfRuns } = await import('../../storage/state/runs/spending.js')
   const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
   const same = runs.filter(({ request }) => {
     const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }

@@ -1,7 +1,7 @@
 import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { CsvError } from '../../csv/errors.js'
-import type { Shortage } from '../journal/journal.js'
+import type { BudgetShortage } from '../journal/journal.js'
 import { OutputError } from '../output/writer.js'
 
 interface Cause {
@@ -50,8 +50,17 @@ export class StopReason {
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
-  exhaust({ reason, hint }: Shortage, ordinal: number): void {
-    this.#end({ reason, hint, exit_code: exitCodes.budget, at_row: ordinal + 1 })
+  exhaust({ budget, credits }: BudgetShortage, ordinal: number): void {
+    const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
+    const isOfRun = budget === 'run'
+    this.#end({
+      reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
+      hint: isOfRun
+        ? 'Raise --max-credits, then resume.'
+        : 'Resume tomorrow (UTC), or raise --max-credits-per-day.',
+      exit_code: exitCodes.budget,
+      at_row: ordinal + 1,
+    })
   }
 
   /** Ends the run because of Ctrl-C or SIGTERM. */

@@ -194,7 +194,7 @@ export async function readBudget(
 ): Promise<number | undefined> {
   const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
   if (perRun === undefined && perDay === undefined) return undefined
-  const { budgetLeft } = await import('../../storage/state/runs/budget.js')
+  const { budgetLeft } = await import('../../storage/state/runs/spending.js')
   const run = known ?? toUnstartedRun(target, identity)
   const left = await records.database.read((connection) =>
     budgetLeft(connection, run, { perRun, perDay }, records.now()),
@@ -205,6 +205,6 @@ export async function readBudget(
 
 /** Opens an empty set of identities on disk, for counting the different lookups of a file in constant memory. */
 export async function openSeenIdentities(): Promise<{ isNew(hash: number): boolean; close(): void }> {
-  const { openSeenNumbers } = await import('../../storage/state/runs/seen-on-disk.js')
+  const { openSeenNumbers } = await import('../../storage/state/runs/duplicates.js')
   return openSeenNumbers()
 }

@@ -1,7 +1,6 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
-import type { Run } from '../../storage/state/runs/runs.js'
-import type { TargetAlias } from '../../storage/state/runs/target-aliases.js'
+import type { Run, TargetAlias } from '../../storage/state/runs/runs.js'
 import type { Batch } from './batch.js'
 import type { Together } from './bulk.js'
 

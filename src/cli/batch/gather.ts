@@ -14,6 +14,7 @@ import { fileOf } from '../output/output.js'
 import { grouped } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { toRunHome } from './ports.js'
+import { formatToFix } from './report.js'
 
 /** A file whose rows go out in one request, as the items of its field `into`. */
 export interface GatherRequest {
@@ -66,5 +67,5 @@ function showProblems(
   const more = problems.length - problemsShown
   if (more > 0)
     context.notify(`${grouped(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
-  if (rejects !== null) context.notify(`They are to mend and run again in ${rejects}`, globals)
+  if (rejects !== null) context.notify(formatToFix(problems.length, rejects), globals)
 }

@@ -6,7 +6,7 @@ import { duration } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { credited, grouped } from '../output/text.js'
 
-/** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
+/** Prints to stderr how a run ended: its counts and, if it stopped early, why and how to resume it. */
 export async function showReport(
   context: Context,
   report: Report,
@@ -16,8 +16,8 @@ export async function showReport(
 ): Promise<void> {
   context.notify(counts(report), options)
   const { stopped, output, partial } = report
-  const [toMend, when] = rejects?.file ? [rejects.file, 'and run again'] : [rejects?.partial, 'so far']
-  if (toMend) context.notify(`${countRows(report.invalid)} to mend ${when}: ${toMend}`, options)
+  const toFix = rejects?.file ?? rejects?.partial
+  if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'), options)
   if (!stopped) {
     if (output !== null) context.notify(`Written to ${output}`, options)
     return
@@ -25,7 +25,7 @@ export async function showReport(
   const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
   const isTold = partial === null || stopped.reason.includes(partial)
   const kept = isTold ? '' : keptText(report.rows, partial)
-  const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
+  const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
   const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
   await reportError(
     context,
@@ -34,16 +34,20 @@ export async function showReport(
   )
 }
 
-/** How to go on with a run that was stopped, as what works: a command that begins anew would not. */
+/** Returns how to resume a stopped run. The same command does not when it starts a new run each time. */
 export function formatResumeHint(
   { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
   run: string,
 ): string {
-  const again = choices.fresh ? '' : ', run the same command again, or'
-  return `To go on${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
+  const again = choices.fresh ? '' : ' the same command, or'
+  return `Resume with${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
 }
 
-/** A number of rows in words. */
+/** Returns the line about the file with the invalid rows. */
+export const formatToFix = (rows: number, file: string, when = ''): string =>
+  `${countRows(rows)} ${rows === 1 ? 'needs' : 'need'} fixing${when}: ${file}`
+
+/** Returns a number of rows in words. */
 export const countRows = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
 const keptText = (rows: number, partial: string): string =>

@@ -4,7 +4,6 @@ import { postgresDialect } from '../driver/postgres/dialect.js'
 import { engineTriggers as postgresTriggers } from '../driver/postgres/engine-triggers.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import { engineTriggers as sqliteTriggers } from '../driver/sqlite/engine-triggers.js'
-import { runReplies } from './row-replies.js'
 
 const workspaces: TablesSql = ({ integer, text }) => `
 CREATE TABLE clock (
@@ -260,6 +259,22 @@ CREATE TABLE chunk_workers (
   id ${text} PRIMARY KEY,
   source ${text} NOT NULL,
   seen_until BIGINT NOT NULL
+);
+`
+
+/** Replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
+const runReplies: TablesSql = ({ identity, integer, text }) => `
+CREATE TABLE reply_runs (
+  number ${identity},
+  workspace_id ${text} NOT NULL,
+  run ${text} NOT NULL,
+  UNIQUE (workspace_id, run)
+);
+CREATE TABLE run_replies (
+  place ${integer} PRIMARY KEY,
+  status ${integer} NOT NULL,
+  credits ${integer} NOT NULL,
+  body ${text} NOT NULL
 );
 `
 

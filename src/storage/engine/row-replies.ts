@@ -1,23 +1,7 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, mapResult, type TablesSql } from '../driver/connection.js'
-
-/** Replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
-export const runReplies: TablesSql = ({ identity, integer, text }) => `
-CREATE TABLE reply_runs (
-  number ${identity},
-  workspace_id ${text} NOT NULL,
-  run ${text} NOT NULL,
-  UNIQUE (workspace_id, run)
-);
-CREATE TABLE run_replies (
-  place ${integer} PRIMARY KEY,
-  status ${integer} NOT NULL,
-  credits ${integer} NOT NULL,
-  body ${text} NOT NULL
-);
-`
+import { addRow, type Connection, mapResult } from '../driver/connection.js'
 
 /** Maximum number of rows of a run. A place is the number of the run times this, plus the ordinal of the row. */
 const rowsPerRun = 2 ** 32

@@ -1,24 +1,5 @@
-import type { Driver, TablesSql } from '../driver/connection.js'
-import { countSpent, type Spender } from './runs/budget.js'
-
-/** Work that others started through this machine, and the records of it whose price is on record already. */
-export const passedWorkTables: TablesSql = ({ clustered, text }) => `
-CREATE TABLE passed_work (
-  target ${text} NOT NULL,
-  id ${text} NOT NULL,
-  operation ${text} NOT NULL,
-  started_at BIGINT NOT NULL,
-  PRIMARY KEY (target, id)
-)${clustered};
-CREATE INDEX passed_work_started ON passed_work (started_at);
-CREATE TABLE passed_records (
-  target ${text} NOT NULL,
-  record ${text} NOT NULL,
-  counted_at BIGINT NOT NULL,
-  PRIMARY KEY (target, record)
-)${clustered};
-CREATE INDEX passed_records_counted ON passed_records (counted_at);
-`
+import type { Driver } from '../driver/connection.js'
+import { countSpent, type Spender } from './runs/spending.js'
 
 /** A record that passed, by what it is known by, and what it cost. */
 export interface PassedRecord {

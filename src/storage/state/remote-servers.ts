@@ -1,31 +1,4 @@
-import type { Connection, Driver, TablesSql } from '../driver/connection.js'
-
-/**
- * What is remembered of servers: whether they honour idempotency keys, how far their windows are filled from here, and
- * the keys of calls whose outcome is open. There is no API key in it: of one, and of what was asked, only digests.
- */
-export const serverTables: TablesSql = ({ clustered, integer, text }) => `
-CREATE TABLE servers (
-  origin ${text} PRIMARY KEY,
-  honours_keys ${integer} NOT NULL
-)${clustered};
-CREATE TABLE windows (
-  owner ${text} NOT NULL,
-  name ${text} NOT NULL,
-  ends_at BIGINT NOT NULL,
-  count ${integer} NOT NULL,
-  most ${integer},
-  confirmed ${integer} NOT NULL,
-  PRIMARY KEY (owner, name)
-)${clustered};
-CREATE TABLE open_calls (
-  fingerprint ${text} PRIMARY KEY,
-  operation ${text} NOT NULL,
-  idempotency_key ${text} NOT NULL,
-  sent_at BIGINT NOT NULL
-)${clustered};
-CREATE INDEX open_calls_sent ON open_calls (sent_at);
-`
+import type { Connection, Driver } from '../driver/connection.js'
 
 /** A window of a server's; times are real, in milliseconds. */
 export interface ServerWindow {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { Recalled } from '../../../src/batch/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/batch/plan/quote.js'
-import { openSeenNumbers } from '../../../src/storage/state/runs/seen-on-disk.js'
+import { openSeenNumbers } from '../../../src/storage/state/runs/duplicates.js'
 
 const answer = (status: Recalled['answer']['status']): Recalled => ({
   ...{ answer: { status, error: null, body: undefined, credits: 0 }, source: 'live', credits: 0, kept: true },

@@ -46,7 +46,7 @@ describe('lists create --csv', () => {
   it('writes invalid rows to a rejects file, and the counts to --summary-json', async () => {
     const { code, stderr } = await create('-o', 'list.json', '--summary-json', 'sum.json')
     const aside = join(here.home, 'list.rejects.csv')
-    expect([code, stderr]).toEqual([11, expect.stringContaining(`to mend and run again in ${aside}`)])
+    expect([code, stderr]).toEqual([11, expect.stringContaining(`3 rows need fixing: ${aside}`)])
     expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
       ...[
         'Société;Site web;Pays;Notes',

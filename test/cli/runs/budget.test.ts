@@ -22,7 +22,7 @@ describe('--max-credits', () => {
       here.write('in.csv', csvOf(600))
       const { code, stderr } = await here.enrich('--max-credits', String(most))
       expect([code, await charged()]).toEqual([12, most])
-      expect(stderr).toContain(`The budget of ${most} credit`)
+      expect(stderr).toContain(`Budget reached: ${most} credit`)
       expect(paid(here.rows('out.csv.partial'))).toBe(most)
       expect((await here.enrich('--max-credits', '600')).code).toBe(0)
       expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
@@ -73,7 +73,7 @@ describe('--max-credits-per-day', () => {
     here.write('in.csv', csvOf(200, 200))
     const { code, stderr } = await here.enrich('--max-credits-per-day', '250')
     expect([code, await charged()]).toEqual([12, 250])
-    expect(stderr).toContain('The budget of 250 credits a day is reached')
+    expect(stderr).toContain('Budget reached: 250 credits a day')
     expect((await here.enrich('--max-credits-per-day', '400')).code).toBe(0)
     expect(await charged()).toBe(400)
   })

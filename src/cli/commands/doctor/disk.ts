@@ -195,7 +195,7 @@ async function openServed(location: string): Promise<Served> {
 const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../storage/engine/migrations.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/sqlite.js')).catalogueSchema,
-  state: async () => (await import('../../../storage/state/open.js')).stateSchema,
+  state: async () => (await import('../../../storage/state/migrations.js')).stateSchema,
 }
 
 /** Returns the reason of a failure as one line without a final full stop. */

@@ -1,10 +1,11 @@
+import Database from 'better-sqlite3'
 import { type Answer, isUnknown } from '../../../batch/journal/answer.js'
 import type { Answered, JournalRow } from '../../../batch/journal/journal.js'
 import type { Connection } from '../../driver/connection.js'
 import { toPlace } from '../../engine/row-replies.js'
 import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 
-/** Where the answers to lookups that repeat are: the newest wait in memory, to go into the index in large portions. */
+/** Finds answers to equal rows. The newest answers wait in memory and are indexed in large portions. */
 export class DuplicateAnswers {
   readonly #run: number
   readonly #window: number
@@ -15,7 +16,7 @@ export class DuplicateAnswers {
     this.#window = window
   }
 
-  /** The answer to an equal row of the run; `retryUnknown` takes none whose outcome is unknown. */
+  /** Returns the answer to an equal row of the run; with `retryUnknown` none whose outcome is unknown. */
   async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<Answer | undefined> {
     const answer = await this.#find(connection, row)
     return answer && retryUnknown && isUnknown(answer) ? undefined : answer
@@ -29,21 +30,44 @@ export class DuplicateAnswers {
     return kept?.answer
   }
 
-  /** Whether what waits is to go into the index before these rows. */
+  /** Whether the waiting answers have to be indexed before these are added. */
   isFullBefore(rows: readonly Answered[]): boolean {
     return this.#recent.size + rows.length > this.#window
   }
 
-  /** Puts what waits into the index. */
+  /** Indexes the waiting answers. */
   index(connection: Connection): Promise<void> {
     return indexAnswers(connection, [...this.#recent.values()])
   }
 
-  /** Takes up rows whose answers are on record; `indexed` says that those before them are in the index. */
+  /** Adds rows whose answers are recorded; `indexed` says that those before them were indexed. */
   add(rows: readonly Answered[], indexed: boolean): void {
     if (indexed) this.#recent = new Map()
     for (const { ordinal, identity, hash, repeats, answer } of rows)
       if (repeats && servesEqual(answer) && identity !== undefined && hash !== undefined)
         this.#recent.set(identity, { hash, ordinal, place: toPlace(this.#run, ordinal) })
+  }
+}
+
+/** A set of numbers that moves to disk when large; it is gone when closed. */
+export interface SeenNumbers {
+  /** Adds a number and returns whether it is new. */
+  isNew(number: number): boolean
+  close(): void
+}
+
+const cacheKb = 16_384
+
+/** Opens an empty set in a temporary file without a name, which no other process can open. */
+export function openSeenNumbers(): SeenNumbers {
+  const database = new Database('')
+  database.pragma('journal_mode = OFF')
+  database.pragma('synchronous = OFF')
+  database.pragma(`cache_size = -${cacheKb}`)
+  database.exec('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID; BEGIN')
+  const insert = database.prepare('INSERT INTO seen (number) VALUES (?) ON CONFLICT DO NOTHING')
+  return {
+    isNew: (number) => insert.run(number).changes === 1,
+    close: () => database.close(),
   }
 }

@@ -11,14 +11,12 @@ import type {
 } from '../../../batch/journal/journal.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import { answersOf, keepAnswers, storedAnswer } from './answers.js'
-import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './budget.js'
-import { bulkJournalOf } from './bulk-journal.js'
-import { Bulks, changeBulk } from './bulk-requests.js'
+import { Bulks, bulkJournalOf, changeBulk } from './bulk-journal.js'
 import { DuplicateAnswers } from './duplicates.js'
-import { Holds } from './holds.js'
-import { ResumeState } from './resume-state.js'
+import { Holds, ResumeState } from './holds.js'
 import { type OwnedRun, recordAnswers, recordEnd, recordPlan } from './run-counters.js'
 import type { Run } from './runs.js'
+import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './spending.js'
 
 /** How a run is kept. */
 export interface JournalOptions {

@@ -1,9 +1,8 @@
 import type { Connection, Driver } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
-import { startOfDay } from './budget.js'
-import { forgetBulks } from './bulk-requests.js'
 import type { Hold } from './run-leases.js'
-import { runScope } from './runs.js'
+import { forgetBulks, runScope } from './runs.js'
+import { startOfDay } from './spending.js'
 
 /** A run that may be too old. */
 export interface OldRun {

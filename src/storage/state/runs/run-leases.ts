@@ -1,4 +1,4 @@
-import type { Connection, Driver, TablesSql } from '../../driver/connection.js'
+import type { Connection, Driver } from '../../driver/connection.js'
 import { timeSql } from '../../driver/postgres/clock.js'
 
 /** A run that is kept from everybody else until it is released. */
@@ -37,24 +37,6 @@ export class RunLost extends Error {
     super('Another command has taken over this run: nothing was heard from this one for a while.')
   }
 }
-
-/**
- * The locks of runs, and which lock may write: a run carries the token of the lock it is written under. An engine is known
- * by its id whatever its place is called.
- */
-export const runLockTables: TablesSql = ({ clustered, text }) => `
-CREATE TABLE run_locks (
-  name ${text} PRIMARY KEY,
-  token ${text} NOT NULL,
-  holder ${text} NOT NULL,
-  lease_until BIGINT NOT NULL
-)${clustered};
-CREATE TABLE engines (
-  name ${text} PRIMARY KEY,
-  id ${text} NOT NULL
-)${clustered};
-CREATE INDEX engines_id ON engines (id);
-`
 
 /** What a lease needs of the world. */
 export interface LeaseOptions {

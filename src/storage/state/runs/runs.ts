@@ -1,107 +1,28 @@
 import { unknownAnswer } from '../../../batch/journal/answer.js'
-import type { Connection, Driver, TablesSql, Value } from '../../driver/connection.js'
+import type { Connection, Driver, Value } from '../../driver/connection.js'
 import { placesOf, toPlace } from '../../engine/row-replies.js'
 import { forgetAnswers, indexNext } from './answers.js'
-import { forgetBulks } from './bulk-requests.js'
 import { RunLost } from './run-leases.js'
-import { adoptAliases, type TargetNames } from './target-aliases.js'
 
-/**
- * What is kept of runs. An answer's place is its run's number and its row's ordinal in one integer, so that the answers
- * of a run lie together in the order of its rows. Which rows were sent is a range of ordinals, and their idempotency
- * keys follow from the run's id: a row costs nothing until it is answered.
- */
-export const runTables: TablesSql = ({ clustered, identity, integer, text }) => `
-CREATE TABLE runs (
-  number ${identity},
-  id ${text} NOT NULL UNIQUE,
-  known_by ${text} NOT NULL,
-  operation ${text} NOT NULL,
-  target ${text} NOT NULL,
-  profile ${text} NOT NULL,
-  file ${text} NOT NULL,
-  file_hash ${text} NOT NULL,
-  request ${text} NOT NULL,
-  output ${text},
-  status ${text} NOT NULL CHECK (status IN ('running', 'stopped', 'finished')),
-  total ${integer} NOT NULL,
-  done ${integer} NOT NULL DEFAULT 0,
-  credits ${integer} NOT NULL DEFAULT 0,
-  reserved ${integer} NOT NULL DEFAULT 0,
-  unknown ${integer} NOT NULL DEFAULT 0,
-  sent_from ${integer} NOT NULL DEFAULT 0,
-  sent_to ${integer} NOT NULL DEFAULT 0,
-  lowered_row ${integer},
-  lowered_limit ${integer},
-  indexed ${integer} NOT NULL DEFAULT 0,
-  forgotten ${integer} NOT NULL DEFAULT 0,
-  started_at BIGINT NOT NULL,
-  ended_at BIGINT,
-  fence ${text} NOT NULL DEFAULT '',
-  lost_at BIGINT,
-  spread ${integer} NOT NULL DEFAULT 0
-);
-CREATE INDEX runs_known ON runs (known_by);
-CREATE INDEX runs_file ON runs (file);
-CREATE INDEX runs_reserved ON runs (profile) WHERE reserved > 0;
-CREATE TABLE answers (
-  place ${integer} PRIMARY KEY,
-  hash BIGINT,
-  identity ${text},
-  status ${text} NOT NULL,
-  error ${text},
-  body ${text},
-  credits ${integer} NOT NULL,
-  source ${text} NOT NULL,
-  origin BIGINT,
-  answered_at BIGINT NOT NULL
-);
-CREATE TABLE places (
-  hash BIGINT NOT NULL,
-  place BIGINT NOT NULL,
-  PRIMARY KEY (hash, place)
-)${clustered};
-CREATE TABLE spending (
-  day ${text} NOT NULL,
-  profile ${text} NOT NULL,
-  target ${text} NOT NULL,
-  operation ${text} NOT NULL,
-  run ${integer} NOT NULL,
-  credits ${integer} NOT NULL,
-  calls ${integer} NOT NULL,
-  PRIMARY KEY (day, profile, target, operation, run)
-)${clustered};
-`
+/** A former name of an engine, and the digest that a run had under it. */
+export interface TargetAlias {
+  readonly target: string
+  readonly knownBy: string
+  /** The alias counts only when this engine was the last with that name. */
+  readonly engine?: string | undefined
+}
 
-/**
- * The row of a run changes with every portion of its rows. A server writes it in place where there is room beside it and no
- * index knows what changes: its set of runs with something set aside is found by the profile alone.
- */
-export const runsOnServer = `
-DROP INDEX runs_reserved;
-CREATE INDEX runs_reserved ON runs (profile);
-ALTER TABLE runs SET (fillfactor = 20);
-ALTER TABLE spending SET (fillfactor = 50);
-`
-
-/**
- * Requests that took several rows at once and whose rows are not all answered; `first` is the ordinal of the first row,
- * `ordinals` and `accepted` are JSON. `reserved` is what is set aside for those of its rows that have no answer on record.
- */
-export const bulkTables: TablesSql = ({ identity, integer, text }) => `
-CREATE TABLE bulks (
-  number ${identity},
-  run ${integer} NOT NULL,
-  first ${integer} NOT NULL,
-  ordinals ${text} NOT NULL,
-  reserved ${integer} NOT NULL,
-  accepted ${text}
-);
-CREATE INDEX bulks_run ON bulks (run, first);
-`
+/** The current name of a target, with its aliases. */
+interface NamedTarget {
+  readonly target: string
+  readonly knownBy: string
+  readonly formerly?: readonly TargetAlias[] | undefined
+  /** The engine that has the current name. */
+  readonly engine?: string | undefined
+}
 
 /** What makes a run the same run when it is started again. */
-export interface RunIdentity extends TargetNames {
+export interface RunIdentity extends NamedTarget {
   /** Digest of everything that enters its requests. */
   readonly knownBy: string
   readonly operation: string
@@ -162,7 +83,7 @@ export interface Runs {
   /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
   begin(run: Run, going: Continuation, now: number): Promise<Run>
   /** Brings what is on record under former names of a target to the one of now. */
-  adopt(target: TargetNames): Promise<void>
+  adopt(target: NamedTarget): Promise<void>
   /** The newest run of an identity. */
   known(identity: Pick<RunIdentity, 'knownBy' | 'target'>): Promise<Run | undefined>
   /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
@@ -298,4 +219,55 @@ async function forget(connection: Connection, number: number, now: number): Prom
        ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
     ...[now, number],
   )
+}
+
+/** Deletes the requests of a run that took several rows at once. */
+export async function forgetBulks(connection: Connection, run: number): Promise<void> {
+  await connection.run('DELETE FROM bulks WHERE run = ?', run)
+}
+
+const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)
+  ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE engines.id <> excluded.id`
+const hadNameSql = 'SELECT 1 AS one FROM engines WHERE name = ? AND id = ?'
+// A running run keeps the name it started with.
+const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND target = ? AND status <> 'running'`
+const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
+  OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
+const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
+const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, credits, calls)
+  SELECT day, profile, ?, operation, run, credits, calls FROM spending WHERE target = ?
+  ON CONFLICT (day, profile, target, operation, run)
+  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
+
+/**
+ * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers
+ * serve other runs, and spending is counted together. It is quick when there are no such records.
+ */
+export async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void> {
+  const { engine, target, formerly = [] } = renamed
+  if (engine === undefined && formerly.length === 0) return
+  const isKnown = await driver.read(async (reads) => {
+    for (const former of formerly) if (await isRecorded(reads, former, target)) return false
+    return engine === undefined || (await reads.get(hadNameSql, target, engine)) !== undefined
+  })
+  if (isKnown) return
+  await driver.transaction(async (connection) => {
+    for (const former of formerly)
+      if (await isRecorded(connection, former, target)) await renameTarget(connection, former, renamed)
+    if (engine !== undefined) await connection.run(nameSql, target, engine)
+  })
+}
+
+/** Whether anything is recorded under a former name. A run may have the new name and still the digest of the old one. */
+async function isRecorded(connection: Connection, former: TargetAlias, now: string): Promise<boolean> {
+  const { target, engine, knownBy } = former
+  if (engine !== undefined && !(await connection.get(hadNameSql, target, engine))) return false
+  return (await connection.get(recordedSql, knownBy, target, now, target, target)) !== undefined
+}
+
+async function renameTarget(connection: Connection, former: TargetAlias, now: NamedTarget): Promise<void> {
+  await connection.run(renameRunsSql, now.target, former.target)
+  await connection.run(renameDigestSql, now.knownBy, former.knownBy, now.target)
+  await connection.run(moveSpendingSql, now.target, former.target)
+  await connection.run('DELETE FROM spending WHERE target = ?', former.target)
 }

@@ -1,7 +1,146 @@
-import type { Driver, Value } from '../../driver/connection.js'
-import { countSpent, type Spender } from './budget.js'
+import type { BudgetShortage, Wanted } from '../../../batch/journal/journal.js'
+import type { Connection, Driver, Value } from '../../driver/connection.js'
+import { type Run, runScope } from './runs.js'
 
-/** What was spent in a day (UTC, real time) by the calls of one kind: of a run, or single ones. */
+/** Maximum credits to spend. */
+export interface Budget {
+  /** By a run, over all its parts. */
+  readonly perRun?: number | undefined
+  /** By a profile in a day (UTC, real time), over all processes of this machine. */
+  readonly perDay?: number | undefined
+}
+
+/** What the budgets leave for a run. */
+export interface Left {
+  /** Without the credits that are set aside. Below 0 when those and the spent ones exceed a lowered budget. */
+  readonly credits: number
+  /** Set aside for rows of this run that are under way. */
+  readonly reserved: number
+  /** The part of `reserved` for rows whose recorded outcome is unknown. */
+  readonly unknown: number
+  readonly shortage: BudgetShortage
+}
+
+/**
+ * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
+ * unless their profile has a budget for the day: then each must see what the one before it set aside.
+ */
+export const scopeOf = ({ number, profile }: Pick<Run, 'number' | 'profile'>, { perDay }: Budget): string =>
+  perDay === undefined ? runScope(number) : `day ${profile}`
+
+/** Returns the day (UTC) that spending at a time is counted for. */
+export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
+
+/** Returns the start of the day of a time. */
+export const startOfDay = (now: number): number => Date.parse(dayOf(now))
+
+/** Returns what the budgets leave for a run. */
+export async function budgetLeft(
+  connection: Connection,
+  { number, profile }: Run,
+  { perRun, perDay }: Budget,
+  now: number,
+): Promise<Left> {
+  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<Left, 'unknown'>>(
+    'SELECT credits, reserved, unknown FROM runs WHERE number = ?',
+    number,
+  )
+  const { credits = 0, reserved = 0, unknown = 0 } = run ?? {}
+  const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
+  const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
+  const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
+  const shortage: BudgetShortage =
+    ofRun <= ofDay ? { budget: 'run', credits: perRun ?? 0 } : { budget: 'day', credits: perDay ?? 0 }
+  return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
+}
+
+// One statement, since credits that another run has set aside may be spent between two.
+const spentTodaySql = `SELECT
+  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day = ?) +
+  (SELECT coalesce(sum(reserved), 0) FROM runs
+   WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)) AS credits`
+
+/** Returns the credits that a profile has spent today, plus those set aside for rows of its other runs. */
+async function spentToday(
+  connection: Connection,
+  { number, profile }: Pick<Run, 'number' | 'profile'>,
+  now: number,
+): Promise<number> {
+  const spent = await connection.get<{ credits: number }>(
+    spentTodaySql,
+    ...[profile, dayOf(now), profile, number, startOfDay(now)],
+  )
+  return spent?.credits ?? 0
+}
+
+/** The credits set aside for a row that may be sent. */
+export interface Grant {
+  readonly credits: number
+  /** Replaces the row's own `limit`. */
+  readonly limit?: number
+}
+
+/** What earlier parts of a run have set aside. */
+export interface Claims {
+  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
+  readonly underWay: number
+  /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
+  readonly of: (row: Wanted) => number | undefined
+}
+
+/**
+ * Returns the grants for the first of the wanted rows, as many as the budgets permit. Rows of an earlier part have their
+ * credits already; they are granted while those fit into the budget, which may have been lowered.
+ */
+export function grantsOf(
+  wanted: readonly Wanted[],
+  { credits, reserved, unknown }: Left,
+  { underWay, of }: Claims,
+): Grant[] {
+  const grants: Grant[] = []
+  let left = Math.max(0, credits)
+  let room = credits + reserved - unknown - underWay
+  for (const row of wanted) {
+    const { most, perRecord } = row
+    const claimed = of(row)
+    const needed = claimed === undefined ? most : 0
+    const within = claimed === undefined ? most <= left : most === 0 || claimed <= room
+    if (within) {
+      grants.push({ credits: needed })
+      left -= needed
+      room -= claimed ?? most
+      continue
+    }
+    // With another limit, the same key would belong to another request.
+    if (claimed !== undefined) break
+    // A lower limit loses records, so it is the last resort: rows under way may still release credits.
+    const isLast = grants.length === 0 && reserved === 0 && perRecord !== undefined && left >= perRecord
+    if (!isLast) break
+    const limit = Math.floor(left / perRecord)
+    return [{ credits: limit * perRecord, limit }]
+  }
+  return grants
+}
+
+/** Who spent credits, and on what. Single calls have the run number 0. */
+export type Spender = Pick<Run, 'number' | 'profile' | 'target' | 'operation'>
+
+/** Records the credits spent by calls. */
+export async function countSpent(
+  connection: Connection,
+  { number, profile, target, operation }: Spender,
+  { credits, calls }: { readonly credits: number; readonly calls: number },
+  now: number,
+): Promise<void> {
+  await connection.run(
+    `INSERT INTO spending (day, profile, target, operation, run, credits, calls) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (day, profile, target, operation, run)
+     DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`,
+    ...[dayOf(now), profile, target, operation, number, credits, calls],
+  )
+}
+
+/** Spending of a day (UTC, real time) by the calls of a run, or by single calls. */
 export interface Spent {
   /** `YYYY-MM-DD`. */
   readonly day: string
@@ -14,7 +153,7 @@ export interface Spent {
   readonly credits: number
 }
 
-/** Which spending is meant; all of it when nothing is given. Days are inclusive. */
+/** Selects spending; without a field it selects all. Days are inclusive. */
 export interface SpentFilter {
   readonly from?: string | undefined
   readonly to?: string | undefined
@@ -22,16 +161,16 @@ export interface SpentFilter {
   readonly target?: string | undefined
 }
 
-/** What the commands of this machine spent. */
+/** The spending of this machine's commands. */
 export interface Spending {
   count(
     spender: Omit<Spender, 'number'>,
     spent: { credits: number; calls: number },
     now: number,
   ): Promise<void>
-  /** Oldest day first. */
+  /** Returns spending, oldest day first. */
   list(filter: SpentFilter): Promise<readonly Spent[]>
-  /** Credits that are set aside in unfinished runs for rows whose outcome is open. */
+  /** Returns the credits set aside in unfinished runs. */
   open(filter: Pick<SpentFilter, 'profile' | 'target'>): Promise<number>
 }
 
@@ -70,4 +209,27 @@ function buildWhere(conditions: readonly (readonly [sql: string, value: string |
   const given = conditions.filter((each): each is [string, string] => each[1] !== undefined)
   const where = given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}`
   return { where, values: given.map(([, value]): Value => value) }
+}
+
+/** The cost of a run's lookups so far. */
+export interface RunResults {
+  /** The request of the run, as JSON; `{}` when it was forgotten. */
+  readonly request: string
+  readonly credits: number
+  /** Number of answers from the target. */
+  readonly answers: number
+}
+
+const resultsSql = `
+SELECT r.request, sum(s.credits) AS credits, sum(s.calls) AS answers
+FROM spending s JOIN runs r ON r.number = s.run
+WHERE s.operation = ? AND s.target = ? GROUP BY r.number`
+
+/** Returns the cost of each run of an operation on a target. */
+export async function resultsOfRuns(
+  connection: Connection,
+  operation: string,
+  target: string,
+): Promise<readonly RunResults[]> {
+  return connection.all<RunResults>(resultsSql, operation, target)
 }
