@@ -72,6 +72,17 @@ export function asGroup(command: Command): Command {
     })
 }
 
+/** Creates an area with its commands. */
+export function createGroup(
+  environment: CommandEnvironment,
+  [name, summary]: readonly [name: string, summary: string],
+  parts: readonly ((environment: CommandEnvironment) => Command)[],
+): Command {
+  const group = asGroup(environment.command(name, summary))
+  for (const part of parts) group.addCommand(part(environment))
+  return group
+}
+
 function configured(command: Command, context: Context): Command {
   const look = lookOf(context.streams.stdout, context.streams.env)
   command

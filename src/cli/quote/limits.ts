@@ -6,7 +6,7 @@ import type { Remaining, TargetRefusal } from '../../batch/ports.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
 import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from '../context/context.js'
-import { prepareHome } from '../context/home.js'
+import { openStateOf } from '../context/open-databases.js'
 import { callOnce } from '../operation/call.js'
 import { isoTime } from '../options/values.js'
 import { valueAt } from '../output/records.js'
@@ -120,28 +120,22 @@ async function windowsOfServer(
   plan: string | undefined,
 ): Promise<Limits['windows']> {
   const { ownerOf } = await import('../../client/paced.js')
-  const { openState } = await import('../../storage/state/open.js')
   const { serverMemory } = await import('../../storage/state/remote-servers.js')
-  prepareHome(context.home)
-  const database = await openState(context.home.state)
-  try {
-    const all = windowsOn(plan ?? '')
-    const names = all.map(({ window }) => window.name)
-    const known = await serverMemory(database, origin).windows(ownerOf(origin, apiKey), names)
-    const now = context.clock.now()
-    return all.flatMap(({ window, ...counting }, at) => {
-      const { endsAt = 0, count = 0, most = null } = known[at] ?? {}
-      const isOwn = counting.operation !== null
-      const limit = most ?? (plan !== undefined || isOwn ? window.limit : undefined)
-      if (limit === undefined) return []
-      const used = endsAt > now ? count : 0
-      const per = window.windowMs === 1_000 ? 'second' : 'minute'
-      const resets_at = used > 0 ? isoTime(endsAt) : null
-      return [{ ...counting, per, limit, used, remaining: Math.max(0, limit - used), resets_at } as const]
-    })
-  } finally {
-    await database.close()
-  }
+  const database = await openStateOf(context)
+  const all = windowsOn(plan ?? '')
+  const names = all.map(({ window }) => window.name)
+  const known = await serverMemory(database, origin).windows(ownerOf(origin, apiKey), names)
+  const now = context.clock.now()
+  return all.flatMap(({ window, ...counting }, at) => {
+    const { endsAt = 0, count = 0, most = null } = known[at] ?? {}
+    const isOwn = counting.operation !== null
+    const limit = most ?? (plan !== undefined || isOwn ? window.limit : undefined)
+    if (limit === undefined) return []
+    const used = endsAt > now ? count : 0
+    const per = window.windowMs === 1_000 ? 'second' : 'minute'
+    const resets_at = used > 0 ? isoTime(endsAt) : null
+    return [{ ...counting, per, limit, used, remaining: Math.max(0, limit - used), resets_at } as const]
+  })
 }
 
 /** A quota as the result carries it; null for what a server does not say. */

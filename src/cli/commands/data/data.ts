@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Stats } from '../../../catalogue/lookup/stats.js'
 import type { HomeContext, TargetContext } from '../../context/context.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { printRecords } from '../../output/print-records.js'
 import { copyCommand } from './copy.js'
@@ -12,19 +12,11 @@ import { sampleCommand } from './sample.js'
 
 /** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
 export function dataCommand(environment: CommandEnvironment): Command {
-  const data = asGroup(
-    environment.command('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge'),
+  const data = createGroup(
+    environment,
+    ['data', 'The local catalogue: import, sample, stats, export, copy, forget, purge'],
+    [importCommand, sampleCommand, statsCommand, exportCommand, copyCommand, forgetCommand, purgeCommand],
   )
-  for (const part of [
-    importCommand,
-    sampleCommand,
-    statsCommand,
-    exportCommand,
-    copyCommand,
-    forgetCommand,
-    purgeCommand,
-  ])
-    data.addCommand(part(environment))
   return guide(data, ['data sample', 'data import companies companies.csv', 'data stats'])
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { backupCommand, exportCommand, importCommand, resetCommand, restoreCommand } from './database.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { ledgerCommand } from './ledger.js'
@@ -38,12 +38,10 @@ const parts = [
 
 /** `prospect engine`: administration of the local workspace. A change applies to the next request. */
 export function engineCommand(environment: CommandEnvironment): Command {
-  const engine = asGroup(
-    environment.command(
-      'engine',
-      'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
-    ),
+  const engine = createGroup(
+    environment,
+    ['engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs'],
+    parts,
   )
-  for (const part of parts) engine.addCommand(part(environment))
   return guide(engine, ['engine status', 'engine credits set 0', 'engine clock advance 1d'])
 }

@@ -3,7 +3,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { AsyncJob, Delivery, JobState } from '../../../engine/ports/ports.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { isoTime, whole } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
 import { namesOf } from '../../target/resolve-target.js'
@@ -12,9 +12,11 @@ import { addAdminAction, openAdmin } from './admin.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export function jobsCommand(environment: CommandEnvironment): Command {
-  const jobs = asGroup(environment.command('jobs', 'Accepted work: imports, waterfalls, list imports'))
-  for (const part of [listJobs, showJob, retryJob, runJobs]) jobs.addCommand(part(environment))
-  return jobs
+  return createGroup(
+    environment,
+    ['jobs', 'Accepted work: imports, waterfalls, list imports'],
+    [listJobs, showJob, retryJob, runJobs],
+  )
 }
 
 const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
@@ -96,11 +98,11 @@ const toJobView = (job: AsyncJob) => ({
 
 /** `prospect engine deliveries`: what is sent to webhooks. */
 export function deliveriesCommand(environment: CommandEnvironment): Command {
-  const deliveries = asGroup(
-    environment.command('deliveries', 'What was sent to webhooks, and what is still due'),
+  return createGroup(
+    environment,
+    ['deliveries', 'What was sent to webhooks, and what is still due'],
+    [listDeliveries, showDelivery, retryDeliveries],
   )
-  for (const part of [listDeliveries, showDelivery, retryDeliveries]) deliveries.addCommand(part(environment))
-  return deliveries
 }
 
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']

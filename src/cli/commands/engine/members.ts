@@ -5,19 +5,17 @@ import { hashKey } from '../../../engine/request/keys.js'
 import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
 import { addAdminAction } from './admin.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export function membersCommand(environment: CommandEnvironment): Command {
-  const members = asGroup(
-    environment.command('members', 'Members of the workspace, their weekly limits and consent'),
+  return createGroup(
+    environment,
+    ['members', 'Members of the workspace, their weekly limits and consent'],
+    [addMember, setMember, listMembers],
   )
-  return members
-    .addCommand(addMember(environment))
-    .addCommand(setMember(environment))
-    .addCommand(listMembers(environment))
 }
 
 const memberColumns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
@@ -103,11 +101,7 @@ const toMemberView = ({ id, email, name, weeklyLimit, consentPersonalEmail, crea
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
 export function keysCommand(environment: CommandEnvironment): Command {
-  const keys = asGroup(environment.command('keys', 'API keys of the members'))
-  return keys
-    .addCommand(createKey(environment))
-    .addCommand(listKeys(environment))
-    .addCommand(revokeKey(environment))
+  return createGroup(environment, ['keys', 'API keys of the members'], [createKey, listKeys, revokeKey])
 }
 
 function createKey(environment: CommandEnvironment): Command {

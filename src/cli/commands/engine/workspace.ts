@@ -3,7 +3,7 @@ import { plans } from '../../../api/operations/plans.js'
 import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
@@ -31,8 +31,7 @@ export function statusCommand(environment: CommandEnvironment): Command {
 
 /** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
 export function planCommand(environment: CommandEnvironment): Command {
-  const plan = asGroup(environment.command('plan', 'The plan of the workspace'))
-  return plan.addCommand(setPlan(environment))
+  return createGroup(environment, ['plan', 'The plan of the workspace'], [setPlan])
 }
 
 function setPlan(environment: CommandEnvironment): Command {
@@ -66,8 +65,11 @@ function parsePlanName(name: string): string {
 
 /** `prospect engine credits`: the balance; each change is a movement of the ledger. */
 export function creditsCommand(environment: CommandEnvironment): Command {
-  const credits = asGroup(environment.command('credits', 'The credit balance of the workspace'))
-  return credits.addCommand(addCredits(environment)).addCommand(setCredits(environment))
+  return createGroup(
+    environment,
+    ['credits', 'The credit balance of the workspace'],
+    [addCredits, setCredits],
+  )
 }
 
 function addCredits(environment: CommandEnvironment): Command {
@@ -92,8 +94,7 @@ function setCredits(environment: CommandEnvironment): Command {
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
 export function quotasCommand(environment: CommandEnvironment): Command {
-  const quotas = asGroup(environment.command('quotas', 'Daily and monthly quotas of the workspace'))
-  return quotas.addCommand(setQuotas(environment))
+  return createGroup(environment, ['quotas', 'Daily and monthly quotas of the workspace'], [setQuotas])
 }
 
 const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
@@ -137,8 +138,7 @@ const toQuotaView = (report: QuotaReport) =>
 
 /** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
 export function sessionCommand(environment: CommandEnvironment): Command {
-  const session = asGroup(environment.command('session', 'Sessions on the network that live calls need'))
-  return session.addCommand(setSession(environment))
+  return createGroup(environment, ['session', 'Sessions on the network that live calls need'], [setSession])
 }
 
 function setSession(environment: CommandEnvironment): Command {
@@ -164,9 +164,7 @@ function setSession(environment: CommandEnvironment): Command {
 
 /** `prospect engine webhooks`: how deliveries are signed. */
 export function webhooksCommand(environment: CommandEnvironment): Command {
-  return asGroup(environment.command('webhooks', 'How deliveries to webhooks are signed')).addCommand(
-    secretCommand(environment),
-  )
+  return createGroup(environment, ['webhooks', 'How deliveries to webhooks are signed'], [secretCommand])
 }
 
 function secretCommand(environment: CommandEnvironment): Command {
@@ -225,11 +223,11 @@ function formatClockNote(frozen: unknown, offsetSeconds: number): string {
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */
 export function workspacesCommand(environment: CommandEnvironment): Command {
-  const workspaces = asGroup(
-    environment.command('workspaces', 'Workspaces of this engine, of which one is in use'),
+  return createGroup(
+    environment,
+    ['workspaces', 'Workspaces of this engine, of which one is in use'],
+    [listWorkspaces, createWorkspace, useWorkspace],
   )
-  for (const make of [listWorkspaces, createWorkspace, useWorkspace]) workspaces.addCommand(make(environment))
-  return workspaces
 }
 
 const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
@@ -276,9 +274,11 @@ function useWorkspace(environment: CommandEnvironment): Command {
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */
 export function clockCommand(environment: CommandEnvironment): Command {
-  const clock = asGroup(environment.command('clock', "The engine's clock: move it to see limits reset"))
-  for (const make of [showClock, setClock, advanceClock, resetClock]) clock.addCommand(make(environment))
-  return clock
+  return createGroup(
+    environment,
+    ['clock', "The engine's clock: move it to see limits reset"],
+    [showClock, setClock, advanceClock, resetClock],
+  )
 }
 
 interface ClockState {

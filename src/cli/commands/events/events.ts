@@ -4,7 +4,7 @@ import { parseBody } from '../../../api/values/json.js'
 import type { EventFilter, Events, KeptEvent, ListedEvent } from '../../../storage/state/webhook-inbox.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { durationMs, endMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { printRecords } from '../../output/print-records.js'
@@ -13,9 +13,11 @@ import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
 export function eventsCommand(environment: CommandEnvironment): Command {
-  const events = asGroup(environment.command('events', 'Received events: list, show, send again'))
-  for (const part of [listEvents, showEvent, replayEvents, forwardEvents])
-    events.addCommand(part(environment))
+  const events = createGroup(
+    environment,
+    ['events', 'Received events: list, show, send again'],
+    [listEvents, showEvent, replayEvents, forwardEvents],
+  )
   return guide(events, ['events list', 'events show ID'], 'Receive some: prospect listen')
 }
 

@@ -12,15 +12,17 @@ import { fromRecord } from '../../batch/request.js'
 import { batch } from '../../batch/run.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { contextOfRuns, placeOf, placeWords, sharedOptions } from '../../options/databases.js'
 import { groups } from '../../options/global-options.js'
 
 /** `prospect runs`: the batches of this machine, with their answers. */
 export function runsCommand(environment: CommandEnvironment): Command {
-  const runs = asGroup(environment.command('runs', 'Batches: list, show, resume, export, forget'))
-  for (const part of [listCommand, showCommand, resumeCommand, exportCommand, forgetCommand])
-    runs.addCommand(part(environment))
+  const runs = createGroup(
+    environment,
+    ['runs', 'Batches: list, show, resume, export, forget'],
+    [listCommand, showCommand, resumeCommand, exportCommand, forgetCommand],
+  )
   return guide(runs, ['runs list', 'runs resume ID'], 'Start one: prospect accounts enrich --csv FILE')
 }
 

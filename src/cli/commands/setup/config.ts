@@ -3,8 +3,8 @@ import type { GlobalOptions, HomeContext, StreamsContext } from '../../context/c
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import {
-  asGroup,
   type CommandEnvironment,
+  createGroup,
   guide,
   type Invocation,
 } from '../../options/command-environment.js'
@@ -12,8 +12,11 @@ import { changeProfile, currentProfile, keyNames, parseKeyName, profileKeys, use
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export function configCommand(environment: CommandEnvironment): Command {
-  const config = asGroup(environment.command('config', 'Settings of this machine'))
-  for (const part of [listConfig, getConfig, setConfig, pathConfig]) config.addCommand(part(environment))
+  const config = createGroup(
+    environment,
+    ['config', 'Settings of this machine'],
+    [listConfig, getConfig, setConfig, pathConfig],
+  )
   return guide(config, ['config list', 'config set timeout 60', 'config path'])
 }
 

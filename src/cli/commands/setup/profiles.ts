@@ -3,15 +3,17 @@ import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } fro
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
-import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export function profilesCommand(environment: CommandEnvironment): Command {
-  const profiles = asGroup(environment.command('profiles', 'Named sets of settings'))
-  for (const part of [listProfiles, useProfileCommand, addProfile, removeProfileCommand])
-    profiles.addCommand(part(environment))
+  const profiles = createGroup(
+    environment,
+    ['profiles', 'Named sets of settings'],
+    [listProfiles, useProfileCommand, addProfile, removeProfileCommand],
+  )
   return guide(profiles, ['profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list'])
 }
 
