@@ -12,6 +12,42 @@ export type StoredRow = Readonly<Record<string, string | number | null>>
 /** A statement and its values, as the functions of a connection take them. */
 export type Statement = [sql: string, ...values: Value[]]
 
+/** An INSERT for one row, or for several at once. */
+export interface RowInsert {
+  readonly sql: string
+  /** Number of values of a row. */
+  readonly width: number
+  /** Returns the statement for a number of rows. */
+  sqlFor(rows: number): string
+}
+
+/** Returns the INSERT of rows with these columns; `onConflict` follows the values. */
+export function insertInto(table: string, columns: readonly string[], onConflict = ''): RowInsert {
+  const row = `(${columns.map(() => '?').join(', ')})`
+  const sqlFor = (rows: number) =>
+    `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array(rows).fill(row).join(', ')} ${onConflict}`
+  return { sql: sqlFor(1), width: columns.length, sqlFor }
+}
+
+/** An INSERT for rows, or for a list of rows as JSON. */
+export interface ListInsert extends RowInsert {
+  readonly listSql: string
+}
+
+/** Returns the INSERT of rows whose columns have these types; `onConflict` follows the values. */
+export function insertList(
+  table: string,
+  types: Readonly<Record<string, 'BIGINT' | 'TEXT'>>,
+  onConflict: string,
+): ListInsert {
+  const columns = Object.keys(types)
+  const values = columns.map((column, at) =>
+    types[column] === 'TEXT' ? `value ->> ${at}` : `CAST(value ->> ${at} AS BIGINT)`,
+  )
+  const listSql = `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM json_each(?) ${onConflict}`
+  return { ...insertInto(table, columns, onConflict), listSql }
+}
+
 /**
  * A text or an integer that SQLite's planner does not look at. It plans a statement with a join or an `ORDER BY` again for
  * each value bound to a bare `?`, because its statistics may know the value; that takes longer than the search itself.
@@ -37,10 +73,10 @@ export interface Connection {
   /** Runs a statement without returning what it changed. When not awaited, its failure fails the transaction. */
   send?(sql: string, ...values: Value[]): Awaitable<void>
   /**
-   * Adds a row by an `INSERT … VALUES (?, …)` before the next statement runs or the transaction ends. No other row added
-   * this way may depend on it. Its failure fails the transaction.
+   * Inserts a row before the next statement runs or the transaction ends. No other row inserted this way may depend on it.
+   * Its failure fails the transaction.
    */
-  add?(sql: string, ...values: Value[]): Awaitable<void>
+  add?(insert: RowInsert, ...values: Value[]): Awaitable<void>
   /** Runs several statements without placeholders. */
   exec(sql: string): Awaitable<void>
   /**
@@ -80,10 +116,10 @@ export interface Dialect {
   readSchemaNumber(connection: Connection): Promise<number>
   /** Returns what stores a schema number and, on a server, hides the named tables and views from other roles. */
   writeSchemaNumberSql(stored: number, privateTables: readonly string[]): string
-  /** Inserts rows that no statement of this transaction reads: `one` takes a row, `all` takes a JSON list of rows. */
+  /** Inserts rows that no statement of this transaction reads. */
   insertRows(
     connection: Connection,
-    sql: { readonly one: string; readonly all: string },
+    insert: ListInsert,
     rows: readonly (readonly Value[])[],
   ): void | Promise<void>
   /** Lets the numbers of new rows follow those that were inserted with their numbers. */
@@ -95,8 +131,8 @@ export const send = (connection: Connection, sql: string, ...values: Value[]): A
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
 
 /** Adds a row together with others, when the connection can. */
-export const addRow = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
-  connection.add ? connection.add(sql, ...values) : send(connection, sql, ...values)
+export const addRow = (connection: Connection, insert: RowInsert, ...values: Value[]): Awaitable<unknown> =>
+  connection.add ? connection.add(insert, ...values) : send(connection, insert.sql, ...values)
 
 /**
  * A database. A task given to `transaction` runs alone and is durable when its promise resolves. Tasks that arrive

@@ -63,7 +63,7 @@ export function ledgerWrites(connection: Connection) {
       (connection.known.get(`position ${workspaceId}`) as Balances | undefined) ??
       positionOf(connection, workspaceId),
     append: (movement) =>
-      mapResult(addRow(connection, movementTable.insertSql, ...movementTable.insertValues(movement)), () => {
+      mapResult(addRow(connection, movementTable.insert, ...movementTable.insertValues(movement)), () => {
         connection.known.set(`position ${movement.workspaceId}`, movement)
       }),
   } satisfies Partial<Transaction>

@@ -12,7 +12,14 @@ import type {
   Slice,
   Workspace,
 } from '../../engine/ports/ports.js'
-import type { Connection, Statement, StoredRow, Value } from '../driver/connection.js'
+import {
+  type Connection,
+  insertInto,
+  type RowInsert,
+  type Statement,
+  type StoredRow,
+  type Value,
+} from '../driver/connection.js'
 
 type Kind = 'plain' | 'boolean' | 'json'
 
@@ -36,8 +43,8 @@ const json = toColumns('json')
 /** A table with a record in each row. Reading and writing share one list of columns, so that they cannot disagree. */
 export class RecordTable<T> {
   readonly columnNames: readonly string[]
-  readonly insertSql: string
-  /** Returns the values for `insertSql`. */
+  readonly insert: RowInsert
+  /** Returns the values for `insert`. */
   readonly insertValues: (record: T) => Value[]
   readonly #name: string
   readonly #select: string
@@ -49,7 +56,7 @@ export class RecordTable<T> {
     this.#columns = all
     this.columnNames = all.map((column) => column.name)
     this.#select = `SELECT ${this.list()} FROM ${name}`
-    this.insertSql = `INSERT INTO ${name} (${this.columnNames.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`
+    this.insert = insertInto(name, this.columnNames)
     this.insertValues = all.every(({ kind }) => kind === 'plain')
       ? (record) => all.map(({ property }) => record[property] as Value)
       : (record) => all.map(({ property, kind }) => toValue(record[property], kind))
@@ -95,7 +102,7 @@ export class RecordTable<T> {
   }
 
   async add(connection: Connection, record: T): Promise<void> {
-    await connection.run(this.insertSql, ...this.insertValues(record))
+    await connection.run(this.insert.sql, ...this.insertValues(record))
   }
 
   /** Returns the statement that changes some properties; `undefined` when there are none. */

@@ -1,7 +1,7 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, mapResult } from '../driver/connection.js'
+import { addRow, type Connection, insertInto, mapResult } from '../driver/connection.js'
 
 /** Maximum number of rows of a run. A place is the number of the run times this, plus the ordinal of the row. */
 const rowsPerRun = 2 ** 32
@@ -25,8 +25,9 @@ export const placesOf = (run: number): [number, number] => [toPlace(run, 0), toP
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
 const replySql = 'SELECT status, credits, body FROM run_replies WHERE place = ?'
-const firstSql = 'INSERT INTO run_replies (place, status, credits, body) VALUES (?, ?, ?, ?)'
-const keepSql = `${firstSql} ON CONFLICT DO NOTHING`
+const replyColumns = ['place', 'status', 'credits', 'body']
+const firstInsert = insertInto('run_replies', replyColumns)
+const keepSql = insertInto('run_replies', replyColumns, 'ON CONFLICT DO NOTHING').sql
 const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
 
 interface NumberedRun {
@@ -62,7 +63,7 @@ export function runReplyWrites(connection: Connection) {
     const values = [toPlace(run.number, ordinal), status, credits, body]
     // A row that was never sent must not have a reply; if it does, the whole transaction fails.
     return fresh
-      ? mapResult(addRow(connection, firstSql, ...values), () => true)
+      ? mapResult(addRow(connection, firstInsert, ...values), () => true)
       : mapResult(connection.run(keepSql, ...values), (changed) => changed > 0)
   }
   return {

@@ -34,8 +34,8 @@ export const postgresDialect: Dialect = {
            AND c.relname IN (${['schema_version', ...privateTables].map((name) => `'${name}'`).join(', ')})
        LOOP EXECUTE 'REVOKE ALL ON ' || own || ' FROM PUBLIC'; END LOOP;
      END $$`,
-  insertRows: async (connection, { all }, rows) => {
-    await send(connection, all, toJsonRows(rows))
+  insertRows: async (connection, { listSql }, rows) => {
+    await send(connection, listSql, toJsonRows(rows))
   },
   continueNumbering: async (connection, table, column) => {
     await connection.get(

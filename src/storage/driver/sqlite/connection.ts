@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { Connection, Value } from '../connection.js'
+import type { Connection, RowInsert, Value } from '../connection.js'
 import type { Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
 import { fromSqliteError, translateErrors } from './errors.js'
@@ -50,9 +50,9 @@ export function createSession(database: LazyDatabase, begin: string): Session {
     all: <T>(sql: string, ...values: Value[]) =>
       translateErrors(() => prepareFlushed(sql).all(...values) as T[]),
     run: (sql, ...values) => translateErrors(() => prepareFlushed(sql).run(...values).changes),
-    add: (sql, ...values) => {
+    add: (insert, ...values) => {
       dirty = true
-      added.add(sql, values)
+      added.add(insert, values)
     },
     exec: (sql) => {
       dirty = true
@@ -120,24 +120,17 @@ async function beginPatiently(begin: () => unknown): Promise<void> {
   }
 }
 
-/** Rows that one statement adds: large sets first, what is left one by one. */
+/** Rows of one statement: as many large sets as possible, the rest one by one. */
 const setSizes = [32, 8, 1] as const
 
-const tuple = /\bVALUES (\((?:\?, )*\?\))/
-
-interface Pending {
-  readonly width: number
-  values: Value[]
-}
-
 /**
- * Rows that a transaction adds. Those of one statement are added together, in their order: a statement takes as long to
- * begin and to end as a row takes to be added. Those of different statements have no order.
+ * Rows that a transaction inserts. Rows of one statement are inserted together, in their order, because starting and
+ * finishing a statement takes as long as inserting its row. Rows of different statements have no order.
  */
 class BatchInserts {
   readonly #prepare: (sql: string) => Database.Statement
-  readonly #pending = new Map<string, Pending>()
-  readonly #texts = new Map<string, string>()
+  readonly #pending = new Map<RowInsert, Value[]>()
+  readonly #texts = new Map<RowInsert, readonly string[]>()
   #isEmpty = true
   #failure: { readonly error: unknown } | undefined
 
@@ -145,27 +138,26 @@ class BatchInserts {
     this.#prepare = prepare
   }
 
-  add(sql: string, values: readonly Value[]): void {
+  add(insert: RowInsert, values: readonly Value[]): void {
     this.#isEmpty = false
-    const pending = this.#pending.get(sql)
-    if (pending) for (const value of values) pending.values.push(value)
-    else if (tuple.test(sql)) this.#pending.set(sql, { width: values.length, values: [...values] })
-    else throw new Error(`a statement adds no row of places: ${sql}`)
+    const pending = this.#pending.get(insert)
+    if (pending) for (const value of values) pending.push(value)
+    else this.#pending.set(insert, [...values])
   }
 
   /**
-   * Adds them: before anything else is asked, and before the transaction ends. What fails here fails again whatever
-   * follows, for nobody knows which of the works it belongs to.
+   * Inserts the rows: before any other statement, and before the transaction ends. A failure is thrown again each time,
+   * since it may belong to any of the tasks.
    */
   flush(): void {
     if (this.#failure) throw this.#failure.error
     if (this.#isEmpty) return
     this.#isEmpty = true
     try {
-      for (const [sql, pending] of this.#pending) {
-        const { width, values } = pending
-        pending.values = []
-        if (values.length > 0) this.#do(sql, width, values)
+      for (const [insert, values] of this.#pending) {
+        if (values.length === 0) continue
+        this.#pending.set(insert, [])
+        this.#insert(insert, values)
       }
     } catch (error) {
       this.#failure = { error }
@@ -173,32 +165,26 @@ class BatchInserts {
     }
   }
 
-  /** Whether some could not be added. */
   get hasFailed(): boolean {
     return this.#failure !== undefined
   }
 
-  /** Forgets them: their transaction is undone. */
+  /** Forgets the rows, since their transaction is rolled back. */
   clear(): void {
     this.#isEmpty = true
     this.#failure = undefined
     this.#pending.clear()
   }
 
-  #do(sql: string, width: number, values: readonly Value[]): void {
+  #insert(insert: RowInsert, values: readonly Value[]): void {
+    let texts = this.#texts.get(insert)
+    if (!texts) {
+      texts = setSizes.map((size) => insert.sqlFor(size))
+      this.#texts.set(insert, texts)
+    }
     let from = 0
-    for (const size of setSizes)
-      for (const length = size * width; values.length - from >= length; from += length)
-        this.#prepare(this.#textOf(sql, size)).run(values.slice(from, from + length))
-  }
-
-  #textOf(sql: string, size: number): string {
-    if (size === 1) return sql
-    const name = `${size} ${sql}`
-    const known = this.#texts.get(name)
-    if (known) return known
-    const text = sql.replace(tuple, (_, row: string) => `VALUES ${Array(size).fill(row).join(', ')}`)
-    this.#texts.set(name, text)
-    return text
+    for (const [at, size] of setSizes.entries())
+      for (const length = size * insert.width; values.length - from >= length; from += length)
+        this.#prepare(texts[at] as string).run(values.slice(from, from + length))
   }
 }

@@ -16,8 +16,8 @@ export const sqliteDialect: Dialect = {
   readSchemaNumber: async (connection) =>
     (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0,
   writeSchemaNumberSql: (stored) => `PRAGMA user_version = ${stored}`,
-  insertRows: (connection, { one }, rows) => {
-    for (const row of rows) addRow(connection, one, ...row)
+  insertRows: (connection, insert, rows) => {
+    for (const row of rows) addRow(connection, insert, ...row)
   },
   // AUTOINCREMENT remembers the highest number by itself.
   continueNumbering: async () => {},

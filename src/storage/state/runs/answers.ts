@@ -1,7 +1,7 @@
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
 import type { Answered } from '../../../batch/journal/journal.js'
-import { boundInteger, boundText, type Connection, type Value } from '../../driver/connection.js'
+import { boundInteger, boundText, type Connection, insertList, type Value } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
 /** A kept answer. */
@@ -35,23 +35,27 @@ const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.pla
 WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger}
 ORDER BY a.answered_at DESC`
 const oneSql = `SELECT ${columns} WHERE a.place = ${boundInteger}`
-const insertFrom = (rows: string) => `
-INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
-${rows}
-ON CONFLICT (place) DO UPDATE SET hash = excluded.hash, identity = excluded.identity, status = excluded.status,
-  error = excluded.error, body = excluded.body, credits = excluded.credits, source = excluded.source,
-  origin = excluded.origin, answered_at = excluded.answered_at`
-const insertSql = insertFrom('VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
-// The same for many rows, each a list of its values.
-const insertAllSql = insertFrom(`
-SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-  CAST(value ->> 6 AS BIGINT), value ->> 7, CAST(value ->> 8 AS BIGINT), CAST(value ->> 9 AS BIGINT) FROM json_each(?)`)
+const answerTypes = {
+  ...({
+    place: 'BIGINT',
+    hash: 'BIGINT',
+    identity: 'TEXT',
+    status: 'TEXT',
+    error: 'TEXT',
+    body: 'TEXT',
+  } as const),
+  ...({ credits: 'BIGINT', source: 'TEXT', origin: 'BIGINT', answered_at: 'BIGINT' } as const),
+}
+const [, ...replaced] = Object.keys(answerTypes).map((column) => `${column} = excluded.${column}`)
+const answerInsert = insertList(
+  'answers',
+  answerTypes,
+  `ON CONFLICT (place) DO UPDATE SET ${replaced.join(', ')}`,
+)
 const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
-const indexSql = 'INSERT INTO places (hash, place) VALUES (?, ?) ON CONFLICT DO NOTHING'
-const indexAllSql = `INSERT INTO places (hash, place)
-SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT) FROM json_each(?) ON CONFLICT DO NOTHING`
+const indexInsert = insertList('places', { hash: 'BIGINT', place: 'BIGINT' }, 'ON CONFLICT DO NOTHING')
 
 const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
   status,
@@ -144,7 +148,7 @@ export async function keepAnswers(
   const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
   await connection.dialect.insertRows(
     connection,
-    { one: insertSql, all: insertAllSql },
+    answerInsert,
     rows.map((row) => valuesOf(run, row, ageOf(row))),
   )
 }
@@ -196,7 +200,7 @@ export async function indexAnswers(connection: Connection, answers: readonly Ind
   const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
   await connection.dialect.insertRows(
     connection,
-    { one: indexSql, all: indexAllSql },
+    indexInsert,
     sorted.map(({ hash, place }) => [hash, place]),
   )
 }

@@ -1,8 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { addRow, type Connection, type Driver } from '../../../../src/storage/driver/connection.js'
+import {
+  addRow,
+  type Connection,
+  type Driver,
+  insertInto,
+} from '../../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
 
-const addSql = 'INSERT INTO numbers (value, place) VALUES (?, ?)'
+const insert = insertInto('numbers', ['value', 'place'])
 
 describe('a batch insert', () => {
   let driver: Driver
@@ -16,7 +21,7 @@ describe('a batch insert', () => {
 
   afterEach(() => driver.close())
 
-  const add = (connection: Connection, place: number) => addRow(connection, addSql, 10 * place, place)
+  const add = (connection: Connection, place: number) => addRow(connection, insert, 10 * place, place)
   const countIn = (connection: Connection) =>
     connection.get<{ count: number; sum: number }>('SELECT count(*) AS count, sum(value) AS sum FROM numbers')
   const count = () => driver.read(countIn)
