@@ -11,10 +11,9 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { fileOf } from '../output/output.js'
-import { grouped } from '../output/text.js'
+import { formatToFix, grouped } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { toRunHome } from './ports.js'
-import { formatToFix } from './report.js'
 
 /** A file whose rows go out in one request, as the items of its field `into`. */
 export interface GatherRequest {

@@ -4,7 +4,7 @@ import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { credited, grouped } from '../output/text.js'
+import { credited, formatToFix, grouped } from '../output/text.js'
 
 /** Prints to stderr how a run ended: its counts and, if it stopped early, why and how to resume it. */
 export async function showReport(
@@ -42,10 +42,6 @@ export function formatResumeHint(
   const again = choices.fresh ? '' : ' the same command, or'
   return `Resume with${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
 }
-
-/** Returns the line about the file with the invalid rows. */
-export const formatToFix = (rows: number, file: string, when = ''): string =>
-  `${countRows(rows)} ${rows === 1 ? 'needs' : 'need'} fixing${when}: ${file}`
 
 /** Returns a number of rows in words. */
 export const countRows = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`

@@ -93,3 +93,7 @@ function rateText(rate: Rate): string {
 function splitText(live: Rate, database: Rate): string {
   return `${rateText(live) || 'none'}; with --no-live ${rateText(database) || 'none'}`
 }
+
+/** Returns the line about a file with invalid rows. */
+export const formatToFix = (rows: number, file: string, when = ''): string =>
+  `${grouped(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`
