@@ -9,7 +9,9 @@ import { Refusal } from '../csv/errors.js'
 import { type Mapping, rowInput } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import type { Rejects } from './output/writer.js'
-import { valueReader } from './plan/lookup.js'
+import { identityOf, valueReader } from './plan/lookup.js'
+import { type BatchQuote, createQuote } from './plan/quote.js'
+import type { Remaining } from './ports.js'
 
 /** Returns the schema of the items of an array field. */
 export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
@@ -91,4 +93,27 @@ export function checkSize({ bodyLimit }: Operation, input: Input, file: string):
     `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(bodyLimit)}.`,
     'Split the file.',
   )
+}
+
+/** Returns the quote of items that go out in one free request. */
+export function quoteItems(
+  operation: Operation,
+  { items, problems }: Items,
+  { spendable, windows }: Remaining,
+): BatchQuote {
+  const rows = items.length + problems.length
+  const identities = items.map(identityOf(operation))
+  // An item without an identity equals no other.
+  const unknown = identities.filter((identity) => identity === undefined).length
+  const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown
+  return createQuote({
+    counted: {
+      ...{ rows, unique, invalid: problems.length, lookups: 1, affordable: rows },
+      ...{ inStore: 0, answered: 0, skipped: 0, most: 0 },
+    },
+    results: { credits: 0, answers: 0 },
+    defaultShare: 0,
+    spendable: { ...spendable, budget: undefined },
+    windows,
+  })
 }

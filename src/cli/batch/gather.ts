@@ -1,7 +1,4 @@
 import { resolve } from 'node:path'
-import type { Shape } from '../../api/areas/shapes.js'
-import type { Input } from '../../api/calls/caller.js'
-import type { Operation } from '../../api/operations/table.js'
 import { itemOf, type Problem, readItems } from '../../batch/gather-items.js'
 import { describeMapping } from '../../batch/input/mapping.js'
 import { openInput } from '../../batch/run/find-run.js'
@@ -9,33 +6,22 @@ import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
+import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
 import { formatToFix, grouped } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { toRunHome } from './ports.js'
 
-/** A file whose rows go out in one request, as the items of its field `into`. */
-export interface GatherRequest {
-  readonly environment: CommandEnvironment
-  readonly operation: Operation
-  readonly shape: Shape
-  readonly into: string
-  readonly given: Input
-  readonly invocation: Invocation
-  readonly choices: InputChoices
-}
-
-/** Reads the rows of a file and reports those that are invalid; `rows` is absent where only the mapping is wanted. */
-export async function gatherRows({
-  environment: { context },
-  operation,
-  shape,
-  into,
-  invocation,
-  choices,
-}: GatherRequest) {
-  const { globals } = invocation
+/**
+ * Reads the rows of a file as items of the field `into`, and reports those that are invalid. `rows` is absent with
+ * `--map-only`.
+ */
+export async function gatherRows(
+  context: Context,
+  { operation, shape, invocation: { globals } }: OperationRequest,
+  into: string,
+  choices: InputChoices,
+) {
   const { table } = await openInput({ ...toRunHome(context), streams: context.streams }, choices)
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
@@ -52,8 +38,8 @@ export async function gatherRows({
   return { mapping, output, rows, rejects }
 }
 
-/** Rows reported one by one; the others are counted. */
-const problemsShown = 10
+/** The most rows that are reported one by one. */
+const maxProblems = 10
 
 function showProblems(
   context: Context,
@@ -61,9 +47,9 @@ function showProblems(
   globals: GlobalOptions,
   rejects: string | null,
 ): void {
-  for (const { line, text } of problems.slice(0, problemsShown))
+  for (const { line, text } of problems.slice(0, maxProblems))
     context.notify(`Line ${line} is left out: ${text}.`, globals)
-  const more = problems.length - problemsShown
+  const more = problems.length - maxProblems
   if (more > 0)
     context.notify(`${grouped(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
   if (rejects !== null) context.notify(formatToFix(problems.length, rejects), globals)

@@ -18,13 +18,13 @@ import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
+import { print } from '../output/output.js'
 import { askChoice, canAsk } from '../output/prompt.js'
 
 /**
- * Matches the columns of a file with fields. Where none is known that is needed, a person at a terminal is asked;
- * elsewhere that is refused. `--save-map` keeps what came out.
+ * Matches the columns of a file with fields. When a needed column is not recognised, asks a person at a terminal, and
+ * throws MappingError elsewhere. Saves the mapping with `--save-map`.
  */
 export async function chooseMapping(
   context: Context,
@@ -44,12 +44,12 @@ export async function chooseMapping(
 }
 
 /** Prints which column fills which field; returns the exit code. */
-export async function showMapping(
-  environment: CommandEnvironment,
+export async function printMapping(
+  context: Context,
   mapping: Mapping,
   globals: GlobalOptions,
 ): Promise<number> {
-  await environment.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
+  await print(context, mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
   return exitCodes.ok
 }
 
@@ -73,9 +73,9 @@ async function mapOrAsk(
   }
 }
 
-const nothing = ''
+const noColumn = ''
 
-/** Asks column by column what it holds, until the person has no more. */
+/** Asks what each column holds, until the person names no further column. */
 async function askPairs(
   context: Context,
   globals: GlobalOptions,
@@ -97,7 +97,7 @@ async function askPairs(
       [...(pairs.size === 0 ? [] : [none]), ...columns.map((name) => ({ value: name, name }))],
       globals,
     )
-    if (column === undefined || column === nothing) break
+    if (column === undefined || column === noColumn) break
     const choices = fields.map((field) => ({ value: field, name: labelOf(field, schema) }))
     const field = await askChoice(context, `What does "${column}" hold?`, choices, globals)
     if (field !== undefined) pairs.set(field, column)
@@ -105,7 +105,7 @@ async function askPairs(
   return [...pairs].map(([field, column]) => `${field}=${column}`)
 }
 
-const none = { value: nothing, name: 'No other' }
+const none = { value: noColumn, name: 'No other' }
 
 function labelOf(field: string, schema: z.ZodObject): string {
   const description = fieldsOfSchema(schema).find(({ name }) => name === field)?.kind.description
@@ -119,14 +119,14 @@ const quotePair = (pair: string): string => {
 
 type Maps = Readonly<Record<string, readonly string[]>>
 
-/** The file of the maps that were kept. */
+/** The file of the saved mappings. */
 const mapsFile = ({ home }: Context): string => join(home.folder, 'maps.json')
 
-/** The choices with the map that `--use-map` names. */
-export function withSavedMap<T extends InputChoices>(context: Context, choices: T, name: unknown): T {
-  return typeof name === 'string' ? { ...choices, saved: findMap(context, name) } : choices
-}
+/** Returns the choices with the mapping that `--use-map` names. */
+export const withSavedMap = <T extends InputChoices>(context: Context, choices: T, name: unknown): T =>
+  typeof name === 'string' ? { ...choices, saved: findMap(context, name) } : choices
 
+/** Throws UsageError where no mapping has the name. */
 function findMap(context: Context, name: string): SavedMap {
   const maps = readMaps(context)
   const pairs = Object.hasOwn(maps, name) ? maps[name] : undefined
@@ -149,7 +149,7 @@ function saveMapping(context: Context, { columns }: Mapping, name: string): void
   writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())
 }
 
-/** Throws UsageError for what is not a name. */
+/** Throws UsageError where a text cannot be the name of a mapping. */
 function checkMapName(name: string): void {
   if (/^[\w.-]{1,64}$/.test(name) && name !== '__proto__') return
   throw new UsageError(

@@ -1,17 +1,20 @@
+import { shapeOf } from '../../api/areas/shapes.js'
+import { operations } from '../../api/operations/table.js'
 import type { BatchDialog, BatchPorts } from '../../batch/ports.js'
-import type { RunHome, RunPorts } from '../../batch/run/ports.js'
+import type { Together } from '../../batch/run/bulk.js'
+import type { BatchTarget, RunHome, RunPorts } from '../../batch/run/ports.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { ClockContext, Context, HomeContext } from '../context/context.js'
+import type { ClockContext, Context, GlobalOptions, HomeContext } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'
 import { placeWords } from '../options/databases.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
-import { bulkOptions } from './bulk.js'
-import { checkDatabase, distribute } from './distributed.js'
+import { readBy } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
 
-/** Returns a batch with the context of its database: its engine is there, and so are the records of its run. */
+/** Returns a batch, and the context of the database that holds its engine and the records of its run. */
 export function withRunDatabase(
   context: Context,
   command: BatchCommand,
@@ -52,7 +55,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
       caller: () => context.caller(globals),
       apiKey: () => context.apiKey(globals),
       bulk: (run) => bulkOptions(context, command, run),
-      distribute: (run, apiKey, signal) => distribute(context, command, run, apiKey, signal),
+      distribute: distributor(context, command),
     },
   }
 }
@@ -65,3 +68,99 @@ export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
   prepareHome: () => prepareHome(context.home),
   onClose: (work) => context.onClose(work),
 })
+
+/** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
+export async function bulkOptions(
+  context: Context,
+  { operation, globals, choices }: BatchCommand,
+  run: string,
+): Promise<Together | undefined> {
+  const { together } = operation.batch ?? {}
+  const row = operations().find(
+    ({ command, flag }) => command === operation.command && flag === together?.flag,
+  )
+  if (!together || !row) return undefined
+  const { into, least, most } = together
+  const fields = Object.keys((await shapeOf(row.id)).input.shape)
+  const shared = fields.filter((name) => name !== into)
+  // The workers of a distributed run do all of the work that is accepted.
+  const finish = choices.distribute ? async () => {} : finishHere(context, run)
+  const work = context.isLocal(globals) ? { work: finish } : {}
+  return { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work }
+}
+
+/** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */
+function finishHere(context: Context, run: string): (id: string, signal: AbortSignal) => Promise<void> {
+  return async (id, signal) => {
+    const worker = await context.worker()
+    const stop = () => void worker.stop()
+    signal.addEventListener('abort', stop)
+    try {
+      if (!signal.aborted) await worker.finish(id, undefined, run)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+/** Rows in flight at once: enough for many workers with several chunks each. */
+const atOnce = 4_096
+/** How long a run may have no worker before that is reported. */
+const silentMs = 10_000
+
+/** Throws UsageError where no database is given that workers can share. */
+export function checkDatabase(context: Context, database: string | undefined, globals: GlobalOptions): void {
+  if (database !== undefined && isPostgres(database)) return
+  if (context.isLocal(globals))
+    throw new UsageError(
+      '--distribute needs a PostgreSQL database that the workers share.',
+      'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…',
+    )
+  throw new UsageError(
+    '--distribute is about workers that share a PostgreSQL database, and the target is a server.',
+    'Give the database of workers that have the same --upstream, with --database postgres://…, or choose the local engine with --local.',
+  )
+}
+
+/** Returns what has the workers of the database answer the rows of a run. */
+function distributor(context: Context, { operation, globals }: BatchCommand): BatchTarget['distribute'] {
+  return async (run, apiKey, signal) => {
+    const pool = watchWorkers(context, globals)
+    const caller = await context.distributedCaller(
+      {
+        ...{ run: run.id, operation: operation.id, rows: run.total, atOnce, apiKey, signal },
+        watches: operation.batch?.together !== undefined,
+        onWorkers: pool.count,
+      },
+      globals,
+    )
+    return { caller, concurrency: atOnce, workers: pool.workers }
+  }
+}
+
+/** Counts workers, and reports when there have been none for a while and when they return. */
+function watchWorkers(context: Context, globals: GlobalOptions) {
+  let workers = 0
+  let noneSince = context.clock.now()
+  let isReported = false
+  const count = (found: number): void => {
+    const now = context.clock.now()
+    if (found > 0) {
+      if (isReported) context.notify(workersText(found), globals)
+      isReported = false
+      noneSince = now
+    } else if (!isReported && now - noneSince >= silentMs) {
+      isReported = true
+      context.notify(
+        'No worker takes part: the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
+        globals,
+      )
+    }
+    workers = found
+  }
+  return { count, workers: () => workers }
+}
+
+/** Returns the number of workers as a sentence. */
+export const workersText = (workers: number): string =>
+  workers === 1 ? '1 worker takes part.' : `${workers} workers take part.`

@@ -13,7 +13,7 @@ export interface BatchCommand extends Omit<BatchRequest, 'output' | 'targetOptio
   readonly globals: GlobalOptions
 }
 
-/** Global options that say where requests go; those that hold a secret or are about output are not among them. */
+/** The global options that choose the target. None of them holds a secret. */
 const targetOptions: readonly string[] = [
   ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
 ]
@@ -29,7 +29,7 @@ export function toRequest({ globals, ...asked }: BatchCommand, { env }: Streams)
   }
 }
 
-/** Returns the batch of a run on record; what the command says now comes first. */
+/** Returns the batch of a recorded run. Options of this command replace recorded ones. */
 export async function fromRecord(
   run: Run,
   { options, globals }: Invocation,

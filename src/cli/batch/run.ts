@@ -1,35 +1,66 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { exportRun } from '../../batch/export-run.js'
 import { exitCodeOf } from '../../batch/output/report.js'
 import { type ExecutedBatch, runBatch } from '../../batch/run-batch.js'
-import { exitOfSignal } from '../context/interrupts.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
+import type { Context } from '../context/context.js'
+import { exitOfSignal, interruptible } from '../context/interrupts.js'
+import type { OperationRequest } from '../operation/request.js'
 import { showQuote } from '../quote/show.js'
-import { createDialog } from './dialog.js'
-import { showMapping } from './map-columns.js'
-import { createPorts, withRunDatabase } from './ports.js'
-import { formatResumeHint, showReport } from './report.js'
+import { createDialog, formatResumeHint, showReport } from './dialog.js'
+import { printMapping, withSavedMap } from './map-columns.js'
+import { choicesOf } from './options.js'
+import { createPorts, createRunPorts, withRunDatabase } from './ports.js'
 import { type BatchCommand, toRequest } from './request.js'
 import { withSummary } from './summary-json.js'
 
+/** Runs a lookup for each row of a CSV file; returns the exit code. */
+export async function lookUpRows(
+  context: Context,
+  { operation, shape, input: constants, invocation }: OperationRequest,
+): Promise<number> {
+  const { globals, options } = invocation
+  const choices = withSavedMap(context, choicesOf(invocation, context.streams), options.useMap)
+  const { database } = options
+  const place = typeof database === 'string' ? { database } : {}
+  return executeBatch(context, { operation, shape, constants, choices, globals, ...place })
+}
+
 /** Runs a batch, or resumes it, and shows how it ends; returns the exit code. */
-export async function batch(environment: CommandEnvironment, given: BatchCommand): Promise<number> {
-  const { context, command } = withRunDatabase(environment.context, given)
+export async function executeBatch(commandContext: Context, given: BatchCommand): Promise<number> {
+  const { context, command } = withRunDatabase(commandContext, given)
   const { globals, choices } = command
-  return withSummary(context, command, async (ended) => {
-    const dialog = createDialog(context, command)
-    const ports = createPorts(context, command, dialog)
+  return withSummary(context, command, async (onEnd) => {
+    const ports = createPorts(context, command, createDialog(context, command))
     const stopWatching = capYoungGeneration()
     const result = await runBatch(toRequest(command, context.streams), ports).finally(stopWatching)
-    if (result.kind === 'mapping') return showMapping(environment, result.mapping, globals)
-    if (result.kind === 'quote') return showQuote(environment, result.quote, globals)
+    if (result.kind === 'mapping') return printMapping(context, result.mapping, globals)
+    if (result.kind === 'quote') return showQuote(context, result.quote, globals)
     // A reader that left early (`| head`) has what it wanted.
     if (result.kind === 'declined' || result.isAbandoned) return exitCodes.ok
-    ended(result)
+    onEnd(result)
     const { run, report, rejects } = result
     await showReport(context, report, globals, formatResumeHint(command, run.id), rejects)
     return exitOf(result, choices.failOn)
   })
+}
+
+function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {
+  if (wasFinished && !report.stopped) return exitCodes.ok
+  return exitOfSignal(signal) ?? exitCodeOf(report, failOn)
+}
+
+/** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
+export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
+  const { globals } = command
+  const ports = createRunPorts(context, command)
+  const request = toRequest(command, context.streams)
+  const { run, report, isAbandoned } = await interruptible(context.streams, (signal) =>
+    exportRun(request, ports, signal),
+  )
+  if (isAbandoned) return exitCodes.ok
+  await showReport(context, report, globals, formatResumeHint(command, run.id))
+  return report.stopped?.exit_code ?? exitCodes.ok
 }
 
 /** The size at which the young generation of the heap stops growing, in bytes. */
@@ -49,9 +80,4 @@ function capYoungGeneration(): () => void {
   }, 20)
   timer.unref()
   return () => clearInterval(timer)
-}
-
-function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {
-  if (wasFinished && !report.stopped) return exitCodes.ok
-  return exitOfSignal(signal) ?? exitCodeOf(report, failOn)
 }

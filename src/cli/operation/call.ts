@@ -1,28 +1,38 @@
+import type { Shape } from '../../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
   type Input,
+  isOk,
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
-import { saysNothingFound } from '../../api/operations/units.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { reportOfReply } from '../context/errors.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
-import { formatOf } from '../output/output.js'
-import { redactBody } from '../output/report-error.js'
+import { UsageError } from '../context/errors.js'
 import { credited } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
 import { costOfCall, recordSpent } from './record-spending.js'
+import type { OperationRequest } from './request.js'
 
-/** Seconds a single command waits for a rate limit when nothing else is said. */
-const usualWait = 10
+/** Sends the request of a command, or one for each page with `--all`. Returns the reply. */
+export async function sendRequest(
+  context: Context,
+  { operation, input, invocation: { globals, options } }: OperationRequest,
+): Promise<Reply> {
+  const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
+  const caller = await context.caller(globals)
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
+  return options.all === true ? everyPage(ask, input) : ask(input)
+}
+
+/** Seconds that a command waits for rate limits by default. */
+const defaultMaxWait = 10
 
 /**
- * Calls an operation for a single command: a rate limit is waited for while the waits together stay within
- * `--max-wait`, with one line on stderr each; what remains is the answer.
+ * Calls an operation and records what it cost. Waits for rate limits as long as the waits together stay within
+ * `--max-wait`, and says so on stderr.
  */
 export async function callOnce(
   context: Context,
@@ -32,16 +42,16 @@ export async function callOnce(
   options: GlobalOptions & { readonly idempotencyKey?: string | undefined },
 ): Promise<Reply> {
   const target = targetOf(options, context.streams.env, context.settings())
-  const patience = options.maxWait ?? target.maxWait ?? usualWait
+  const maxWait = options.maxWait ?? target.maxWait ?? defaultMaxWait
   const timeout = options.timeout ?? target.timeout
   const apiKey = await context.apiKey(options)
   for (let waited = 0; ; ) {
     const call: CallOptions = { apiKey, idempotencyKey: options.idempotencyKey, ...deadline(timeout) }
-    const reply = await asked(context, caller, operation, input, call, options)
-    const seconds = passes(reply) ? secondsToWait(reply, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > patience) {
+    const reply = await callAndLog(context, caller, operation, input, call, options)
+    const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
+    if (seconds === undefined || waited + seconds > maxWait) {
       const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
-      await recordSpent(context, operation, credits, options)
+      await recordSpent(context, operation.id, credits, options)
       return reply
     }
     context.notify(`Rate limited: waiting ${seconds} s.`, options)
@@ -50,11 +60,11 @@ export async function callOnce(
   }
 }
 
-/** Whether a refusal passes with time: a rate limit of the service does, one of the network behind it takes hours. */
-const passes = ({ status, body, unknown }: Reply): boolean =>
+/** Whether a refusal ends soon: a rate limit of the service does, one of the network behind it lasts for hours. */
+const isTemporary = ({ status, body, unknown }: Reply): boolean =>
   status === 429 && !unknown && !failureOf(status, body).stops
 
-/** A timer of Node takes no more, about 24 days. */
+/** The longest timer of Node: about 24 days. */
 const longestTimeoutMs = 2_147_483_647
 
 const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
@@ -62,7 +72,8 @@ const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
     ? {}
     : { signal: AbortSignal.timeout(Math.min(longestTimeoutMs, Math.ceil(seconds * 1_000))) }
 
-async function asked(
+/** Calls an operation; with `--verbose`, prints status, cost, time and headers of the reply. */
+async function callAndLog(
   context: StreamsContext & ClockContext,
   caller: Caller,
   operation: Operation,
@@ -81,27 +92,58 @@ async function asked(
   return reply
 }
 
-/** Whole seconds of `Retry-After`, at least one; nothing when the answer has none. */
+/** Returns the whole seconds of `Retry-After`, at least one; `undefined` without that header. */
 export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number): number | undefined {
   const ms = retryAfterMs(headers['retry-after'], now)
   return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1_000))
 }
 
-/** Exit code of an answer that is no success; a lookup's 400 that says "not found" is a 404 of other servers. */
-export function exitOfRefusal(operation: Operation, reply: Reply): number {
-  const report = reportOfReply(reply)
-  const isLookup = operation.needs === 'unit'
-  return isLookup && reply.status === 400 && saysNothingFound(report.error) ? 9 : report.exit_code
+type Body = Readonly<Record<string, unknown>>
+
+/** The most rows that a page can have, so that there are few requests. */
+const rowsPerPage = 500
+
+/** Whether the replies of an operation have pages. */
+export const hasPages = ({ output }: Shape): boolean =>
+  'shape' in output && Object.hasOwn(output.shape as object, 'pagination')
+
+/**
+ * Requests every page and returns them as one reply, or the reply of the page that failed. A cursor that was used
+ * before ends the walk. Throws UsageError where a page is given.
+ */
+export async function everyPage(
+  ask: (input: Input) => Promise<Reply>,
+  input: Input,
+  option: '--all' | '--paginate' = '--all',
+): Promise<Reply> {
+  if (input.page !== undefined)
+    throw new UsageError(`${option} and a page exclude each other: ${option} has every page.`)
+  const pages: Reply[] = []
+  const seen = new Set<unknown>()
+  for (let cursor = input.cursor; ; ) {
+    seen.add(cursor)
+    const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
+    if (!isOk(page) || !isPage(page)) return page
+    pages.push(page)
+    const { has_more, next_cursor } = paginationOf(page)
+    if (has_more !== true || next_cursor === undefined || seen.has(next_cursor)) return joinPages(pages, page)
+    cursor = next_cursor
+  }
 }
 
-/** Prints the body of a refusal on stdout, complete: `--fields` and `-o` are about results. */
-export function printRefusal(
-  environment: CommandEnvironment,
-  body: unknown,
-  options: GlobalOptions,
-): Promise<void> {
-  const { context } = environment
-  const { fields: _, output: __, ...rest } = options
-  const format = formatOf(options, context.streams)
-  return environment.print(redactBody(context, body), { ...rest, format })
+const isPage = ({ body }: Reply): boolean =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, 'pagination')
+
+const paginationOf = ({ body }: Reply): Body => ((body as Body).pagination ?? {}) as Body
+
+/** Returns one reply with the rows of all pages; its other fields are those of the last page. */
+function joinPages(pages: readonly Reply[], last: Reply): Reply {
+  const { page: _, ...pagination } = paginationOf(last)
+  const lists = Object.keys(last.body as Body).filter((name) => Array.isArray((last.body as Body)[name]))
+  const rows = lists.map((name) => [name, pages.flatMap(({ body }) => (body as Body)[name] ?? [])])
+  return {
+    ...last,
+    body: { ...(last.body as Body), ...Object.fromEntries(rows), pagination },
+    credits: pages.reduce((sum, { credits }) => sum + credits, 0),
+  }
 }

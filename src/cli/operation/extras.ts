@@ -11,14 +11,14 @@ import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
 import { grouped, type Look } from '../output/text.js'
 
-/** What a derived command has beyond its row of the table. */
+/** What the command of an operation has beside what the operation table says. */
 export interface Extra {
   readonly layout?: View['layout']
-  /** Made anew for each command. */
+  /** Creates its further options. */
   options?(): Option[]
-  /** Judges a success after it was printed; throws when the command is to end badly all the same. */
-  judge?(reply: Reply, options: Readonly<Record<string, unknown>>): void
-  /** Says on stderr what else there is to know after a success. */
+  /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
+  check?(reply: Reply, options: Readonly<Record<string, unknown>>): void
+  /** Prints further notes on stderr after a success. */
   after?(context: object, reply: Reply, invocation: Invocation): Promise<void>
 }
 
@@ -30,12 +30,12 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
         .argParser(whole)
         .helpGroup(groups.request),
     ],
-    judge: checkBalance,
+    check: checkBalance,
   },
   'searches.list': { after: reportHidden },
 }
 
-/** The extra of an operation. */
+/** Returns the extra of an operation. */
 export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
 
 function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>): void {
@@ -49,7 +49,7 @@ function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>):
   )
 }
 
-/** Searches without an e-mail address or phone are not listed unless they are asked for. */
+/** Says how many searches are not listed because none of their leads has an e-mail address or phone. */
 async function reportHidden(
   context: StreamsContext & TargetContext,
   _: Reply,
@@ -68,7 +68,7 @@ const quotas = [
   ['Companies per month', 'monthly_company_import', 'on the 1st, 00:00 UTC'],
 ] as const
 
-/** `prospect credits` for a person: the balance, then each quota's rest of its ceiling and when it resets. */
+/** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
 export function creditsView(body: unknown, look: Look): string {
   const number = (path: string): string => {
     const value = valueAt(body as Row, path)

@@ -1,14 +1,15 @@
 import type { Reply } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { type Operation, operation } from '../../api/operations/table.js'
+import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { RunPlace } from '../../batch/run/records.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
 import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
+import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileName, targetName } from '../target/resolve-target.js'
 
-/** What the commands of this machine spent, or all that share a database; closed with the command. */
+/** Opens the record of what this machine spent, or of all machines that share a database. It closes with the command. */
 export async function openSpending(
   context: HomeContext,
   { database: address }: RunPlace = {},
@@ -18,12 +19,12 @@ export async function openSpending(
 }
 
 /**
- * Puts on record what work cost that a command asked for by itself; rows of runs are put there with their answers. What
- * cannot be put on record is told, since the answer that was paid for matters more.
+ * Records what a single call cost; rows of runs are recorded with their answers. A failure to record is only a notice,
+ * because the paid answer matters more.
  */
 export async function recordSpent(
   context: Context,
-  { id }: Operation,
+  operation: OperationId,
   credits: number,
   options: GlobalOptions,
   open: () => Promise<Spending> = () => openSpending(context),
@@ -33,7 +34,7 @@ export async function recordSpent(
     const spender = {
       profile: profileName(context, options),
       target: await targetName(context, options),
-      operation: id,
+      operation,
     }
     await (await open()).count(spender, { credits, calls: 1 }, context.clock.now())
   } catch (error) {
@@ -42,29 +43,21 @@ export async function recordSpent(
   }
 }
 
-/** Records the cost of each call in the ledger of this machine. */
+/** Returns the layer that records the cost of each call in the ledger of this machine. */
 export function accounted(context: Context, options: GlobalOptions): Layer {
-  let opened: Promise<Spending> | undefined
-  // What could not be opened for one call may be for the next.
-  const open = () => {
-    opened ??= openSpending(context).catch((error: unknown) => {
-      opened = undefined
-      throw error
-    })
-    return opened
-  }
+  const open = once(() => openSpending(context))
   return (caller) => ({
     ...caller,
     call: async (id, input, call) => {
       const reply = await caller.call(id, input, call)
       const cost = costOfCall(operation(id), reply, call?.idempotencyKey !== undefined)
-      await recordSpent(context, operation(id), cost, options, open)
+      await recordSpent(context, id, cost, options, open)
       return reply
     },
   })
 }
 
-/** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */
+/** Returns what a single call cost. A replayed reply was counted before, unless the key was not the user's own. */
 export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {
   if (!isPriced(operation)) return 0
   return reply.credits + (hasOwnKey ? 0 : (reply.replayed ?? 0))

@@ -1,15 +1,12 @@
 import { type Command, Option } from 'commander'
-import { type Shape, shapeOf } from '../../api/areas/shapes.js'
+import { shapeOf } from '../../api/areas/shapes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
-import { addBatchOptions } from '../batch/flags.js'
-import { UsageError } from '../context/errors.js'
-import { askMissing } from '../operation/ask-fields.js'
-import { pathParameters } from '../operation/dry-run.js'
+import { addBatchOptions } from '../batch/options.js'
+import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
-import { hasPages } from '../operation/pagination.js'
-import { gather, runOnce } from '../operation/run-sync.js'
-import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
+import { collectInput, pathParameters } from '../operation/request.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import {
   type Field,
@@ -20,11 +17,11 @@ import {
   withWords,
 } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
-import { withOwnWebhook } from '../target/own-webhook.js'
-import { waitOf, waitOptions } from '../wait/options.js'
+import { waitOptions } from '../wait/options.js'
 import { examples } from './examples.js'
+import { runOperation } from './run-operation.js'
 
-/** Makes the command of an operation; `siblings` are the rows that share its words, each with a flag of its own. */
+/** Creates the command of an operation. `siblings` are the operations that a flag of the same command chooses. */
 export async function operationCommand(
   environment: CommandEnvironment,
   name: string,
@@ -51,47 +48,23 @@ export async function operationCommand(
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
   command.addHelpText('after', () => helpAfter(operation))
-  return environment.action(command, (given) => {
+  const { context } = environment
+  return environment.action(command, async (given) => {
     const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
-    return run(environment, operation, shape, fields, { ...given, options })
+    const invocation = { ...given, options }
+    const input = await collectInput(context, operation, shape, invocation)
+    return runOperation(context, { operation, shape, input, invocation })
   })
 }
 
-async function run(
-  environment: CommandEnvironment,
-  operation: Operation,
-  shape: Shape,
-  fields: readonly Field[],
-  invocation: Invocation,
-): Promise<number> {
-  const { context } = environment
-  const given = await gather(context, operation, shape, fields, invocation)
-  if (invocation.options.csv !== undefined) {
-    const { fromCsv } = await import('../commands/batch/from-csv.js')
-    return fromCsv(environment, operation, shape, given, invocation)
-  }
-  const { globals, options } = invocation
-  if (options.distribute === true || options.database !== undefined)
-    throw new UsageError(
-      `--${options.distribute === true ? 'distribute' : 'database'} is about the rows of a file: it goes with --csv.`,
-    )
-  // Who waits for the result gives an address of its own, where one is wanted.
-  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
-  const known = isOurs ? withOwnWebhook(shape, given) : given
-  const input = await askMissing(context, shape, fields, known, globals)
-  if (operation.starts === undefined) return runOnce(environment, operation, shape, input, invocation)
-  const { runStarting } = await import('../wait/run-async.js')
-  return runStarting(environment, operation, shape, input, invocation)
-}
-
-/** What must be given comes first; otherwise the order is the schema's. */
+/** Returns the options of the fields: required ones first, else in the order of the schema. */
 const fieldOptions = (operation: Operation, fields: readonly Field[]): Option[] =>
   fields
     .map((field) => (operation.starts && field.name === 'webhook_url' ? ownedWebhook(field) : field))
     .sort((a, b) => Number(b.kind.required) - Number(a.kind.required))
     .flatMap(optionsOf)
 
-/** Nobody needs an address for what this command takes itself. */
+/** Makes `--webhook-url` optional, because the command can wait for the result itself. */
 const ownedWebhook = (field: Field): Field => ({
   ...field,
   kind: {
@@ -115,7 +88,7 @@ function requestOptions(operation: Operation): Option[] {
       '--dry-run',
       `print the request and its price${operation.batch ? ', with --csv the quote' : ''}; send nothing`,
     ),
-    // Elsewhere the key is taken and ignored, as the API does.
+    // Other operations accept the key and ignore it, as the API does.
     key.hideHelp(!operation.idempotent),
     ...(operation.starts ? waitOptions() : []),
   ]

@@ -3,13 +3,35 @@ import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { callOnce } from '../operation/call.js'
+import { canAsk, confirm } from '../output/prompt.js'
 import { valueAt } from '../output/records.js'
-import { credited, grouped, priceText } from '../output/text.js'
+import { credited, grouped, lookOf, priceText } from '../output/text.js'
 import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
 
-/** What an import of everything that matches can take, for a person; only free questions are sent. */
-export async function importQuote(
+/**
+ * Shows a person the quote of an import without a limit, and asks whether to start. Without a person to ask, and with
+ * `--yes`, the answer is yes.
+ */
+export async function confirmImport(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<boolean> {
+  const isMetered = operation.quota !== undefined || isPriced(operation)
+  if (operation.starts !== 'import' || !isMetered || input.limit !== undefined) return true
+  if (globals.yes || !canAsk(context, globals)) return true
+  const { record } = await import('../output/table.js')
+  const { stderr, env } = context.streams
+  const quote = await importQuote(context, operation, input, globals)
+  if (Object.keys(quote).length === 0) return true
+  stderr.write(record(quote, lookOf(stderr, env, globals.color !== false)))
+  return confirm(context, 'Without --limit everything that matches is imported. Start?', globals)
+}
+
+/** Returns the lines of the quote of an import without a limit. Only free requests are sent. */
+async function importQuote(
   context: Context,
   operation: Operation,
   input: Input,
@@ -35,7 +57,7 @@ export async function importQuote(
   }
 }
 
-/** How many companies match, where a count is free and takes nothing from the import's own window of requests. */
+/** Returns how many companies match, where counting is free and not in the same rate window as the import. */
 async function matchesOf(
   context: Context,
   operation: Operation,

@@ -1,7 +1,6 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { windowsOf, windowsOn } from '../../api/operations/windows.js'
-import type { RateWindow } from '../../batch/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../batch/ports.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
@@ -202,7 +201,7 @@ function openWindows(
   known: Limits['windows'],
   now: number,
 ): Remaining['windows'] {
-  const windows: RateWindow[] = []
+  const windows: NonNullable<Remaining['windows']>[number][] = []
   for (const { name, limit: usual, windowMs } of windowsOf(operation, plan ?? '', live)) {
     const isOfPlan = name.startsWith('plan:')
     const state = known.find(

@@ -3,43 +3,42 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { refuse } from '../operation/run-sync.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
+import { reportRefusal } from '../operation/refusal.js'
+import { print } from '../output/output.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
 import { credited, grouped, type Look, lookOf } from '../output/text.js'
 
-/** The view of a quote; a pipe does without it. */
+/** Loads the view of a quote, which output into a pipe does not need. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
 
-/** Prints a quote; answers 0 when its maximum is covered, else what it would be refused with. */
+/** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
 export async function showQuote(
-  environment: CommandEnvironment,
-  made: BatchQuote | TargetRefusal,
+  context: Context,
+  quote: BatchQuote | TargetRefusal,
   globals: GlobalOptions,
 ): Promise<number> {
-  // A file, its format and its columns are those of the rows.
+  // The options of output are about the rows, except a format that a quote has too.
   const { output: _, fields: __, format, ...rest } = globals
   const shown = { ...rest, ...(format === 'table' || format === 'json' ? { format } : {}) }
-  if ('reply' in made)
-    return refuse(environment, made.operation, made.reply, { args: [], options: {}, globals: shown })
-  await environment.print(made, shown, { layout: view })
-  return made.shortage === null ? exitCodes.ok : tellShortage(environment.context, made, made.shortage, shown)
+  if ('reply' in quote) return reportRefusal(context, quote.operation, quote.reply, shown)
+  await print(context, quote, shown, { layout: view })
+  return quote.shortage === null ? exitCodes.ok : reportShortage(context, quote, quote.shortage, shown)
 }
 
-/** Shows a person a quote and asks whether to start; without one, and with `--yes`, the answer is yes. */
+/** Shows a quote and asks whether to start. Without a person to ask, and with `--yes`, the answer is yes. */
 export async function confirmQuote(
   context: Context,
-  make: () => Promise<BatchQuote | TargetRefusal>,
+  makeQuote: () => Promise<BatchQuote | TargetRefusal>,
   globals: GlobalOptions,
 ): Promise<boolean> {
   if (globals.yes || !canAsk(context, globals)) return true
-  const made = await make()
+  const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done.
-  if ('reply' in made || made.lookups === 0) return true
+  if ('reply' in quote || quote.lookups === 0) return true
   const { stderr, env } = context.streams
-  stderr.write(await view(made, lookOf(stderr, env, globals.color !== false)))
-  if (made.shortage !== null) context.notify(`${shortageText(made, made.shortage)}.`, globals)
+  stderr.write(await view(quote, lookOf(stderr, env, globals.color !== false)))
+  if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
   return confirm(context, 'Start?', globals)
 }
 
@@ -49,7 +48,7 @@ const refusals = {
   quota: errors.plan_limit_reached,
 } as const
 
-function tellShortage(
+function reportShortage(
   context: Context,
   quote: BatchQuote,
   shortage: Shortage,

@@ -1,82 +1,109 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import { isPriced } from '../../api/operations/facts.js'
+import { type OperationId, operation } from '../../api/operations/table.js'
+import type { EventKind } from '../../api/webhooks/events.js'
 import type { Report } from '../context/errors.js'
-import { grouped } from '../output/text.js'
-import { cutShort, resultCommand, wordOf } from './job-outcome.js'
-import type { Seen, Started } from './progress.js'
-import type { Receiving } from './receiver.js'
-import { readerOf } from './watch-polling.js'
+import type { Step } from '../output/progress.js'
+import { credited, grouped } from '../output/text.js'
 
-/** What was done to see the work through, for telling how somebody goes on. */
-export interface Trail {
-  readonly started: Started
-  readonly receiving: Receiving | undefined
-  /** The idempotency key that the request went out with, where the server is known to honour keys. */
-  readonly key: string | undefined
-  readonly globals: GlobalOptions
+/** How accepted work stands, on this machine or on a server. */
+export interface WorkState {
+  readonly kind: EventKind
+  readonly operation: OperationId
+  /** `finished`, `failed`, or anything else while the work goes on. */
+  readonly state: string
+  readonly done: number
+  /** Records that will come, where that is known. */
+  readonly expected?: number | undefined
+  /** Whether a quota or the credits ended the work before everything was found. */
+  readonly truncated: boolean
+  readonly error?: string | null | undefined
 }
 
-/** What is bad about how the work stands, once the command has left it; nothing where all is well. */
-export function badEnd(trail: Trail, seen: Seen, interruption: number | undefined): Report | undefined {
-  const { started } = trail
-  if (seen.state === 'failed') return failed(trail, seen)
-  if (seen.state === 'finished')
-    return seen.truncated
-      ? cutShort({ ...started, operation: started.operation.id, ...counts(seen), truncated: true })
-      : undefined
+/** What a person can do about work that failed or goes on, in sentences. */
+export interface NextSteps {
+  readonly afterFailure: string
+  readonly toContinue: string
+}
+
+/** Returns the command that prints what accepted work has found. */
+export function resultCommand(kind: EventKind, id: string): string {
+  if (kind === 'lead_search') return `prospect searches get ${id} --all`
+  if (kind === 'list_import') return `prospect lists get ${id}`
+  return kind === 'contact_enrichment'
+    ? `prospect contacts get ${id}`
+    : `prospect engine jobs show ${id} --records`
+}
+
+/** Returns the report of work that failed, was cut short or is not done; `undefined` where it succeeded. */
+export function reportOfWork(
+  work: WorkState,
+  next: NextSteps,
+  interruption: number | undefined,
+): Report | undefined {
+  if (work.state === 'failed') {
+    const error = `The work failed: ${(work.error ?? 'Internal error').replace(/\.$/, '')}`
+    const exit_code = exitCodes.unreachable
+    return { error, code: 'job_failed', status: null, exit_code, hint: next.afterFailure }
+  }
+  if (work.state === 'finished') return work.truncated ? reportOfTruncation(work) : undefined
   return {
-    error: `The work is not done: ${soFar(started, seen)} so far`,
+    error: `The work is not done: ${countText(work)} so far`,
     code: interruption === undefined ? 'still_running' : 'stopped',
     status: null,
     exit_code: interruption ?? exitCodes.stillRunning,
-    hint: pickUp(trail, seen.done),
+    hint: next.toContinue,
   }
 }
 
-/** The counts of work, in the words of a job. */
-export const counts = ({ done, expected }: Seen) => ({ done, expected: expected ?? done })
+const truncationReasons = {
+  profiles: 'the daily profile quota is used up.',
+  companies: 'the daily or monthly company quota is used up.',
+  credits: 'the credits are used up, or the weekly limit is reached.',
+} as const
 
-function failed(trail: Trail, { done, error }: Seen): Report {
-  const kept = done > 0 ? `What was found before is kept: ${seeText(trail)}` : 'See prospect credits.'
-  const text = `The work failed: ${(error ?? '').replace(/\.$/, '')}`
-  return { error: text, code: 'job_failed', status: null, exit_code: exitCodes.unreachable, hint: kept }
+function reportOfTruncation({ kind, operation: id, done, expected = done }: WorkState): Report {
+  const { quota } = operation(id)
+  const of = expected > done ? ` of ${grouped(expected)}` : ''
+  const reason = truncationReasons[quota ?? 'credits']
+  return {
+    error: `Only ${grouped(done)}${of} ${nounOf(kind, expected)} were imported: ${reason}`,
+    code: 'truncated',
+    status: null,
+    exit_code: quota ? exitCodes.planLimit : exitCodes.credits,
+    hint: quota
+      ? 'Quotas reset at 00:00 UTC; see: prospect credits'
+      : 'Buy credits, then import the rest; see: prospect credits',
+  }
 }
 
-function soFar({ kind }: Started, { done, expected }: Seen): string {
+/** Returns what finished work did and cost, in a sentence. */
+export function successText(
+  work: Pick<WorkState, 'kind' | 'operation' | 'done'> & { readonly spent: number },
+): string {
+  const { kind, done } = work
+  const paid = isPriced(operation(work.operation)) ? ` for ${credited(work.spent)}` : ''
+  const verb = kind === 'contact_enrichment' ? 'Looked up' : 'Imported'
+  return `${verb} ${grouped(done)} ${nounOf(kind, done)}${paid}.`
+}
+
+/** Returns the text of the progress display: counts, and the credits of priced work. */
+export const stepText =
+  ({ kind, operation: id }: Pick<WorkState, 'kind' | 'operation'>) =>
+  ({ rows, total, credits }: Step): string =>
+    [
+      `${grouped(rows)}${total ? ` of ${grouped(Math.max(rows, total))}` : ''} ${nounOf(kind, total || rows)}`,
+      ...(isPriced(operation(id)) ? [credited(credits)] : []),
+    ].join(' · ')
+
+function countText({ kind, done, expected }: WorkState): string {
   const of = expected === undefined || expected < done ? '' : ` of ${grouped(expected)}`
-  return `${grouped(done)}${of} ${wordOf(kind, expected ?? done)}`
+  return `${grouped(done)}${of} ${nounOf(kind, expected ?? done)}`
 }
 
-/** How to get at the result of work that goes on without this command. */
-export function pickUp(trail: Trail, done: number): string {
-  const { started, receiving, key } = trail
-  if (readerOf(started.kind)) return `The server goes on with it. See: ${seeText(trail)}`
-  const again =
-    key !== undefined
-      ? `wait again with the same command and --idempotency-key ${key}.`
-      : `receive the rest with: prospect listen --port ${receiving?.port} --path ${receiving?.token}`
-  const kept = done > 0 ? ` What has come is kept: ${seeText(trail)}.` : ''
-  return `The server goes on with it;${kept === '' ? '' : `${kept} Or`} ${again}`
-}
-
-/** The command that shows what there is of the result. */
-function seeText({ started: { kind, id }, globals }: Trail): string {
-  if (!readerOf(kind)) return `prospect events list --search ${id}`
-  const { baseUrl, profile } = globals
-  const target =
-    baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`
-  return resultCommand({ kind, id }) + target
-}
-
-/** Tells that it is not known whether the server began, and how to ask again without beginning twice. */
-export const openOutcome = (key: string): string =>
-  `Run the same command again with --idempotency-key ${key}: a server that honours keys begins once.`
-
-/** Says once where the result is waited for. */
-export function printReceivingAddress(
-  context: StreamsContext,
-  receiving: Receiving,
-  globals: GlobalOptions,
-): void {
-  if (globals.verbose) context.notify(`Waiting for the result at ${receiving.url}.`, globals)
+/** Returns the noun for the records of a kind of work. */
+function nounOf(kind: EventKind, count: number): string {
+  if (kind === 'lead_search') return count === 1 ? 'person' : 'people'
+  if (kind === 'contact_enrichment') return count === 1 ? 'contact' : 'contacts'
+  return count === 1 ? 'company' : 'companies'
 }

@@ -1,128 +1,135 @@
 import { createHmac } from 'node:crypto'
 import type { Listening } from '../../http/listen.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { type PublicAddress, webhookUrl } from '../options/webhooks.js'
-
-/** Where a command receives. */
-export interface ReceivingPlace {
-  /** Where the server reaches it, when that is not where it listens. */
-  readonly known: PublicAddress | undefined
-  /** The port that this address leads to; one that follows from the key where it is not given. */
-  readonly port: number | undefined
-  /** The idempotency key of the request: the same one has the same address again. */
-  readonly key: string
-}
+import { openEvents } from '../context/open-databases.js'
+import type { OperationRequest } from '../operation/request.js'
+import type { Invocation } from '../options/command-environment.js'
+import { webhookUrl } from '../options/webhooks.js'
+import type { WaitStrategy } from './strategy.js'
 
 /** A receiver of the deliveries for one command. */
-export interface Receiving {
-  /** The unguessable part of its path, under which they are kept. */
+export interface Receiver {
+  /** The idempotency key of the request. The same key leads to the same path and port again. */
+  readonly key: string
+  /** The unguessable part of its path, under which its deliveries are stored. */
   readonly token: string
   readonly port: number
   /** The address to give to the server. */
   readonly url: string
-  /** Resolves when something new has arrived since it was asked last, or at the signal. */
-  heard(over: AbortSignal): Promise<void>
+  readonly events: Events
+  /** Resolves when something has arrived since the last call, or at the signal. */
+  arrived(over: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Where `prospect listen` is by itself, so that a tunnel to it leads here as well. */
+type ReceiverContext = StreamsContext & ClockContext & HomeContext
+type Place = Pick<WaitStrategy, 'address' | 'port'>
+
+/** The port of `prospect listen`, so that a tunnel to it leads here as well. */
 export const usualPort = 4011
 
-/** Listens for the deliveries of one command; each is kept before it is answered. */
-export async function openReceiving(
-  context: StreamsContext & ClockContext,
-  events: Events,
-  place: ReceivingPlace,
-  globals: GlobalOptions,
-): Promise<Receiving> {
+/** Listens for the deliveries of one command. Each is stored before it is acknowledged. */
+export async function openReceiver(
+  context: ReceiverContext,
+  place: Place,
+  { globals, options }: Invocation,
+): Promise<Receiver> {
   const { receiver } = await import('../../http/receiver.js')
-  const { token, port: usual } = await addressOf(context, events, place.key)
-  const bell = createWakeUp()
+  const key = givenKey(options) ?? context.ids.uuid()
+  const events = await openEvents(context)
+  const { token, port: derivedPort } = await deriveAddress(context, events, key)
+  const arrivals = createWakeUp()
   const handler = receiver({
     inbox: events,
     token,
     secrets: [],
     clock: context.clock,
-    ...(place.known ? { prefix: place.known.prefix } : {}),
-    received: bell.ring,
+    ...(place.address ? { prefix: place.address.prefix } : {}),
+    received: arrivals.notify,
     report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`, globals),
   })
-  const listening = await listenAt(handler, place, usual)
+  const listening = await listenAt(handler, place, derivedPort)
+  const url = webhookUrl(listening, token, place.address)
+  if (globals.verbose) context.notify(`Waiting for the result at ${url}.`, globals)
   const { port, close } = listening
-  return {
-    token,
-    port,
-    url: webhookUrl(listening, token, place.known),
-    heard: bell.heard,
-    close: () => close(),
-  }
+  return { key, token, port, url, events, arrived: arrivals.next, close: () => close() }
 }
 
-/** Where a command with a key receives, as far as that is known before it listens: the port may be in use. */
-export async function expectedUrl(
-  context: ClockContext,
-  events: Events,
-  place: ReceivingPlace,
-): Promise<string> {
-  const { token, port } = await addressOf(context, events, place.key)
-  return webhookUrl({ origin: `http://127.0.0.1:${place.port ?? port}` }, token, place.known)
+/** Returns a request as `--wait` sends it to a server: with the address of the receiver. */
+export async function withReceiver(
+  context: ReceiverContext,
+  request: OperationRequest,
+  { receives, address, port }: WaitStrategy,
+): Promise<OperationRequest> {
+  if (!receives) return request
+  const { globals, options } = request.invocation
+  const key = givenKey(options)
+  if (key === undefined)
+    context.notify(
+      'The path of webhook_url is another one each time, unless --idempotency-key is given.',
+      globals,
+    )
+  const derived = await deriveAddress(context, await openEvents(context), key ?? context.ids.uuid())
+  const origin = `http://127.0.0.1:${port ?? derived.port}`
+  const webhook_url = webhookUrl({ origin }, derived.token, address)
+  return { ...request, input: { ...request.input, webhook_url } }
 }
 
-/** The path and the port that follow from a key on this machine. */
-async function addressOf(
+const givenKey = ({ idempotencyKey }: Invocation['options']): string | undefined =>
+  typeof idempotencyKey === 'string' ? idempotencyKey : undefined
+
+/** Derives path and port from a key and a secret of this machine. */
+async function deriveAddress(
   context: ClockContext,
   events: Events,
   key: string,
 ): Promise<{ readonly token: string; readonly port: number }> {
   const { newToken } = await import('../../http/receiver.js')
-  const own = await events.token(newToken(context.ids.bytes(16)))
-  const digest = createHmac('sha256', own).update(key).digest()
-  return { token: newToken(digest.subarray(0, 16)), port: portOf(digest.readUInt16BE(16)) }
+  const secret = await events.token(newToken(context.ids.bytes(16)))
+  const digest = createHmac('sha256', secret).update(key).digest()
+  // Systems choose their own ports above this range.
+  return { token: newToken(digest.subarray(0, 16)), port: 20_000 + (digest.readUInt16BE(16) % 12_000) }
 }
-
-/** Ports for which no system chooses by itself. */
-const portOf = (number: number): number => 20_000 + (number % 12_000)
 
 async function listenAt(
   handler: (request: Request) => Promise<Response>,
-  { known, port }: ReceivingPlace,
-  usual: number,
+  { address, port }: Place,
+  derivedPort: number,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../http/listen.js')
   const at = (chosen: number) =>
-    listen({ handler, host: '127.0.0.1', port: chosen, ...(known ? { allowHosts: [known.host] } : {}) })
-  const isFree = known === undefined && port === undefined
+    listen({ handler, host: '127.0.0.1', port: chosen, ...(address ? { allowHosts: [address.host] } : {}) })
   try {
-    return await at(port ?? (known ? usualPort : usual))
+    return await at(port ?? (address ? usualPort : derivedPort))
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
-    if (isFree) return at(0)
+    if (address === undefined && port === undefined) return at(0)
     const text = error.message.replace('--port, or 0 for a free one', '--receive-port')
     throw new UsageError(`${text}.`, 'It is the port of this machine that --public-url leads to.')
   }
 }
 
-/** Lets one wait for a ring; one that nobody waits for is heard by the next who does. */
+/** Creates a notification that one reader waits for. It is remembered until the reader asks for the next one. */
 function createWakeUp() {
-  let rung = false
+  let isPending = false
   let wake: () => void = () => {}
   return {
-    ring: () => {
-      rung = true
+    notify: () => {
+      isPending = true
       wake()
     },
-    heard: (over: AbortSignal): Promise<void> =>
+    next: (over: AbortSignal): Promise<void> =>
       new Promise((resolve) => {
         const end = () => {
           over.removeEventListener('abort', end)
-          rung = false
+          isPending = false
           resolve()
         }
         wake = end
         over.addEventListener('abort', end)
-        if (rung || over.aborted) end()
+        if (isPending || over.aborted) end()
       }),
   }
 }

@@ -1,63 +1,74 @@
 import type { Input } from '../../api/calls/caller.js'
+import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Operation } from '../../api/operations/table.js'
 import { isOwnMachine } from '../../api/values/url.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import type { HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { type OperationRequest, wantsWebhook } from '../operation/request.js'
 import { type PublicAddress, publicAddress } from '../options/webhooks.js'
-import type { Target } from '../target/resolve-target.js'
+import { type Target, targetOf } from '../target/resolve-target.js'
 import { readerOf } from './watch-polling.js'
 
-/** How the result of work on a server comes to the command that asked for it. */
-export interface Way {
+/** How a command gets the result of work on a server. */
+export interface WaitStrategy {
   readonly kind: EventKind
-  /** Whether the command takes the deliveries itself. */
+  /** Whether the command receives the deliveries. */
   readonly receives: boolean
-  /** Where the server reaches it, when that is not where it listens. */
-  readonly known: PublicAddress | undefined
+  /** Where the server reaches the receiver, if not where it listens. */
+  readonly address: PublicAddress | undefined
   readonly port: number | undefined
   /** Whether the server can be asked how the work stands. */
-  readonly asks: boolean
+  readonly canPoll: boolean
+  /** The server's words in the names of fields. */
+  readonly names: WireNames | undefined
 }
 
-/** Chooses the way before anything is sent; where there is none, it says what to do: exit 2. */
+/** Chooses how to get the result of a request. Throws UsageError where there is no way. */
+export const strategyFor = (
+  context: StreamsContext & HomeContext,
+  { operation, input, invocation: { globals, options } }: OperationRequest,
+): WaitStrategy =>
+  waitStrategyOf(operation, input, targetOf(globals, context.streams.env, context.settings()), options)
+
+/** Chooses how to get the result of an operation from a target. Throws UsageError where there is no way. */
 export function waitStrategyOf(
   row: Operation,
   input: Input,
   target: Target,
   options: Readonly<Record<string, unknown>>,
-): Way {
+): WaitStrategy {
   const kind = eventOf(row.id) ?? 'lead_search'
-  const asks = readerOf(kind) !== undefined
-  const origin = target.kind === 'remote' ? new URL(target.baseUrl) : undefined
+  const canPoll = readerOf(kind) !== undefined
+  const server = target.kind === 'remote' ? target : undefined
+  const origin = server && new URL(server.baseUrl)
   const isOwn = origin !== undefined && isOwnMachine(origin)
-  // A tunnel leads to one port, which one command at a time has: by itself it is only for what cannot be asked for.
-  const usual = target.kind === 'remote' && !isOwn && !asks ? target.publicUrl : undefined
-  const known = publicAddress((options.publicUrl as string | undefined) ?? usual)
+  // A tunnel leads to one port, which one command at a time can use: by default only one that cannot poll does.
+  const tunnel = isOwn || canPoll ? undefined : server?.publicUrl
+  const address = publicAddress((options.publicUrl as string | undefined) ?? tunnel)
   const port = options.receivePort as number | undefined
-  const way = { kind, known, port, asks }
-  if (isGiven(input.webhook_url)) {
-    if (asks) return { ...way, receives: false }
+  const strategy = { kind, address, port, canPoll, names: server?.names }
+  if (input.webhook_url !== undefined && input.webhook_url !== ownWebhook) {
+    if (canPoll) return { ...strategy, receives: false }
     throw new UsageError(
       `The result of ${row.command} goes to the --webhook-url alone: this command cannot wait for it.`,
       'Leave out --wait, or leave out --webhook-url so that the command receives it.',
     )
   }
-  if (known !== undefined || isOwn) return { ...way, receives: true }
-  if (asks) return { ...way, receives: false }
+  if (address !== undefined || isOwn) return { ...strategy, receives: true }
+  if (canPoll) return { ...strategy, receives: false }
   throw new UsageError(
     `The result of ${row.command} comes by webhook alone, and ${origin?.host ?? 'the server'} cannot reach this machine.`,
     'Give --public-url (or the setting public_url), the address of a tunnel to this machine; or --webhook-url, such as that of prospect listen, without --wait.',
   )
 }
 
-const isGiven = (url: unknown): boolean => url !== undefined && url !== ownWebhook
-
-/** Refuses work whose result would have nowhere to go: the API wants an address, and nobody waits at one. */
-export function checkAddress(row: Operation, isWanted: boolean, input: Input): void {
-  if (!isWanted || input.webhook_url !== undefined) return
+/** Throws UsageError where an operation requires a webhook and none is given, so that its result would be lost. */
+export function checkWebhook({ operation, shape, input }: OperationRequest): void {
+  if (!wantsWebhook(shape) || input.webhook_url !== undefined) return
   throw new UsageError(
-    `${row.command} delivers its result by webhook: a --webhook-url is missing.`,
+    `${operation.command} delivers its result by webhook: a --webhook-url is missing.`,
     'Give one, such as that of prospect listen; or add --wait, and this command receives the result itself.',
   )
 }

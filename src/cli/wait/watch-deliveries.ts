@@ -4,7 +4,7 @@ import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
 import type { Row } from '../output/records.js'
 import { createGathering } from './gather-deliveries.js'
 import type { Started, Watch } from './progress.js'
-import type { Receiving } from './receiver.js'
+import type { Receiver } from './receiver.js'
 
 /** Deliveries that are read at once. */
 const atOnce = 100
@@ -12,19 +12,19 @@ const atOnce = 100
 /** What arrives for a command, in the store where it was kept before it was answered. */
 export interface Arrivals {
   readonly events: Events
-  readonly receiving: Receiving
+  readonly receiver: Pick<Receiver, 'token' | 'arrived'>
   /** The server's words in the names of fields. */
   readonly names: WireNames | undefined
 }
 
 /** Work that is watched by what the server delivers; duplicates count once, parts and single records together. */
-export function watchReceived(started: Started, { events, receiving, names }: Arrivals): Watch {
+export function watchReceived(started: Started, { events, receiver, names }: Arrivals): Watch {
   const gathering = createGathering(started)
   const read = (one: Arrived): Carried => parseDelivery(started.kind, one, names)
   let last = 0
   const catchUp = async () => {
     for (;;) {
-      const arrived = await events.arrived(receiving.token, last, atOnce)
+      const arrived = await events.arrived(receiver.token, last, atOnce)
       for (const one of arrived) gathering.take(one.seq, read(one))
       last = arrived.at(-1)?.seq ?? last
       if (arrived.length < atOnce) return gathering.seen()
@@ -36,13 +36,13 @@ export function watchReceived(started: Started, { events, receiving, names }: Ar
         const seen = await catchUp()
         onSeen(seen)
         if (over.aborted || seen.state !== 'going') return seen
-        await receiving.heard(over)
+        await receiver.arrived(over)
       }
     },
     async *records() {
       const told = new Set<string>()
       for (const seq of gathering.order()) {
-        const [arrived] = await events.arrived(receiving.token, seq - 1, 1)
+        const [arrived] = await events.arrived(receiver.token, seq - 1, 1)
         if (arrived?.seq === seq) yield* fresh(read(arrived), told)
       }
     },

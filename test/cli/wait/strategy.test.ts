@@ -13,24 +13,24 @@ describe('how a result is received', () => {
     const found = way('accounts.search', { ...far, public_url: 'https://tunnel.example/in' })
     expect(found).toMatchObject({
       receives: true,
-      known: { origin: 'https://tunnel.example', prefix: '/in' },
+      address: { origin: 'https://tunnel.example', prefix: '/in' },
     })
   })
 
   it('prefers --public-url to the tunnel of the profile', () => {
     const options = { publicUrl: 'https://other.example' }
     const found = way('accounts.search', { ...far, public_url: 'https://tunnel.example' }, options)
-    expect(found.known?.origin).toBe('https://other.example')
+    expect(found.address?.origin).toBe('https://other.example')
   })
 
   it('polls a remote server that can be polled, although the profile has a tunnel', () => {
     const found = way('leads.extract', { ...far, public_url: 'https://tunnel.example' })
-    expect(found).toMatchObject({ receives: false, asks: true, known: undefined })
+    expect(found).toMatchObject({ receives: false, canPoll: true, address: undefined })
   })
 
   it('receives on loopback from a server on this machine without a tunnel', () => {
     const near = { base_url: 'http://127.0.0.1:4010/api/v2', public_url: 'https://tunnel.example' }
-    expect(way('accounts.search', near)).toMatchObject({ receives: true, known: undefined })
+    expect(way('accounts.search', near)).toMatchObject({ receives: true, address: undefined })
   })
 
   it('throws when a remote server delivers by webhook only and there is no tunnel', () => {

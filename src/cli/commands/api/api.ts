@@ -7,9 +7,9 @@ import type { Fields } from '../../../api/values/objects.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
-import { printRefusal, secondsToWait } from '../../operation/call.js'
-import { everyPage } from '../../operation/pagination.js'
+import { everyPage, secondsToWait } from '../../operation/call.js'
 import { accounted } from '../../operation/record-spending.js'
+import { printRefusedBody } from '../../operation/refusal.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { isJson, reportError } from '../../output/report-error.js'
@@ -57,7 +57,7 @@ async function callRaw(environment: CommandEnvironment, invocation: Invocation):
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, formatHead(reply))
   if (isOk(reply)) await environment.print(body, globals)
-  else if (isJson(context, globals)) await printRefusal(environment, body, globals)
+  else if (isJson(context, globals)) await printRefusedBody(context, body, globals)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
 

@@ -7,7 +7,8 @@ import { type CommandEnvironment, createGroup, guide } from '../../options/comma
 import { isoTime, whole } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { columnsOfKind, recordsOf } from '../../wait/job-result.js'
+import { recordsOf } from '../../wait/result.js'
+import { columnsOfKind } from '../../wait/result-shape.js'
 import { addAdminAction, openAdmin } from './admin.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */

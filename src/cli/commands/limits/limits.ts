@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
-import { refuse } from '../../operation/run-sync.js'
+import { reportRefusal } from '../../operation/refusal.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
@@ -29,7 +29,7 @@ async function showLimits(environment: CommandEnvironment, invocation: Invocatio
   const { context } = environment
   const { globals } = invocation
   const found = await limitsOf(context, globals)
-  if (isRefused(found)) return refuse(environment, found.operation, found.reply, invocation)
+  if (isRefused(found)) return reportRefusal(context, found.operation, found.reply, globals)
   if (!context.isLocal(globals)) context.notify(describeUnknown(found), globals)
   await environment.print(found, globals, { layout: formatLimits, columns })
   return exitCodes.ok

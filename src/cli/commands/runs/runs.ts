@@ -5,11 +5,10 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { forgetRun } from '../../../batch/run/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../batch/run/records.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
-import { exportAnswers } from '../../batch/export-answers.js'
-import { sameFile, spending } from '../../batch/flags.js'
+import { sameFile, spending } from '../../batch/options.js'
 import { toRunHome } from '../../batch/ports.js'
 import { fromRecord } from '../../batch/request.js'
-import { batch } from '../../batch/run.js'
+import { executeBatch, exportAnswers } from '../../batch/run.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
@@ -108,7 +107,11 @@ function resumeCommand(environment: CommandEnvironment): Command {
     const place = placeOf(context, invocation.options)
     const records = await openRuns(toRunHome(context), place)
     const run = await findRun(records, invocation.args[0] ?? '')
-    return batch(environment, { ...(await fromRecord(run, invocation, context.streams)), ...place, records })
+    return executeBatch(context, {
+      ...(await fromRecord(run, invocation, context.streams)),
+      ...place,
+      records,
+    })
   })
 }
 

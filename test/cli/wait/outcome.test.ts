@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { awaitDeliveries, stepText, successText } from '../../../src/cli/wait/job-outcome.js'
+import { awaitDeliveries } from '../../../src/cli/wait/local-work.js'
+import { stepText, successText } from '../../../src/cli/wait/outcome.js'
 import type { AsyncJob } from '../../../src/engine/ports/ports.js'
 
 const job = (facts: Partial<AsyncJob>) => facts as AsyncJob

@@ -1,0 +1,66 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { checkSize, type Items, quoteItems } from '../../batch/gather-items.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { askMissing, type OperationRequest } from '../operation/request.js'
+import { readRemaining } from '../quote/limits.js'
+import { showQuote } from '../quote/show.js'
+import { runAsync } from '../wait/run-async.js'
+import { gatherRows } from './gather.js'
+import { printMapping, withSavedMap } from './map-columns.js'
+import { inputChoicesOf, runChoicesOf } from './options.js'
+import { type EndedBatch, withSummary } from './summary-json.js'
+
+/** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
+export async function sendTogether(
+  context: Context,
+  request: OperationRequest,
+  into: string,
+): Promise<number> {
+  const { operation, shape, input: constants } = request
+  const { globals, options } = request.invocation
+  if (constants[into] !== undefined)
+    throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
+  const { summaryJson } = runChoicesOf(options, context.streams)
+  const asked = { ...inputChoicesOf(request.invocation, context.streams), summaryJson }
+  const choices = withSavedMap(context, asked, options.useMap)
+  return withSummary(context, { operation, globals, choices }, async (onEnd) => {
+    const startedAt = context.clock.now()
+    const { mapping, output, rows, rejects } = await gatherRows(context, request, into, choices)
+    if (!rows) return printMapping(context, mapping, globals)
+    const given = { ...constants, [into]: rows.items }
+    if (choices.dryRun) {
+      checkSize(operation, given, choices.file)
+      const left = await readRemaining(context, operation, {}, globals)
+      return showQuote(context, 'reply' in left ? left : quoteItems(operation, rows, left), globals)
+    }
+    const input = await askMissing(context, shape, given, globals)
+    checkSize(operation, input, choices.file)
+    const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
+    const code = await runAsync(context, { ...request, input }, lineOf)
+    onEnd({ run: null, report: createReport(rows, output, code, context.clock.now() - startedAt), rejects })
+    const isFailure = choices.failOn === 'any' && rows.problems.length > 0
+    return code === exitCodes.ok && isFailure ? exitCodes.someFailed : code
+  })
+}
+
+/** Returns the report of a request for all rows: its companies are all in the list, or none of them. */
+function createReport(
+  { items, problems }: Items,
+  output: string | null,
+  code: number,
+  ms: number,
+): EndedBatch['report'] {
+  const isDone = code === exitCodes.ok
+  const stopped = {
+    ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
+    ...{ at_row: null, rows_left: items.length },
+  }
+  return {
+    ...{ rows: items.length + problems.length, found: isDone ? items.length : 0, not_found: 0 },
+    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
+    ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
+    ...(isDone ? {} : { stopped }),
+    ...{ output: isDone ? output : null, partial: null },
+  }
+}

@@ -1,0 +1,131 @@
+import type { Shape } from '../../api/areas/shapes.js'
+import type { Input } from '../../api/calls/caller.js'
+import type { Operation } from '../../api/operations/table.js'
+import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import { mostCredits } from '../../engine/credits/cost.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { readInput } from '../context/io.js'
+import type { Invocation } from '../options/command-environment.js'
+import { type Field, fieldsOfSchema, inputOf } from '../options/schema-options.js'
+import { askChoice, askText, canAsk } from '../output/prompt.js'
+
+/** A request that a command asks for. */
+export interface OperationRequest {
+  readonly operation: Operation
+  readonly shape: Shape
+  readonly input: Input
+  readonly invocation: Invocation
+}
+
+/** Returns the fields of a request: those of `--input`, replaced by those that options and arguments give. */
+export async function collectInput(
+  { streams }: StreamsContext,
+  operation: Operation,
+  shape: Shape,
+  { args, options }: Invocation,
+): Promise<Input> {
+  const file = typeof options.input === 'string' ? options.input : undefined
+  if (file === '-' && options.csv === '-')
+    throw new UsageError('--input - and --csv - cannot both read stdin.')
+  const base = file === undefined ? {} : await readInput(streams, file)
+  const names = pathParameters(operation)
+  const fields = fieldsOfSchema(shape.input).filter(({ name }) => !names.includes(name))
+  const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
+  return { ...base, ...inputOf(shape.input, fields, options), ...inPath }
+}
+
+/** Asks a person at a terminal for required fields that are missing. Elsewhere the API reports them. */
+export async function askMissing(
+  context: Context,
+  { input: schema }: Shape,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<Input> {
+  if (!canAsk(context, globals)) return input
+  const answers: Record<string, unknown> = {}
+  for (const field of fieldsOfSchema(schema)) {
+    const type = (schema.shape as Shape['input']['shape'])[field.name]
+    if (type && isMissing(field, input)) answers[field.name] = await askField(context, field, type, globals)
+  }
+  return { ...input, ...answers }
+}
+
+type Schema = Shape['input']['shape'][string]
+
+/** Whether a question can ask for a missing field: objects are too much to type at one. */
+const isMissing = ({ name, kind }: Field, input: Input): boolean =>
+  kind.required && input[name] === undefined && kind.type !== 'object' && kind.item?.type !== 'object'
+
+async function askField(context: Context, field: Field, schema: Schema, globals: GlobalOptions) {
+  const { description, values, item, type } = field.kind
+  if (type === 'enum' && values) return askChoice(context, description, choicesOf(values), globals)
+  const words = item?.values
+    ? ` (${item.values.join(', ')})`
+    : type === 'array'
+      ? ' (several with commas)'
+      : ''
+  const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
+  const check = (text: string) => {
+    const parsed = schema.safeParse(read(text))
+    if (!parsed.success)
+      throw new Error(`Not a value for ${field.name}: ${parsed.error.issues[0]?.message ?? ''}`)
+  }
+  const text = await askText(context, `${description}${words}`, globals, undefined, check)
+  return text === undefined ? undefined : read(text)
+}
+
+const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, name: value }))
+
+const valueIn = (schema: Schema, parts: readonly string[]): unknown =>
+  coerceField(
+    schema,
+    parts.map((part) => part.trim()).filter((part) => part !== ''),
+  )
+
+/** Returns the names of the path parameters of an operation. */
+export const pathParameters = (operation: Pick<Operation, 'path'>): string[] =>
+  [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+/** What `--dry-run` prints: the request, and what it can cost. */
+export interface DryRun {
+  readonly method: Operation['method']
+  /** Relative to the base address, with the query. */
+  readonly path: string
+  readonly body: Input | null
+  /** Credits; `max` is null where it depends on what matches. */
+  readonly price: { readonly min: number; readonly max: number | null }
+}
+
+/** Returns what a request would send and cost, without sending it. */
+export function dryRun(operation: Operation, input: Input): DryRun {
+  const inPath = new Set(pathParameters(operation))
+  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(input[name] ?? '')),
+  )
+  const price = { min: 0, max: mostCredits(operation, input) }
+  if (operation.method === 'POST') return { method: operation.method, path, body: rest, price }
+  return { method: operation.method, path: path + queryOf(rest), body: null, price }
+}
+
+function queryOf(fields: Input): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields))
+    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each))
+  return query.size === 0 ? '' : `?${query}`
+}
+
+/** Returns the input with this machine as the webhook, where the API requires one and none was given. */
+export function withOwnWebhook(shape: Shape, input: Input): Input {
+  return wantsWebhook(shape) && input.webhook_url === undefined
+    ? { ...input, webhook_url: ownWebhook }
+    : input
+}
+
+/** Whether an operation requires a `webhook_url`. */
+export function wantsWebhook({ input: { shape } }: Shape): boolean {
+  const field = (shape as Shape['input']['shape']).webhook_url
+  return field !== undefined && kindOf(field).required
+}

@@ -1,0 +1,25 @@
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { askMissing, type OperationRequest, withOwnWebhook } from '../operation/request.js'
+import { runSync } from '../operation/run-sync.js'
+import { waitOf } from '../wait/options.js'
+
+/** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
+export async function runOperation(context: Context, request: OperationRequest): Promise<number> {
+  const { operation, shape, input: given } = request
+  const { globals, options } = request.invocation
+  if (options.csv !== undefined) {
+    const { fromCsv } = await import('../batch/from-csv.js')
+    return fromCsv(context, request)
+  }
+  if (options.distribute === true || options.database !== undefined)
+    throw new UsageError(
+      `--${options.distribute === true ? 'distribute' : 'database'} is about the rows of a file: it goes with --csv.`,
+    )
+  // A command that waits for the result on a server gives its own address later.
+  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
+  const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
+  if (operation.starts === undefined) return runSync(context, { ...request, input })
+  const { runAsync } = await import('../wait/run-async.js')
+  return runAsync(context, { ...request, input })
+}

@@ -1,0 +1,52 @@
+import * as z from 'zod'
+import type { Shape } from '../../api/areas/shapes.js'
+import type { OperationId } from '../../api/operations/table.js'
+import {
+  accountRecord,
+  contactResult,
+  jobRecord,
+  leadAndCompany,
+  listRecord,
+} from '../../api/schemas/records.js'
+import { type EventKind, eventOf } from '../../api/webhooks/events.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import { checkFields } from '../options/schema-options.js'
+import { fieldsOf, fileOf, openSink } from '../output/output.js'
+
+/** Throws where a result would not have the `--fields`, or could not be written to `-o`. */
+export async function checkOutput(
+  context: StreamsContext,
+  id: OperationId,
+  globals: GlobalOptions,
+): Promise<void> {
+  const kind = eventOf(id)
+  if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
+  await (await openSink(context, fileOf(globals), globals)).discard()
+}
+
+/** Returns the columns of a table of the records of a kind. */
+export function columnsOfKind(kind: EventKind): readonly string[] {
+  if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']
+  if (kind === 'contact_enrichment') return ['first_name', 'last_name', 'email', 'email_status', 'phone']
+  return ['name', 'domain', 'industry', 'headcount', 'country']
+}
+
+/** Returns the schema of the records of a kind. */
+function resultOfKind(kind: EventKind): Shape['output'] {
+  if (kind === 'lead_search') return leadAndCompany()
+  if (kind === 'contact_enrichment') return contactResult()
+  return kind === 'list_import' ? listRecord() : accountRecord().extend(matchFields[kind]?.() ?? {})
+}
+
+/** What comes with a company, by the kind of import. */
+const matchFields: Partial<Readonly<Record<EventKind, () => z.ZodRawShape>>> = {
+  hiring_import: () => ({ jobs: z.array(jobRecord()) }),
+  stack_import: () => ({ technologies_found: untyped('technology_name', 'confidence', 'job_mentions') }),
+  lookalike_import: () => ({
+    similarity: untyped('score', 'industry', 'size', 'country', 'technologies', 'growth'),
+  }),
+}
+
+/** Returns the schema of an object of which only the names of its fields matter. */
+const untyped = (...names: readonly string[]): z.ZodObject =>
+  z.object(Object.fromEntries(names.map((name) => [name, z.unknown()])))

@@ -1,0 +1,96 @@
+import { isOk } from '../../api/calls/caller.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { type OperationId, operation } from '../../api/operations/table.js'
+import { resolvesNothing } from '../../api/operations/units.js'
+import type { EventKind } from '../../api/webhooks/events.js'
+import type { Admin } from '../../engine/admin/admin.js'
+import type { AsyncJob } from '../../engine/ports/ports.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import { reportOfAnswer, Stop } from '../context/errors.js'
+import { callOnce } from '../operation/call.js'
+import { print } from '../output/output.js'
+import { printRecords, type Records } from '../output/print-records.js'
+import { type Row, valueAt } from '../output/records.js'
+import { columnsOfKind } from './result-shape.js'
+
+/** Returns the id of the search, import, list or enrichment in a reply; `undefined` where no work was started. */
+export function jobIdOf(body: unknown): string | undefined {
+  const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Prints the result of an import that was not started, because nothing matches. Returns the exit code. */
+export async function printNothing(context: StreamsContext, globals: GlobalOptions): Promise<number> {
+  await print(context, [], globals)
+  return exitCodes.ok
+}
+
+/** Prints the result of a job of this machine. Returns whether anything was found. */
+export async function printResult(context: Context, job: AsyncJob, globals: GlobalOptions): Promise<boolean> {
+  const { kind } = job
+  if (kind === 'contact_enrichment') {
+    const body = await readResult(context, 'contacts.get', job, globals)
+    const contacts = body.contacts as readonly Row[] | undefined
+    return printFound(context, { kind, single: !contacts }, () => each(contacts ?? [body]), globals)
+  }
+  if (kind === 'list_import') {
+    const list = await readResult(context, 'lists.get', job, globals)
+    return printFound(context, { kind, single: true }, () => each([list]), globals)
+  }
+  const admin = await context.admin(globals)
+  return printFound(context, { kind, single: false }, () => recordsOf(admin, job), globals)
+}
+
+async function* each(rows: readonly Row[]): AsyncGenerator<Row> {
+  yield* rows
+}
+
+/** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
+export async function printFound(
+  context: StreamsContext,
+  { kind, single }: { readonly kind: EventKind; readonly single: boolean },
+  records: Records,
+  globals: GlobalOptions,
+): Promise<boolean> {
+  const columns = columnsOfKind(kind)
+  if (kind !== 'contact_enrichment' && !single) {
+    await printRecords(context, records, globals, columns)
+    return true
+  }
+  const found: Row[] = []
+  for await (const record of records()) found.push(record)
+  await print(context, single ? found[0] : found, globals, kind === 'list_import' ? {} : { columns })
+  const sync = operation('contacts.enrich_sync')
+  return kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
+}
+
+/** Reads what the API stores of a job, which is free and not rate limited. */
+async function readResult(
+  context: Context,
+  id: OperationId,
+  job: AsyncJob,
+  globals: GlobalOptions,
+): Promise<Row> {
+  const reply = await callOnce(context, await context.caller(globals), operation(id), { id: job.id }, globals)
+  if (isOk(reply)) return reply.body as Row
+  const { error, exit_code, hint } = reportOfAnswer(reply.status, reply.body)
+  throw new Stop(`The result cannot be read: ${error}`, exit_code, hint)
+}
+
+const pageRows = 500
+
+/** Yields the records of a job in the order found, page by page. A company has what was found with it beside its fields. */
+export async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
+  for (let after = 0; ; ) {
+    const page = await admin.jobRecords(id, after, pageRows)
+    for (const { record } of page) yield toPrintedRecord(kind, JSON.parse(record) as Row)
+    if (page.length < pageRows) return
+    after = page.at(-1)?.ordinal ?? after
+  }
+}
+
+function toPrintedRecord(kind: EventKind, record: Row): Row {
+  if (kind === 'lead_search' || kind === 'contact_enrichment') return record
+  const { account, ...found } = record
+  return { ...(account as Row), ...found }
+}

@@ -1,0 +1,87 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { exitOfSignal, within } from '../context/interrupts.js'
+import { recordSpent } from '../operation/record-spending.js'
+import { reportNothingFound } from '../operation/refusal.js'
+import { startProgress } from '../output/progress.js'
+import { reportError } from '../output/report-error.js'
+import { type NextSteps, reportOfWork, resultCommand, stepText, successText } from './outcome.js'
+import { followWatches, type Seen, type Started } from './progress.js'
+import type { Receiver } from './receiver.js'
+import { printFound } from './result.js'
+import type { WaitStrategy } from './strategy.js'
+import { watchReceived } from './watch-deliveries.js'
+import { readerOf, watchPolled } from './watch-polling.js'
+
+/** Work that a server accepted, and how its result is awaited. */
+export interface RemoteWork {
+  readonly started: Started
+  readonly strategy: WaitStrategy
+  readonly receiver: Receiver | undefined
+  readonly globals: GlobalOptions
+  /** How long to wait, in seconds; until the end when absent. */
+  readonly seconds: number | undefined
+  /** Whether the server replayed its reply to an earlier request. */
+  readonly isReplayed: boolean
+}
+
+/** Waits until work ends, a signal comes or the time is up, and reports the outcome. Returns the exit code. */
+export async function watchRemote(
+  context: Context,
+  work: RemoteWork,
+  interrupted: AbortSignal,
+): Promise<number> {
+  const { started, strategy, receiver, globals, isReplayed } = work
+  const { kind } = started
+  const { id } = started.operation
+  const reader = strategy.canPoll ? readerOf(kind) : undefined
+  const polled = reader && watchPolled(context, started, reader, globals)
+  const received =
+    receiver && watchReceived(started, { events: receiver.events, receiver, names: strategy.names })
+  const progress = await startProgress(context, globals, stepText({ kind, operation: id }))
+  const onSeen = ({ done, spent, expected }: Seen) =>
+    progress.update({ rows: done, found: done, credits: spent, total: expected })
+  const before = isReplayed && received ? (await received.follow(AbortSignal.abort(), onSeen)).state : 'going'
+  const { seen, watch } = await within(context, interrupted, work.seconds, (over) =>
+    followWatches(context, received, polled, over, onSeen),
+  ).finally(() => progress.stop())
+  // The command that first waited for a result has recorded its cost.
+  if (seen.state !== 'going' && before === 'going') await recordSpent(context, id, seen.spent, globals)
+  const interruption = exitOfSignal(interrupted)
+  const state = { kind, operation: id, ...seen }
+  const isFound =
+    seen.state === 'finished' ? await printFound(context, started, () => watch.records(), globals) : true
+  const report = reportOfWork(state, await nextSteps(context, work, seen), interruption)
+  if (report) return reportError(context, report, globals)
+  if (!isFound) return reportNothingFound(context, globals)
+  context.notify(successText(state), globals)
+  return interruption ?? exitCodes.ok
+}
+
+/** Returns what a person can do about the work after this command. */
+async function nextSteps(
+  context: Context,
+  { started, receiver, globals }: RemoteWork,
+  { state, done }: Seen,
+): Promise<NextSteps> {
+  const see = seeText(started, globals)
+  const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
+  if (readerOf(started.kind) || !receiver)
+    return { afterFailure, toContinue: `The server goes on with it. See: ${see}` }
+  const isKeySupported =
+    state === 'going' && ((await (await context.caller(globals)).supportsIdempotency?.()) ?? true)
+  const { key, port, token } = receiver
+  const again = isKeySupported
+    ? `wait again with the same command and --idempotency-key ${key}.`
+    : `receive the rest with: prospect listen --port ${port} --path ${token}`
+  const kept = done > 0 ? ` What has come is kept: ${see}. Or` : ''
+  return { afterFailure, toContinue: `The server goes on with it;${kept} ${again}` }
+}
+
+/** Returns the command that shows the result so far. */
+function seeText({ kind, id }: Started, { baseUrl, profile }: GlobalOptions): string {
+  if (!readerOf(kind)) return `prospect events list --search ${id}`
+  const target =
+    baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`
+  return resultCommand(kind, id) + target
+}
