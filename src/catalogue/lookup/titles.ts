@@ -24,10 +24,14 @@ export async function findTitles(connection: Connection, title: string, limit: n
 /** Titles that differ only in case and accents are one, in the spelling that comes first. */
 function sortByFrequency(titles: readonly string[], limit: number): string[] {
   const counts = new Map<string, { readonly title: string; count: number }>()
-  for (const title of titles) {
-    const known = counts.get(foldText(title))
-    if (known) known.count++
-    else counts.set(foldText(title), { title, count: 1 })
+  // Thousands of holders have a few titles: each spelling is folded once.
+  const spellings = new Map<string, number>()
+  for (const title of titles) spellings.set(title, (spellings.get(title) ?? 0) + 1)
+  for (const [title, count] of spellings) {
+    const folded = foldText(title)
+    const known = counts.get(folded)
+    if (known) known.count += count
+    else counts.set(folded, { title, count })
   }
   return [...counts.values()]
     .sort((a, b) => b.count - a.count || a.title.localeCompare(b.title, 'en'))

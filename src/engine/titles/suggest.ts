@@ -20,55 +20,82 @@ const usualExclusions: readonly string[] = vocabulary.usualExclusions
  * ones of `held`, the titles that people have. Empty when neither adds anything.
  */
 export function suggestTitles(asked: readonly string[], held: readonly string[] = []): Suggestion[] {
-  const families = [...new Set(asked.map(familyOf).filter((family) => family !== undefined))]
-  const known = distinct(families.flatMap(({ titles }) => titles))
-  const keywords = distinct([...families.flatMap(({ excluded }) => excluded), ...usualExclusions])
-  const wanted = [...asked, ...known]
+  const { usual, families } = foldVocabulary()
+  const said = asked.map(foldTitle)
+  const roles = [...new Set(said.map(familyOf).filter((role) => role !== undefined))]
+  const known = distinct(roles.flatMap(({ titles }) => titles))
+  const keywords = distinct([...roles.flatMap(({ excluded }) => excluded), ...usual])
   // A keyword that is part of a wanted title would exclude the very people to find.
-  const excluded = keywords.filter((keyword) => !wanted.some((title) => hasWords(title, keyword)))
-  const included = distinct([...known, ...selectOthers(held, asked, excluded)])
+  const wanted = [...said, ...known]
+  const excluded = keywords.filter((keyword) => !wanted.some((title) => contains(title, keyword)))
+  const included = distinct([...known, ...selectOthers(held.map(foldTitle), said, excluded)])
   if (included.length === 0) return []
   return [
-    ...included.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'INCLUDED' })),
-    ...excluded.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'EXCLUDED' })),
+    ...included.map(({ text }): Suggestion => ({ jobTitle: text, selectionType: 'INCLUDED' })),
+    ...excluded.map(({ text }): Suggestion => ({ jobTitle: text, selectionType: 'EXCLUDED' })),
   ]
+
+  /** Returns the role with this title, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
+  function familyOf(title: Folded): FoldedFamily | undefined {
+    const named = families.find(({ titles }) => titles.some(({ words }) => words === title.words))
+    if (named || usual.some((keyword) => contains(title, keyword))) return named
+    let best: { family: FoldedFamily; length: number } | undefined
+    for (const family of families) {
+      if (family.excluded.some((keyword) => contains(title, keyword))) continue
+      for (const known of family.titles)
+        if (known.words.length > (best?.length ?? 0) && contains(title, known))
+          best = { family, length: known.words.length }
+    }
+    return best?.family
+  }
+}
+
+/** A text with its words folded once: comparing hundreds of long titles would otherwise take a second. */
+interface Folded {
+  readonly text: string
+  /** The words without case, accents, punctuation and gender marks, with a space before, between and after them. */
+  readonly words: string
+}
+
+interface FoldedFamily {
+  readonly titles: readonly Folded[]
+  readonly excluded: readonly Folded[]
+}
+
+let vocabularyOnce:
+  | { readonly usual: readonly Folded[]; readonly families: readonly FoldedFamily[] }
+  | undefined
+
+function foldVocabulary() {
+  vocabularyOnce ??= {
+    usual: usualExclusions.map(foldTitle),
+    families: titleFamilies.map(({ titles, excluded }) => ({
+      titles: titles.map(foldTitle),
+      excluded: excluded.map(foldTitle),
+    })),
+  }
+  return vocabularyOnce
 }
 
 /** Returns titles that people hold besides the ones asked for, without the excluded ones. */
 function selectOthers(
-  held: readonly string[],
-  asked: readonly string[],
-  excluded: readonly string[],
-): string[] {
-  const said = new Set(asked.map(padWords))
-  const unwanted = excluded.map(padWords)
-  return held.filter((title) => {
-    const words = padWords(title)
-    return !said.has(words) && !unwanted.some((keyword) => words.includes(keyword))
-  })
+  held: readonly Folded[],
+  said: readonly Folded[],
+  excluded: readonly Folded[],
+): Folded[] {
+  const asked = new Set(said.map(({ words }) => words))
+  return held.filter(
+    (title) => !asked.has(title.words) && !excluded.some((keyword) => contains(title, keyword)),
+  )
 }
 
-/** Returns the role with this title, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
-function familyOf(title: string): TitleFamily | undefined {
-  const named = titleFamilies.find(({ titles }) =>
-    titles.some((known) => foldWords(known) === foldWords(title)),
-  )
-  if (named || usualExclusions.some((keyword) => hasWords(title, keyword))) return named
-  let best: { family: TitleFamily; length: number } | undefined
-  for (const family of titleFamilies) {
-    if (family.excluded.some((keyword) => hasWords(title, keyword))) continue
-    for (const known of family.titles) {
-      const { length } = foldWords(known)
-      if (length > (best?.length ?? 0) && hasWords(title, known)) best = { family, length }
-    }
-  }
-  return best?.family
-}
+const foldTitle = (text: string): Folded => ({ text, words: ` ${foldWords(text)} ` })
+
+/** Returns whether a text contains the words of another in sequence. */
+const contains = (text: Folded, words: Folded): boolean => text.words.includes(words.words)
 
 /** Returns whether a text contains the words of another in sequence; case, accents and punctuation do not matter. */
-export const hasWords = (text: string, words: string): boolean => padWords(text).includes(padWords(words))
-
-const padWords = (text: string): string => ` ${foldWords(text)} `
+export const hasWords = (text: string, words: string): boolean => contains(foldTitle(text), foldTitle(words))
 
 /** Returns a title without the "(F/H)" of job advertisements. */
 export const cleanTitle = (text: string): string =>
@@ -83,8 +110,8 @@ const foldWords = (text: string): string =>
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
 
-function distinct(texts: readonly string[]): string[] {
-  const seen = new Map<string, string>()
-  for (const text of texts) if (!seen.has(foldWords(text))) seen.set(foldWords(text), text)
+function distinct(texts: readonly Folded[]): Folded[] {
+  const seen = new Map<string, Folded>()
+  for (const text of texts) if (!seen.has(text.words)) seen.set(text.words, text)
   return [...seen.values()]
 }

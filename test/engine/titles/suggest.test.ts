@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/titles/suggest.js'
 import { openBench, type TestSource } from '../../support/engine.js'
 
@@ -102,4 +102,14 @@ it('includes no title that has a keyword it excludes', async () => {
     )
     expect([asked, clashes]).toEqual([asked, []])
   }
+})
+
+it('reads each word of a hundred long titles once, not once for every title that it knows', () => {
+  const asked = Array.from({ length: 100 }, (_, at) => `${'Äußerst langer Titel '.repeat(20)}${at}`)
+  suggestTitles(['CEO'])
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  suggestTitles(asked)
+  const times = normalize.mock.calls.length
+  normalize.mockRestore()
+  expect(times).toBe(asked.length)
 })
