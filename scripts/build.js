@@ -50,7 +50,7 @@ try {
   await Promise.all([
     buildProgram(),
     buildLibrary(),
-    buildThread(),
+    buildThreads(),
     writeTypes(join(fresh, 'types')),
     ...Object.entries(vendored).map(buildPackage),
   ])
@@ -113,11 +113,12 @@ function buildLibrary() {
   })
 }
 
-/** What reads long files beside the thread that writes them. */
-function buildThread() {
+/** What reads long files beside the thread that writes them, and large requests beside the event loop. */
+function buildThreads() {
   return build({
     ...shared,
-    entryPoints: ['src/catalogue/import/reader-worker.ts'],
+    entryPoints: ['src/catalogue/import/reader-worker.ts', 'src/http/body-thread.ts'],
+    entryNames: '[name]',
     outdir: fresh,
     format: 'esm',
     external,

@@ -16,7 +16,6 @@ import type { Clock, Ids, Targets } from './engine/ports/ports.js'
 import { createEngine } from './engine/request/engine.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
-import { named } from './http/wire-names.js'
 import { openShared } from './storage/database/open.js'
 import { isPostgres } from './storage/driver/connection.js'
 import { openSqlite } from './storage/driver/sqlite/driver.js'
@@ -140,13 +139,8 @@ export interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
  */
 export function handler(options: ServeOptions): (request: Request) => Promise<Response> {
   const document = async () => (await import('./reference/openapi.js')).openapi({ version })
-  const { names, caller, ...rest } = options
-  return handlerOf({
-    ...rest,
-    caller: compose([names && named(names)], caller as Caller),
-    version,
-    document,
-  })
+  const { caller, ...rest } = options
+  return handlerOf({ ...rest, caller: caller as Caller, version, document })
 }
 
 /**

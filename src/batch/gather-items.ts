@@ -85,12 +85,12 @@ function refusalOf(check: () => unknown): string | undefined {
 }
 
 /** Throws a Refusal for a request that is too large. */
-export function checkSize({ bodyLimit }: Operation, input: Input, file: string): void {
+export function checkSize({ body }: Operation, input: Input, file: string): void {
   const bytes = Buffer.byteLength(toJson(input))
-  if (bodyLimit === undefined || bytes <= bodyLimit) return
+  if (body === undefined || bytes <= body.bytes) return
   const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
   throw new Refusal(
-    `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(bodyLimit)}.`,
+    `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(body.bytes)}.`,
     'Split the file.',
   )
 }

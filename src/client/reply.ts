@@ -2,9 +2,10 @@ import { shapeOf } from '../api/areas/shapes.js'
 import type { Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
+import { mostLevels } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { misfitOf } from '../api/validation/fits.js'
-import { isDeeperThan, parseExact } from '../api/values/json.js'
+import { exceededLimit, parseExact } from '../api/values/json.js'
 import type { WireAnswer } from './reading.js'
 
 /**
@@ -53,8 +54,8 @@ function refusal(status: number, read: Read, headers: Reply['headers'], names?: 
   return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
 }
 
-/** No answer of the API nests deeper, and deeper ones could overflow a writer. */
-const deepest = 64
+/** Maximum number of values in an answer, those inside of others included. */
+const mostValues = 400_000
 
 function bodyOf({ body, broken, headers }: WireAnswer): Read {
   if (broken !== undefined) return { problem: broken }
@@ -63,7 +64,9 @@ function bodyOf({ body, broken, headers }: WireAnswer): Read {
   const notJson = { problem: 'with something that is not JSON' }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
-    if (isDeeperThan(text, deepest)) return { problem: `with JSON nested deeper than ${deepest} levels` }
+    const exceeded = exceededLimit(text, { depth: mostLevels, values: mostValues })
+    if (exceeded === 'depth') return { problem: `with JSON nested deeper than ${mostLevels} levels` }
+    if (exceeded === 'values') return { problem: `with more than ${mostValues.toLocaleString('en')} values` }
     return { value: parseExact(text), text }
   } catch {
     return notJson

@@ -2,7 +2,7 @@ import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
 import type { Operation } from '../api/operations/table.js'
-import { toJson } from '../api/values/json.js'
+import { PackedJson, toJson } from '../api/values/json.js'
 
 /** A request on the wire. */
 export interface WireRequest {
@@ -10,7 +10,7 @@ export interface WireRequest {
   /** Relative to the base address, with its query. */
   readonly path: string
   /** JSON; absent without a body. */
-  readonly body?: string
+  readonly body?: string | Uint8Array
 }
 
 /** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
@@ -20,8 +20,18 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
   const fields = (names ? renameOut(rest, names) : rest) as Input
-  if (method === 'POST') return { method, path, body: toJson(fields) }
+  if (method === 'POST') return { method, path, body: bodyOf(fields) }
   return { method, path: path + queryOf(fields) }
+}
+
+/** Returns fields as JSON. Packed ones are copied as they are. */
+function bodyOf(fields: Input): string | Uint8Array {
+  if (!Object.values(fields).some((value) => value instanceof PackedJson)) return toJson(fields)
+  const members = Object.entries(fields).flatMap(([name, value], at) => [
+    Buffer.from(`${at === 0 ? '' : ','}${JSON.stringify(name)}:`),
+    ...(value instanceof PackedJson ? value.pieces : [Buffer.from(toJson(value))]),
+  ])
+  return Buffer.concat([Buffer.from('{'), ...members, Buffer.from('}')])
 }
 
 /** Encodes a value as one path segment. A value that would change the path is an unknown id. */

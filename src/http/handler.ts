@@ -3,19 +3,21 @@ import {
   type Caller,
   type CallOptions,
   ConnectionLost,
+  type Input,
+  type InputReader,
   type ReadRequest,
   type Reply,
 } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
+import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
+import { usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
-import { checked, declaresMore, readObject } from './body.js'
+import { checked, declaresMore } from './body.js'
+import { type BodyReader, createBodyReader } from './request-body.js'
 
 /** The path of the operations on the server. */
 export const basePath = '/api/v2'
-
-/** Maximum request body in bytes, for operations without another limit. */
-export const usualBodyLimit = 1024 * 1024
 
 /** What a handler serves. */
 export interface HandlerOptions {
@@ -28,12 +30,17 @@ export interface HandlerOptions {
   readonly ready?: (() => Promise<unknown>) | undefined
   /** Creates the document at `/openapi.json`; called once. */
   readonly document: () => Promise<object>
+  /** The words for `network` and `premium` in field names, when they differ. */
+  readonly names?: WireNames | undefined
+  /** Reads request bodies; replaced by tests. */
+  readonly readBody?: BodyReader
   /** Called with the cause of a 500 that is a bug. */
   readonly report?: (error: unknown) => void
 }
 
-/** Serves every operation over a caller, as a fetch-shaped function without state. */
-export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
+/** Serves every operation over a caller, as a fetch-shaped function. */
+export function handler(given: HandlerOptions): (request: Request) => Promise<Response> {
+  const options = { ...given, readBody: given.readBody ?? createBodyReader() }
   const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
   return async (request) => {
     const place = find(pathOf(request.url))
@@ -44,27 +51,31 @@ export function handler(options: HandlerOptions): (request: Request) => Promise<
   }
 }
 
-function routesOf(operation: Operation, options: HandlerOptions): Route[] {
+interface Serving extends HandlerOptions {
+  readonly readBody: BodyReader
+}
+
+function routesOf(operation: Operation, options: Serving): Route[] {
   const route = { method: operation.method, answer: operationAnswer(operation, options) }
   const path = basePath + operation.path
   const spellings = path.endsWith('/') ? [path, path.slice(0, -1)] : [path]
   return spellings.map((spelling) => ({ ...route, path: spelling }))
 }
 
-function operationAnswer(operation: Operation, { caller, report }: HandlerOptions): Route['answer'] {
-  const limit = operation.bodyLimit ?? usualBodyLimit
-  const inputOf = operation.method === 'POST' ? bodyInput(limit) : queryInput
+function operationAnswer(operation: Operation, serving: Serving): Route['answer'] {
+  const { caller, names, report } = serving
+  const limit = (operation.body ?? usualBody).bytes
+  const inputOf = operation.method === 'POST' ? bodyInput(operation, serving) : queryInput(serving)
   return async (request, params) => {
     if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
     try {
       const { id } = operation
       const read = inputOf(request, params)
       const options = callOptions(request)
-      return answerOf(
-        caller.answerRequest
-          ? await caller.answerRequest(id, read, options)
-          : await caller.call(id, (await read()).input, options),
-      )
+      const reply = caller.answerRequest
+        ? await caller.answerRequest(id, read, options)
+        : await caller.call(id, (await read(strangerTo(options))).input, options)
+      return answerOf(names ? renamed(reply, names) : reply)
     } catch (thrown) {
       if (!isTold(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
@@ -72,7 +83,15 @@ function operationAnswer(operation: Operation, { caller, report }: HandlerOption
   }
 }
 
+/** Where keys are not checked, large bodies take turns by the key that they came with. */
+const strangerTo = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
+
 const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || thrown instanceof ConnectionLost
+
+const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
+  ...reply,
+  body: renameOut(reply.body, names),
+})
 
 const answerOf = ({ status, body, headers, text }: Reply): Response => answer(status, body, headers, text)
 
@@ -89,16 +108,23 @@ function callOptions(request: Request): CallOptions {
   }
 }
 
-const bodyInput =
-  (limit: number) => (request: Request, params: Params) => async (): Promise<ReadRequest> => ({
-    input: { ...(await readObject(request, limit)), ...params },
-  })
+type ReadInput = (reader: InputReader) => Promise<ReadRequest>
 
-const queryInput = (request: Request, params: Params) => async (): Promise<ReadRequest> => {
-  const from = request.url.indexOf('?')
-  if (from < 0) return { input: params }
-  return { input: checked({ ...queryFields(request.url.slice(from + 1)), ...params }) }
-}
+const bodyInput =
+  (operation: Operation, { names, readBody }: Serving) =>
+  (request: Request, params: Params): ReadInput =>
+  (reader) =>
+    readBody(request, { operation, params, names }, reader)
+
+const queryInput =
+  ({ names }: Serving) =>
+  (request: Request, params: Params): ReadInput =>
+  async () => {
+    const from = request.url.indexOf('?')
+    if (from < 0) return { input: params }
+    const input = checked({ ...queryFields(request.url.slice(from + 1)), ...params })
+    return { input: names ? (renameIn(input, names) as Input) : input }
+  }
 
 /** Query values are texts, and arrays of texts for repeated names. */
 function queryFields(query: string): Record<string, unknown> {

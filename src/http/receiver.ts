@@ -62,11 +62,14 @@ function matcher(paths: readonly string[]): (path: string) => boolean {
   }
 }
 
+/** Maximum number of values in a delivery. */
+const deliveryValues = 400_000
+
 async function take(request: Request, options: ReceiverOptions): Promise<Response> {
   const { headers } = request
   const limit = deliveryLimit
   if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
-  const bytes = new Uint8Array(await readBody(request, limit))
+  const bytes = await readBody(request, limit)
   const now = options.clock.now()
   const problem = signatureProblem(headers, bytes, options.secrets, now)
   if (problem) return answer(401, { error: problem })
@@ -113,7 +116,7 @@ async function isKnown(
  */
 function bodyOf(headers: Headers, bytes: Uint8Array): unknown {
   try {
-    return parseJson(bytes)
+    return parseJson(bytes, { values: deliveryValues })
   } catch (error) {
     throw saysJson(headers) ? error : new ApiError('unsupported_media_type')
   }

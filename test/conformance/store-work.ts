@@ -239,7 +239,8 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
     })
 
     it('stores a list, its companies and their matches', async () => {
-      const { companies, ...kept } = list
+      const { companies: given, ...kept } = list
+      const companies = [...given]
       await add({})
       await store.transaction(async (tx) => {
         await tx.addList(list)

@@ -1,11 +1,12 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { deepest } from '../../src/http/body.js'
-import { handler, usualBodyLimit } from '../../src/http/handler.js'
+import { mostLevels as deepest, usualBody } from '../../src/api/operations/facts.js'
+import { handler } from '../../src/http/handler.js'
 import { tries } from '../support/effort.js'
 import { CountingCaller } from './counting-caller.js'
 
+const { bytes: usualBodyLimit } = usualBody
 const url = 'http://localhost:4010/api/v2/accounts/single_enrich'
 const json = { 'x-api-key': 'right', 'content-type': 'application/json' }
 

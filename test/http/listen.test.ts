@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { handler, usualBodyLimit } from '../../src/http/handler.js'
+import { usualBody } from '../../src/api/operations/facts.js'
+import { handler } from '../../src/http/handler.js'
 import {
   ListenError,
   type Listening,
@@ -11,6 +12,7 @@ import {
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
+const { bytes: usualBodyLimit } = usualBody
 const open: Listening[] = []
 afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close(0)))

@@ -39,6 +39,19 @@ export interface BulkFacts {
   readonly most: number
 }
 
+/** Limits of a request body. */
+export interface BodyLimits {
+  readonly bytes: number
+  /** Values in it, those inside of others included. */
+  readonly values: number
+}
+
+/** The limits of most request bodies. */
+export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
+
+/** Maximum nesting of arrays and objects in JSON from others. */
+export const mostLevels = 64
+
 /** One row of the operation table. */
 export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
@@ -78,8 +91,8 @@ export interface Facts {
     /** How several lines are sent as one request, with later results. */
     readonly together?: BulkFacts
   }
-  /** Largest request body in bytes, when it is not 1 MiB. */
-  readonly bodyLimit?: number
+  /** Limits of the request body, when they are not the usual ones. */
+  readonly body?: BodyLimits
   /** Columns of a table on a terminal: dotted paths into the reply or one of its records. */
   readonly columns: readonly string[]
 }

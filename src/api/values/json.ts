@@ -1,14 +1,17 @@
-import { parse, stringify } from 'lossless-json'
+import { parse } from 'lossless-json'
 
 /**
- * JSON whose integers keep their digits. One that would lose some (beyond 2^53) is a `bigint` in memory, and is
- * written with the same digits.
+ * JSON whose numbers keep their value. An integer that would lose digits (beyond 2^53) is a `bigint` in memory, and a
+ * number that would become infinite (`1e400`) is a raw one. Both are written as they were read.
  */
 
 /** Returns the value of JSON text, with exact integers. Throws a `SyntaxError` when it is not JSON. */
 export function parseExact(text: string): unknown {
-  return /\d{16}/.test(text) || hasEscapedKey(text) ? parseSlowly(text, exactNumber) : JSON.parse(text)
+  return unusualNumber.test(text) || hasEscapedKey(text) ? parseSlowly(text, exactNumber) : JSON.parse(text)
 }
+
+/** Sixteen digits in a row, or an exponent of three. */
+const unusualNumber = /\d{16}|\d[eE]\+?\d{3}/
 
 /**
  * Returns the value of JSON text whose keys other people have chosen, as `JSON.parse` does. `JSON.parse` of Node 24 and
@@ -23,9 +26,26 @@ function parseSlowly(text: string, parseNumber: (digits: string) => unknown): un
   return parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
 
-/** Returns a `bigint` for an integer that a number would write with other digits. */
-const exactNumber = (digits: string): number | bigint =>
-  /^-?\d{16,}$/.test(digits) && String(Number(digits)) !== digits ? BigInt(digits) : Number(digits)
+/** Longest integer that is computed with: reading a longer one takes time that grows faster than its length. */
+const mostDigits = 400
+
+/** Returns a `bigint` for an integer that a number would write with other digits, and raw JSON for an infinite number. */
+function exactNumber(digits: string): unknown {
+  const number = Number(digits)
+  const isExact = digits.length <= mostDigits && /^-?\d{16,}$/.test(digits) && String(number) !== digits
+  if (isExact) return BigInt(digits)
+  return Number.isFinite(number) ? number : rawJson(digits)
+}
+
+// TypeScript does not know of it yet.
+const { rawJSON: rawJson, isRawJSON: isRawJson } = JSON as unknown as {
+  rawJSON(text: string): object
+  isRawJSON(value: unknown): boolean
+}
+
+/** Returns whether a value is a number that is too large for a number of JavaScript. */
+export const isTooLarge = (value: unknown): boolean =>
+  typeof value === 'number' ? !Number.isFinite(value) : isRawJson(value)
 
 /** Returns whether a key of JSON text has an escape sequence in it; reads each character at most once. */
 function hasEscapedKey(text: string): boolean {
@@ -50,14 +70,17 @@ export function toJson(value: unknown, indent?: number): string {
   } catch (error) {
     // Thrown for a `bigint`. Looking for one with a replacer would slow down everything else.
     if (!(error instanceof TypeError)) throw error
-    return stringify(value, null, indent) ?? 'null'
+    return JSON.stringify(value, writeExact, indent) ?? 'null'
   }
 }
 
-/** Writes JSON that is the same whatever the order of keys; absent fields are left out. */
+const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? rawJson(String(value)) : value)
+
+/** Returns JSON with sorted fields, so that equal values have equal texts. */
 export function toCanonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
-  if (typeof value !== 'object' || value === null) return toJson(value)
+  if (typeof value !== 'object' || value === null || isRawJson(value)) return toJson(value)
+  if (value instanceof PackedJson) return value.digest
   const fields = value as Record<string, unknown>
   const members = Object.keys(fields)
     .filter((name) => fields[name] !== undefined)
@@ -66,19 +89,55 @@ export function toCanonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Returns whether JSON text nests deeper than `levels`, without parsing it, which could take long. */
-export function isDeeperThan(text: string, levels: number): boolean {
-  if (text.length <= 2 * levels) return false
-  let depth = 0
-  let quoted = false
+/** A large value as JSON. It passes between threads without being copied, and a list is read part by part. */
+export class PackedJson<T = unknown> implements Iterable<T> {
+  /** UTF-8: of a list some items each, as arrays; of another value all of it. */
+  readonly parts: readonly Uint8Array[]
+  /** Number of items; 0 for another value than a list. */
+  readonly length: number
+  /** What equal values have in common. */
+  readonly digest: string
+
+  constructor({ parts, length, digest }: Pick<PackedJson, 'parts' | 'length' | 'digest'>) {
+    this.parts = parts
+    this.length = length
+    this.digest = digest
+  }
+
+  *[Symbol.iterator](): Generator<T> {
+    for (const part of this.parts) yield* parseExact(Buffer.from(part).toString()) as T[]
+  }
+
+  /** The JSON in pieces, to be written one after the other. */
+  get pieces(): readonly Uint8Array[] {
+    if (this.length === 0) return this.parts
+    const items = this.parts.map((part) => part.subarray(1, -1))
+    return [opening, ...items.flatMap((item, at) => (at === 0 ? [item] : [comma, item])), closing]
+  }
+}
+
+const [opening, comma, closing] = ['[', ',', ']'].map((char) => Buffer.from(char)) as [Buffer, Buffer, Buffer]
+
+/** Limits of JSON text from others, which are checked before it is parsed. */
+export interface JsonLimits {
+  /** Levels of arrays and objects. */
+  readonly depth: number
+  /** Values, those inside of others included. An empty array or object counts twice. */
+  readonly values: number
+}
+
+/** Returns which limit JSON text exceeds, without parsing it, which could take long; `undefined` when none. */
+export function exceededLimit(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
+  if (text.length <= Math.min(limits.depth, limits.values)) return undefined
+  let [depth, values, quoted] = [0, 1, false]
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
     if (char === 0x22) quoted = !quoted
-    else if (quoted && char === 0x5c) at++
-    else if (quoted) continue
-    else if (char === 0x5b || char === 0x7b) {
-      if (++depth > levels) return true
+    else if (quoted) at += char === 0x5c ? 1 : 0
+    else if (char === 0x2c || char === 0x5b || char === 0x7b) {
+      if (++values > limits.values) return 'values'
+      if (char !== 0x2c && ++depth > limits.depth) return 'depth'
     } else if (char === 0x5d || char === 0x7d) depth--
   }
-  return false
+  return undefined
 }

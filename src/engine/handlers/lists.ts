@@ -1,5 +1,7 @@
+import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
+import type { CompanyQuery } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
@@ -20,9 +22,7 @@ export const lists: HandlersOf<'lists'> = {
         list: {
           ...created,
           ...{ status: 'pending', updatedAt: now },
-          companies: companies.map(({ network_url: url, domain, name, country_code: country }) => ({
-            ...{ url, domain, name, country },
-          })),
+          companies: { [Symbol.iterator]: () => toQueries(companies) },
         },
       },
     }
@@ -46,6 +46,14 @@ export const lists: HandlersOf<'lists'> = {
     if (!found) throw new ApiError('not_found')
     return { output: toListOutput(found) }
   },
+}
+
+/** Yields the companies one by one: a long list is packed, and unpacked part by part. */
+function* toQueries(
+  companies: Iterable<InputOf<'lists.create'>['companies'][number]>,
+): Generator<CompanyQuery> {
+  for (const { network_url: url, domain, name, country_code: country } of companies)
+    yield { url, domain, name, country }
 }
 
 /** A positive whole number of six random bytes. */

@@ -103,7 +103,7 @@ export interface CompanyList {
 
 /** A list with its first companies as they were given. */
 export interface NewList extends CompanyList {
-  readonly companies: readonly CompanyQuery[]
+  readonly companies: Iterable<CompanyQuery>
 }
 
 /** A company of a list as given, and the account it was matched to. */

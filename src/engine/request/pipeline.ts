@@ -9,6 +9,7 @@ import type {
   RunRow,
 } from '../../api/calls/caller.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
+import { fingerprintOf } from '../../api/calls/fingerprint.js'
 import { countingOf } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { coerceInput } from '../../api/validation/coerce.js'
@@ -26,7 +27,6 @@ import {
   type ClaimPorts,
   claimKey,
   createRowClaim,
-  fingerprintOf,
   idempotencyKey,
 } from '../settlement/idempotency.js'
 import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'

@@ -1,8 +1,6 @@
-import { hash } from 'node:crypto'
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Operation } from '../../api/operations/table.js'
-import { toCanonicalJson, toJson } from '../../api/values/json.js'
+import { toJson } from '../../api/values/json.js'
 import type { Ids, Store, StoredReply, Transaction } from '../ports/ports.js'
 
 /** How long a stored reply is kept, in engine time. */
@@ -24,10 +22,6 @@ export function idempotencyKey(header: string | undefined): string | undefined {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')
   return key
 }
-
-/** Returns what identifies a request: operation and fields, whatever the order of their keys. */
-export const fingerprintOf = (operation: Operation, fields: unknown): string =>
-  hash('sha256', `${operation.method} ${operation.path} ${toCanonicalJson(fields)}`, 'base64url')
 
 /** The right to answer a key, held until the reply is stored or the claim dropped. */
 export interface Claim {

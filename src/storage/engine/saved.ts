@@ -2,6 +2,7 @@ import type { CompanyQuery, Reads, Transaction } from '../../engine/ports/ports.
 import type { Connection } from '../driver/connection.js'
 import { listTable, personaTable, readNumber } from './record-tables.js'
 
+const companiesPerTurn = 1_000
 const addCompanySql = 'INSERT INTO list_companies (list_id, ordinal, company) VALUES (?, ?, ?)'
 const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
 WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ?`
@@ -53,8 +54,12 @@ export function savedWrites(connection: Connection) {
       (await connection.run('DELETE FROM personas WHERE workspace_id = ? AND id = ?', workspaceId, id)) > 0,
     addList: async (list) => {
       await listTable.add(connection, list)
-      for (const [at, company] of list.companies.entries())
-        await connection.run(addCompanySql, list.id, at + 1, JSON.stringify(company))
+      let ordinal = 0
+      for (const company of list.companies) {
+        await connection.run(addCompanySql, list.id, ++ordinal, JSON.stringify(company))
+        // Else a hundred thousand companies would keep every other request waiting.
+        if (ordinal % companiesPerTurn === 0) await new Promise(setImmediate)
+      }
     },
     changeList: async (id, { status, updatedAt }) => {
       await connection.run('UPDATE lists SET status = ?, updated_at = ? WHERE id = ?', status, updatedAt, id)

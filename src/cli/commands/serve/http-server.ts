@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
-import { compose } from '../../../api/calls/compose.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening } from '../../../http/listen.js'
-import { named } from '../../../http/wire-names.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -19,7 +17,7 @@ export async function createDocument(serverUrl?: string): Promise<object> {
 
 /** How an app presents itself. */
 export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
-  /** Other words for `network` and `premium` in the OpenAPI document. */
+  /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
   /** Returns the address at which the app is served. */
   readonly baseUrl?: () => string
@@ -34,7 +32,7 @@ export async function createApp(
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
   return handler({
-    ...{ caller, behind, ready },
+    ...{ caller, behind, ready, names: words },
     version: await version(),
     document: async () => {
       const document = await createDocument(baseUrl?.())
@@ -73,8 +71,7 @@ export async function openLocalBackend(
   const { names, baseUrl } = options
   const admin = await context.admin(globals)
   // A server that the profile names is not what is served.
-  const engine = await context.caller({ ...globals, local: true })
-  const caller = compose([names && named(names)], engine)
+  const caller = await context.caller({ ...globals, local: true })
   const worker = options.worker ? await context.worker() : undefined
   // A catalogue on a server may be unreachable, or not ours: better to fail now than at each lookup.
   if (isPostgres(context.home.engine)) await context.catalogue()

@@ -1,7 +1,6 @@
 import { compose } from '../../../api/calls/compose.js'
 import { retargeted } from '../../../client/retargeted-webhooks.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
-import { named } from '../../../http/wire-names.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { openEngineStore } from '../../context/open-databases.js'
@@ -51,7 +50,7 @@ export async function openProxy(
     apiKey === undefined
       ? []
       : [await openGuard(context, apiKey, options), accounted(context, options), work.layer]
-  const caller = compose([names && named(names), ...own, ...outgoing], remote)
+  const caller = compose([...own, ...outgoing], remote)
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
   const serve = await createApp(context, caller, globals, { baseUrl, words: names, behind })

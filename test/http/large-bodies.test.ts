@@ -1,0 +1,313 @@
+import { rmSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import type { Caller, Input } from '../../src/api/calls/caller.js'
+import { compose } from '../../src/api/calls/compose.js'
+import { operation } from '../../src/api/operations/table.js'
+import type { PackedJson } from '../../src/api/values/json.js'
+import { wireRequest } from '../../src/client/request.js'
+import { guardCaller } from '../../src/engine/request/proxy-guard.js'
+import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
+import { handler } from '../../src/http/handler.js'
+import { type Listening, listen } from '../../src/http/listen.js'
+import { type BodyTask, parseBody, readRequestOf } from '../../src/http/parse-body.js'
+import { createBodyReader } from '../../src/http/request-body.js'
+import { type Bench, openBench } from '../support/engine.js'
+import { bundled } from '../support/processes.js'
+
+let program: string
+let threads: BodyThreads
+const open: Listening[] = []
+const benches: Bench[] = []
+
+beforeAll(async () => {
+  program = await bundled('../src/http/body-thread.ts')
+  threads = createBodyThreads(program, 1)
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close(0)))
+  await Promise.all(benches.splice(0).map((bench) => bench.caller.close()))
+})
+afterAll(() => rmSync(program))
+
+const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-key': apiKey })
+const companies = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ name: `Company ${at}`, domain: `company-${at}.example` }))
+const never = new AbortController().signal
+const taskOf = (fields: object, more: Partial<BodyTask> = {}): BodyTask => ({
+  ...{ operation: 'lists.create', params: {}, names: undefined, validates: true },
+  bytes: new TextEncoder().encode(JSON.stringify(fields)),
+  ...more,
+})
+
+async function serve(readBody = createBodyReader(threads)) {
+  const bench = await openBench()
+  benches.push(bench)
+  const respond = handler({ caller: bench.caller, version: '1', document: async () => ({}), readBody })
+  return { bench, respond }
+}
+
+const listRequest = (apiKey: string, body: string, more: Record<string, string> = {}) =>
+  new Request('http://localhost:4010/api/v2/lists', {
+    method: 'POST',
+    headers: { ...json(apiKey), ...more },
+    body,
+  })
+
+describe('a large body', () => {
+  /** Returns the status of a large refused request, and how many others were answered while it was parsed. */
+  async function answeredBeside(inner: BodyThreads) {
+    let isParsing = false
+    const watched: BodyThreads = {
+      parse: (...given) => {
+        isParsing = true
+        return inner.parse(...given).finally(() => {
+          isParsing = false
+        })
+      },
+    }
+    const { bench, respond } = await serve(createBodyReader(watched))
+    const server = await listen({ handler: respond, host: '127.0.0.1', port: 0 })
+    open.push(server)
+    let status: number | undefined
+    const sent = httpRequest(`${server.baseUrl}/lists`, { method: 'POST', headers: json(bench.key) })
+    const replied = new Promise<void>((resolve, reject) => {
+      sent.on('error', reject).on('response', (response) => {
+        status = response.resume().statusCode
+        resolve()
+      })
+    })
+    sent.end(JSON.stringify({ name: 'x', companies: [], x: Array(250_000).fill({}) }))
+    let answered = 0
+    while (status === undefined) {
+      await (await fetch(`${server.origin}/health`)).arrayBuffer()
+      if (isParsing) answered++
+    }
+    await replied
+    return { status, answered }
+  }
+
+  it('is parsed while other requests are answered', async () => {
+    await shapeOf('lists.create')
+    const beside = await answeredBeside(threads)
+    expect(beside.status).toBe(422)
+    expect(beside.answered).toBeGreaterThan(3)
+    // What the thread is for: in that of the event loop, nothing else is answered.
+    expect(await answeredBeside({ parse: parseBody })).toEqual({ status: 422, answered: 0 })
+  })
+
+  it('creates the list that a small one creates', async () => {
+    const { bench, respond } = await serve()
+    const response = await respond(
+      listRequest(bench.key, JSON.stringify({ name: 'x', companies: companies(2_345) })),
+    )
+    expect(response.status).toBe(201)
+    const { id } = (await response.json()) as { id: string }
+    const listed = await bench.store.read((reads) => reads.listed(id, 0, 5_000))
+    expect(listed.map(({ ordinal, company }) => ({ ordinal, ...company }))).toEqual(
+      companies(2_345).map((company, at) => ({ ordinal: at + 1, ...company })),
+    )
+  })
+
+  it('has the reply that is stored for the same request in a small one', async () => {
+    const { bench, respond } = await serve()
+    const fields = JSON.stringify({ name: 'x', companies: companies(3) })
+    const key = { 'idempotency-key': 'one' }
+    const first = await respond(listRequest(bench.key, fields, key))
+    const again = await respond(listRequest(bench.key, `${fields.slice(0, -1)}${' '.repeat(100_000)}}`, key))
+    expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 201, 'true'])
+    expect(await again.json()).toEqual(await first.json())
+  })
+
+  it('is refused as a small one is', async () => {
+    const { bench, respond } = await serve()
+    const pad = ' '.repeat(100_000)
+    for (const broken of [
+      '{',
+      '[]',
+      '{"name":"x"}',
+      '{"name":"","companies":[{"name":"x"}]}',
+      '{"name":"x","companies":[{"domain":"a b"},{}]}',
+      '{"name":"x","companies":1e400}',
+      '{"name":"x","companies":[],"__proto__":{}}',
+      `{"name":"x","custom":${'['.repeat(70)}${']'.repeat(70)}}`,
+    ]) {
+      const [small, large] = [
+        await respond(listRequest(bench.key, broken)),
+        await respond(listRequest(bench.key, pad + broken)),
+      ]
+      expect([broken, large.status, await large.json()]).toEqual([broken, small.status, await small.json()])
+    }
+  })
+
+  it('with too many values is refused before it is parsed', async () => {
+    const { bench, respond } = await serve()
+    const { values } = operation('lists.create').body ?? { values: 0 }
+    const response = await respond(listRequest(bench.key, `{"x":[${'0,'.repeat(values)}0]}`))
+    expect([response.status, await response.json()]).toEqual([
+      413,
+      { error: `The request body has more than ${values} values` },
+    ])
+  })
+
+  it('of a key without the scope is not read', async () => {
+    const { bench, respond } = await serve()
+    const { key } = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
+    let pulled = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled++
+        controller.enqueue(new Uint8Array(65_536))
+      },
+    })
+    const init = { method: 'POST', headers: json(key), body, duplex: 'half' } as RequestInit
+    const response = await respond(new Request('http://localhost:4010/api/v2/lists', init))
+    expect(response.status).toBe(403)
+    expect(pulled).toBeLessThanOrEqual(1)
+  })
+})
+
+describe('what is handed back by the thread', () => {
+  it('is only what the handler needs', async () => {
+    const parsed = await threads.parse(
+      taskOf({ name: 'x', companies: companies(3), other: Array(10_000).fill({}) }),
+      'w',
+      never,
+    )
+    expect(parsed).toMatchObject({
+      result: { fields: { plain: { name: 'x', companies: companies(3) }, packed: {} } },
+    })
+    expect(JSON.stringify(parsed).length).toBeLessThan(1_000)
+  })
+
+  it('is packed where it is long', async () => {
+    const parsed = await threads.parse(taskOf({ name: 'x', companies: companies(1_200) }), 'w', never)
+    const { checked } = readRequestOf(parsed)
+    const { companies: packed } = (checked as unknown as { result: { fields: { companies: PackedJson } } })
+      .result.fields
+    expect([packed.length, packed.parts.length]).toEqual([1_200, 3])
+    expect([...packed]).toEqual(companies(1_200))
+    expect(JSON.parse(Buffer.concat(packed.pieces).toString())).toEqual(companies(1_200))
+  })
+
+  it('is sent on by a proxy as it came', async () => {
+    const front = await openBench()
+    benches.push(front)
+    const sent: unknown[] = []
+    const upstream: Caller = {
+      call: async (id, input: Input) => {
+        sent.push(JSON.parse(Buffer.from(wireRequest(operation(id), input).body ?? '').toString()))
+        return { status: 201, body: {}, headers: {}, credits: 0 }
+      },
+      close: async () => {},
+    }
+    const ports = { store: front.store, clock: front.clock, apiKey: 'theirs', sleep: async () => {} }
+    const respond = handler({
+      ...{ caller: compose([guardCaller(ports)], upstream), version: '1', document: async () => ({}) },
+      names: { network: 'linkedin', premium: 'navigator' },
+      readBody: createBodyReader(threads),
+    })
+    const given = {
+      name: 'x',
+      companies: companies(1_200).map((company) => ({ ...company, linkedin_url: 'https://a.example/in/b' })),
+      custom: { large: Array(2_000).fill({ id: 1 }) },
+      other: 'é',
+    }
+    expect((await respond(listRequest(front.key, JSON.stringify(given)))).status).toBe(201)
+    expect(sent).toEqual([given])
+  })
+})
+
+describe('the threads', () => {
+  it('serve the owners in turn, whatever one of them has queued', async () => {
+    const order: string[] = []
+    const large = () => taskOf({ name: 'x', companies: companies(5_000) })
+    const done = (name: string, owner: string) =>
+      threads.parse(large(), owner, never).then(() => void order.push(name))
+    await Promise.all([
+      ...Array.from({ length: 4 }, (_, at) => done(`greedy ${at}`, 'greedy')),
+      done('other', 'other'),
+    ])
+    expect(order.indexOf('other')).toBeLessThanOrEqual(2)
+  })
+
+  it('give up a body whose client left, and go on with the next', async () => {
+    const leaving = new AbortController()
+    const left = threads.parse(taskOf({ x: Array(250_000).fill({}) }), 'w', leaving.signal)
+    const queued = threads.parse(taskOf({ name: 'x', companies: companies(1) }), 'w', never)
+    leaving.abort()
+    await expect(left).rejects.toThrow('given up')
+    expect(await queued).toHaveProperty('result.fields')
+  })
+
+  it('answer as parsing in this thread does', async () => {
+    for (const task of [
+      taskOf({ name: 'x', companies: companies(4) }),
+      taskOf({}),
+      taskOf({}, { validates: false }),
+    ])
+      expect(await threads.parse({ ...task, bytes: Uint8Array.from(task.bytes) }, 'w', never)).toEqual(
+        await parseBody(task),
+      )
+  })
+})
+
+describe('the room for large bodies', () => {
+  /** Threads that parse when they are told to. */
+  function held() {
+    const waiting: (() => void)[] = []
+    const threads: BodyThreads = {
+      parse: (task) => new Promise((resolve) => waiting.push(() => resolve(parseBody(task)))),
+    }
+    return { threads, waiting }
+  }
+  const settled = async () => {
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  }
+  const body = JSON.stringify({ name: 'x', companies: companies(2_000) })
+  const declared = { 'content-length': String(body.length) }
+  const limits = { ownBytes: 2 * body.length, allBytes: 3 * body.length, ownWaiting: 1, allWaiting: 2 }
+
+  it('holds two of a workspace, lets one wait unread, and refuses the next', async () => {
+    const { threads, waiting } = held()
+    const { bench, respond } = await serve(createBodyReader(threads, limits))
+    const requests = Array.from({ length: 4 }, () => listRequest(bench.key, body, declared))
+    const replies = requests.map(respond)
+    await settled()
+    expect([waiting.length, requests.map(({ bodyUsed }) => bodyUsed)]).toEqual([
+      2,
+      [true, true, false, false],
+    ])
+    const refused = await replies[3]
+    expect([refused?.status, refused?.headers.get('retry-after'), await refused?.json()]).toEqual([
+      503,
+      '1',
+      { error: 'Too many large requests at once' },
+    ])
+    for (let at = 0; at < 3; at++) {
+      waiting[at]?.()
+      await settled()
+    }
+    expect((await Promise.all(replies.slice(0, 3))).map(({ status }) => status)).toEqual([201, 201, 201])
+  })
+
+  it('forgets a client that leaves while it waits', async () => {
+    const { threads, waiting } = held()
+    const { bench, respond } = await serve(createBodyReader(threads, limits))
+    const leaving = new AbortController()
+    const replies = [0, 1].map(() => respond(listRequest(bench.key, body, declared)))
+    await settled()
+    const left = respond(new Request(listRequest(bench.key, body, declared), { signal: leaving.signal }))
+    await settled()
+    leaving.abort()
+    expect((await left).status).toBe(400)
+    const next = respond(listRequest(bench.key, body, declared))
+    await settled()
+    for (let at = 0; at < 3; at++) {
+      waiting[at]?.()
+      await settled()
+    }
+    expect((await Promise.all([...replies, next])).map(({ status }) => status)).toEqual([201, 201, 201])
+  })
+})
