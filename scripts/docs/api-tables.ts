@@ -13,11 +13,12 @@ import {
 } from '../../src/api/webhooks/events.js'
 import { eventExamples } from '../../src/reference/examples.js'
 import { type JsonSchema, toJsonSchema } from '../../src/reference/schemas.js'
-import { eventWords, priceWords, quotaWords, rateWords } from '../../src/reference/words.js'
+import { bodyWords, eventWords, priceWords, quotaWords, rateWords } from '../../src/reference/words.js'
 
 const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,
   prices: priceTable,
+  bodies: bodyTable,
   limits: () => `${planTable()}\n\n${endpointTable()}`,
   errors: errorTable,
   events: () => `${eventTable()}\n\n${eventSourceTable()}`,
@@ -66,6 +67,12 @@ function operationTable(): string {
     rateWords(row),
   ])
   return formatTable(['Endpoint', 'Command', 'What it does', 'Price', 'Quota', 'Request limit'], rows)
+}
+
+function bodyTable(): string {
+  const special = operations().filter(({ body }) => body !== undefined)
+  const rows = special.map((row) => [`\`${row.method} ${row.path}\``, bodyWords(row)])
+  return formatTable(['Endpoint', 'Largest request body'], [...rows, ['every other', bodyWords({})]])
 }
 
 function priceTable(): string {

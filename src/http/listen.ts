@@ -40,6 +40,8 @@ export interface ListenOptions {
   /** Permits a host that other machines can reach. */
   readonly public?: boolean
   readonly maxConnections?: number
+  /** Maximum number of connections of one address that have not sent a request; `Infinity` behind a proxy. */
+  readonly maxSilent?: number
   readonly timing?: Timing
 }
 
@@ -71,6 +73,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
   attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []))
   endSlowBodies(server, timing.checkMs)
+  limitSilent(server, options.maxSilent ?? 256)
   const origin = `http://${originHost(options.host)}:${port}`
   let closed: Promise<void> | undefined
   const close = (graceMs = 10_000) => (closed ??= closeServer(server, graceMs))
@@ -169,6 +172,30 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
     })
     server.closeIdleConnections()
   })
+}
+
+/**
+ * Closes the oldest connection of an address without a request when it opens one too many. Else a client without a key
+ * could take all connections by opening them.
+ */
+function limitSilent(server: Server, most: number): void {
+  const byAddress = new Map<string, Set<Socket>>()
+  const forget = (socket: Socket, address: string) => {
+    const silent = byAddress.get(address)
+    silent?.delete(socket)
+    if (silent?.size === 0) byAddress.delete(address)
+  }
+  const addresses = new WeakMap<Socket, string>()
+  // Before the server counts it: a closed one makes room.
+  server.prependListener('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? ''
+    const silent = byAddress.get(address) ?? new Set()
+    addresses.set(socket, address)
+    byAddress.set(address, silent.add(socket))
+    socket.once('close', () => forget(socket, address))
+    if (silent.size > most) for (const oldest of [...silent].slice(0, silent.size - most)) oldest.destroy()
+  })
+  server.prependListener('request', ({ socket }) => forget(socket, addresses.get(socket) ?? ''))
 }
 
 const slowestBytesPerSecond = 1024

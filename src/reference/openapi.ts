@@ -7,7 +7,7 @@ import document from './document.json' with { type: 'json' }
 import { examples } from './examples.js'
 import { createNamedSchemas, type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
 import { describeWebhooks, listEventBodies } from './webhooks.js'
-import { priceWords, quotaWords, rateWords } from './words.js'
+import { bodyWords, priceWords, quotaWords, rateWords } from './words.js'
 
 /** Options of a document. */
 export interface OpenapiOptions {
@@ -84,6 +84,7 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
     ...(operation.method === 'POST'
       ? {
           requestBody: {
+            description: `At most ${bodyWords(operation)}.`,
             required: true,
             content: jsonContent(known.place(input), examples[operation.id].request),
           },

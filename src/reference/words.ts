@@ -1,4 +1,4 @@
-import type { Rate } from '../api/operations/facts.js'
+import { type Rate, usualBody } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import type { EventName } from '../api/webhooks/events.js'
 
@@ -22,6 +22,11 @@ export function rateWords({ rate }: Operation): string {
 function formatRate({ plan, own }: Rate): string {
   const parts = [...(own ? [`${own[0]} per ${own[1]}`] : []), ...(plan ? ['plan'] : [])]
   return parts.length === 0 ? 'none' : parts.join(' and ')
+}
+
+/** Returns the limits of a request body in words. */
+export function bodyWords({ body = usualBody }: Pick<Operation, 'body'>): string {
+  return `${body.bytes / 1_048_576} MiB and ${body.values.toLocaleString('en')} values`
 }
 
 const phases: Readonly<Record<string, string>> = {

@@ -390,3 +390,42 @@ describe('closing the server', () => {
     expect(await answer).toBe('')
   })
 })
+
+describe('connections that send no request', () => {
+  const opened = (port: number) =>
+    new Promise<{ isClosed: boolean; destroy(): void }>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(state))
+      const state = { isClosed: false, destroy: () => void socket.destroy() }
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          state.isClosed = true
+        })
+    })
+
+  it('do not take the place of others: the oldest of an address is closed', async () => {
+    const { port } = await start(undefined, { maxConnections: 20, maxSilent: 5 })
+    const silent: Awaited<ReturnType<typeof opened>>[] = []
+    for (let at = 0; at < 30; at++) silent.push(await opened(port))
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+    await expect.poll(() => silent.filter(({ isClosed }) => isClosed).length).toBeGreaterThanOrEqual(25)
+    expect(silent.slice(0, 25).every(({ isClosed }) => isClosed)).toBe(true)
+    for (const socket of silent) socket.destroy()
+  })
+
+  it('are not those that wait between two requests', async () => {
+    const { port } = await start(undefined, { maxSilent: 1 })
+    const kept = connect(port, '127.0.0.1')
+    let answers = ''
+    kept.on('data', (data) => {
+      answers += data.toString()
+    })
+    const ask = () => kept.write(`GET /health HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)
+    ask()
+    await expect.poll(() => statuses(answers)).toEqual([200])
+    const silent = [await opened(port), await opened(port), await opened(port)]
+    ask()
+    await expect.poll(() => statuses(answers)).toEqual([200, 200])
+    for (const socket of [kept, ...silent]) socket.destroy()
+  })
+})
