@@ -18,12 +18,12 @@ import { bodyWords, eventWords, priceWords, quotaWords, rateWords } from '../../
 const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,
   prices: priceTable,
-  bodies: bodyTable,
   limits: () => `${planTable()}\n\n${endpointTable()}`,
   errors: errorTable,
   events: () => `${eventTable()}\n\n${eventSourceTable()}`,
   'event-fields': eventFieldTable,
   'event-bodies': () => eventBodyExamples(),
+  bodies: bodyTable,
 }
 
 /** Names of the parts that can be generated into a document. */
