@@ -1,4 +1,4 @@
-import type { Clock, Lease, Store, StoredClock } from './ports/ports.js'
+import type { Clock, Counter, Lease, Store, StoredClock } from './ports/ports.js'
 
 const dayMs = 86_400_000
 
@@ -19,12 +19,68 @@ export function periodStart(period: Period, at: number): number {
 }
 
 /** Returns the start of the next period. */
-export function periodEnd(period: Period, at: number): number {
-  const start = periodStart(period, at)
+export const periodEnd = (period: Period, at: number): number =>
+  onePeriodAfter(period, periodStart(period, at))
+
+function onePeriodAfter(period: Period, start: number): number {
   if (period === 'day') return start + dayMs
   if (period === 'week') return start + 7 * dayMs
   const date = new Date(start)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+  const month = date.getUTCMonth()
+  date.setUTCMonth(month + 1)
+  // The 31st has no counterpart in every month: the last day takes its place.
+  if (date.getUTCMonth() !== (month + 1) % 12) date.setUTCDate(0)
+  return date.getTime()
+}
+
+/** A count, and the window or period it applies to. */
+export interface Counted extends Counter {
+  readonly resetsAt: number
+}
+
+/** How long a counter counts: a rate window begins with its first request, a period where the calendar says. */
+export type CounterSpan = { readonly windowMs: number } | { readonly period: Period }
+
+/**
+ * Returns a counter as of `now`. One whose time is over is empty. One that began in the future, because the clock went
+ * back, keeps its count, begins now and lasts its full length.
+ */
+export function countedAt(counter: Counter | undefined, span: CounterSpan, now: number): Counted {
+  const isWindow = 'windowMs' in span
+  const endOf = (start: number) => (isWindow ? start + span.windowMs : onePeriodAfter(span.period, start))
+  const counted = (startedAt: number, count: number) => ({ startedAt, count, resetsAt: endOf(startedAt) })
+  if (counter && counter.startedAt > now) return counted(now, counter.count)
+  if (counter && now < endOf(counter.startedAt)) return counted(counter.startedAt, counter.count)
+  return counted(isWindow ? now : periodStart(span.period, now), 0)
+}
+
+/**
+ * Lets every counter that began in the future begin now, so that what is left of its time decreases from now on. Returns
+ * at once when there is none, which is always so unless the clock went back.
+ */
+export async function settleCounters(store: Pick<Store, 'read' | 'transaction'>, now: number): Promise<void> {
+  if (await store.read((reads) => reads.hasCounterAfter(now)))
+    await store.transaction((tx) => tx.restartCounters(now))
+}
+
+/** A step back of less than this is the clock being set right. */
+const toleranceMs = 1_000
+
+/** Notices when the clock goes back, and settles the counters then; also at the first request, as it may have before. */
+export function createClockWatch(store: Pick<Store, 'read' | 'transaction'>) {
+  let latest = Number.POSITIVE_INFINITY
+  let settling: Promise<void> | undefined
+  return (now: number): Promise<void> | undefined => {
+    if (now >= latest - toleranceMs) {
+      latest = Math.max(latest, now)
+      return settling
+    }
+    latest = now
+    settling = settleCounters(store, now).finally(() => {
+      settling = undefined
+    })
+    return settling
+  }
 }
 
 /** Day of the month on which a workspace renews: that of its creation, at most 28. */

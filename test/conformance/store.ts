@@ -90,6 +90,22 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
     })
 
+    it('lets counters that began in the future begin now, and keeps their counts', async () => {
+      await store.transaction(async (tx) => {
+        await tx.setCounter('o', 'past', { startedAt: 1_000, count: 3 })
+        await tx.setCounter('o', 'future', { startedAt: 3_000, count: 4 })
+      })
+      const hasAfter = (now: number) => store.read((reads) => reads.hasCounterAfter(now))
+      expect([await hasAfter(2_000), await hasAfter(3_000)]).toEqual([true, false])
+      await store.transaction((tx) => tx.restartCounters(2_000))
+      expect(await hasAfter(2_000)).toBe(false)
+      expect(await store.read((reads) => reads.counter('o', 'past'))).toEqual({ startedAt: 1_000, count: 3 })
+      expect(await store.read((reads) => reads.counter('o', 'future'))).toEqual({
+        startedAt: 2_000,
+        count: 4,
+      })
+    })
+
     it('loses no count under concurrency', async () => {
       const hit = () =>
         store.transaction(async (tx) => {

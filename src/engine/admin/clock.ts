@@ -22,11 +22,13 @@ export function clockAdmin({ store, clock }: AdminPorts) {
   }
   const change = (next: (stored: StoredClock, real: number) => StoredClock) =>
     store.transaction(async (tx) => {
-      const stored = next(await tx.clock(), clock.now())
+      const before = await tx.clock()
+      const stored = next(before, clock.now())
       const at = engineTime(stored, clock.now())
       if (!(at >= earliest && at < latest))
         throw new AdminError('Engine time must be from the year 2000 to 2199')
       await tx.setClock(stored)
+      if (at < engineTime(before, clock.now())) await tx.restartCounters(at)
       return stateOf(stored)
     })
   return {

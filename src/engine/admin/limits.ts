@@ -1,12 +1,11 @@
 import { planOf } from '../../api/operations/plans.js'
 import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
-import { engineTime, periodEnd } from '../clock.js'
+import { countedAt, engineTime, settleCounters } from '../clock.js'
 import { grantDue } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
-import { readSpentThisWeek } from '../credits/weekly-limit.js'
+import { readWeek } from '../credits/weekly-limit.js'
 import type { Member, Reads } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
-import { currentWindow } from '../request/rates.js'
 import type { AdminPorts } from './workspaces.js'
 
 /** What a member can still spend this week, in credits, at engine time. */
@@ -54,6 +53,7 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
       const { member } = principal
       const now = engineTime(principal.clock, clock.now())
       await grantDue(store, principal.workspace, now)
+      await settleCounters(store, now)
       return await store.read(async (reads) => {
         const workspace = (await reads.workspace(principal.workspace.id)) ?? principal.workspace
         const { credits, held } = await reads.position(workspace.id)
@@ -74,9 +74,10 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
 async function readWeeklyState(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
   const limit = member.weeklyLimit
   if (limit === null) return null
-  const [spent, held] = [await readSpentThisWeek(reads, member, now), await reads.heldBy(member.id)]
+  const { count: spent, resetsAt } = await readWeek(reads, member, now)
+  const held = await reads.heldBy(member.id)
   const left = Math.max(0, limit - spent - held)
-  return { limit, spent, held, left, resetsAt: periodEnd('week', now) }
+  return { limit, spent, held, left, resetsAt }
 }
 
 async function readWindows(
@@ -88,10 +89,10 @@ async function readWindows(
   const states: WindowState[] = []
   for (const { window, operation, group, live } of windowsOn(plan)) {
     const counter = await reads.counter(`user:${member.id}`, window.name)
-    const { count, resetAt } = currentWindow(window, counter, now)
+    const { count, resetsAt: endsAt } = countedAt(counter, window, now)
     const remaining = Math.max(0, window.limit - count)
     const per = window.windowMs === 1_000 ? 'second' : 'minute'
-    const resetsAt = count > 0 ? resetAt : null
+    const resetsAt = count > 0 ? endsAt : null
     states.push({ operation, group, live, per, limit: window.limit, used: count, remaining, resetsAt })
   }
   return states

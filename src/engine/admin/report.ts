@@ -1,4 +1,5 @@
 import { isListedPlan } from '../../api/operations/plans.js'
+import { settleCounters } from '../clock.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
 import type { Consumption, Movement } from '../ports/ports.js'
@@ -58,6 +59,7 @@ async function readStatus(ports: AdminPorts) {
   const { store, clock } = ports
   const found = await store.read((reads) => readCurrent(reads, clock))
   await grantDue(store, found.workspace, found.now)
+  await settleCounters(store, found.now)
   const time = await clockAdmin(ports).clock()
   return await store.read(async (reads) => {
     const { workspace, now } = await readCurrent(reads, clock)

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Quota } from '../../api/operations/facts.js'
 import { type Plan, planOf } from '../../api/operations/plans.js'
-import { type Period, periodEnd, periodStart } from '../clock.js'
+import { countedAt, type Period } from '../clock.js'
 import type { Counter, QuotaCeilings, Reads, Transaction, Workspace } from '../ports/ports.js'
 
 /** The quotas of a workspace, named as in `GET /credits`. */
@@ -38,13 +38,6 @@ const ownerOf = (workspace: Workspace) => `workspace:${workspace.id}`
 const limitOf = (workspace: Workspace, { ceiling }: Rule): number =>
   workspace[ceiling] ?? planOf(workspace.plan)[ceiling]
 
-/**
- * Returns how much of a counter applies at `now`: nothing once its period ended, all of it when it began in the
- * future because the clock went back.
- */
-export const countUsed = (period: Period, counter: Counter | undefined, now: number): number =>
-  counter && counter.startedAt >= periodStart(period, now) ? counter.count : 0
-
 function toQuotaState(
   workspace: Workspace,
   rule: Rule,
@@ -52,8 +45,8 @@ function toQuotaState(
   now: number,
 ): QuotaState {
   const limit = limitOf(workspace, rule)
-  const used = countUsed(rule.period, counter, now)
-  return { limit, used, remaining: Math.max(0, limit - used), resetsAt: periodEnd(rule.period, now) }
+  const { count: used, resetsAt } = countedAt(counter, rule, now)
+  return { limit, used, remaining: Math.max(0, limit - used), resetsAt }
 }
 
 /** Returns the state of every quota of a workspace. */
@@ -92,14 +85,16 @@ export async function takeQuota(
   now: number,
 ): Promise<number> {
   const owner = ownerOf(workspace)
-  const counted: { name: QuotaName; rule: Rule; state: QuotaState }[] = []
+  const counted: { name: QuotaName; startedAt: number; state: QuotaState }[] = []
   for (const name of names.filter((name) => rules[name].quota === quota)) {
     const rule = rules[name]
-    counted.push({ name, rule, state: toQuotaState(workspace, rule, await tx.lockCounter(owner, name), now) })
+    const counter = await tx.lockCounter(owner, name)
+    const { startedAt } = countedAt(counter, rule, now)
+    counted.push({ name, startedAt, state: toQuotaState(workspace, rule, counter, now) })
   }
   const taken = Math.min(units, ...counted.map(({ state }) => state.remaining))
   if (taken <= 0) return 0
-  for (const { name, rule, state } of counted)
-    await tx.setCounter(owner, name, { startedAt: periodStart(rule.period, now), count: state.used + taken })
+  for (const { name, startedAt, state } of counted)
+    await tx.setCounter(owner, name, { startedAt, count: state.used + taken })
   return taken
 }

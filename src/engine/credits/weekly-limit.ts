@@ -1,7 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { periodStart } from '../clock.js'
+import { type Counted, countedAt } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
-import { countUsed } from './quotas.js'
 
 /** The part of a member that counting needs. */
 type Spender = Pick<Member, 'id' | 'workspaceId'>
@@ -10,19 +9,20 @@ const ownerOf = (member: Spender) => `member:${member.id}`
 const name = 'weekly_credits'
 
 /**
- * Returns the credits a member spent since Monday 00:00 UTC. The counter exists only while the member has a weekly
+ * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. The counter exists only while the member has a weekly
  * limit; without one the ledger is summed.
  */
-export async function readSpentThisWeek(reads: Reads, member: Spender, now: number): Promise<number> {
+export async function readWeek(reads: Reads, member: Spender, now: number): Promise<Counted> {
   const counter = await reads.counter(ownerOf(member), name)
-  if (counter) return countUsed('week', counter, now)
-  return await reads.consumed(
-    member.workspaceId,
-    periodStart('week', now),
-    Number.MAX_SAFE_INTEGER,
-    member.id,
-  )
+  const week = countedAt(counter, { period: 'week' }, now)
+  if (counter) return week
+  const spent = await reads.consumed(member.workspaceId, week.startedAt, week.resetsAt, member.id)
+  return { ...week, count: spent }
 }
+
+/** Returns the credits a member spent this week. */
+export const readSpentThisWeek = async (reads: Reads, member: Spender, now: number): Promise<number> =>
+  (await readWeek(reads, member, now)).count
 
 /** Returns the credits a member can still spend this week; held credits count as spent. */
 export async function readAllowance(
@@ -47,8 +47,8 @@ export async function countSpending(
   credits: number,
   now: number,
 ): Promise<void> {
-  const spent = await readSpentThisWeek(tx, member, now)
-  await tx.setCounter(ownerOf(member), name, { startedAt: periodStart('week', now), count: spent + credits })
+  const { startedAt, count } = await readWeek(tx, member, now)
+  await tx.setCounter(ownerOf(member), name, { startedAt, count: count + credits })
 }
 
 /** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */

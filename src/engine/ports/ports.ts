@@ -61,6 +61,8 @@ export interface Reads extends JobReads, ChunkReads {
     by: 'day' | 'operation' | 'member',
   ): Awaitable<readonly Consumption[]>
   counter(owner: string, name: string): Awaitable<Counter | undefined>
+  /** Returns whether a counter began after a moment of engine time. */
+  hasCounterAfter(now: number): Awaitable<boolean>
   reply(workspaceId: string, key: string): Awaitable<StoredReply | undefined>
   /** Returns the stored reply to a row of a run. */
   runReply(workspaceId: string, run: string, ordinal: number): Awaitable<RunReply | undefined>
@@ -95,6 +97,8 @@ export interface Transaction extends Reads, JobWrites, ChunkWrites {
   lockCounter(owner: string, name: string): Awaitable<Counter | undefined>
   setCounter(owner: string, name: string, counter: Counter): Awaitable<void>
   dropCounter(owner: string, name: string): Awaitable<void>
+  /** Lets the counters that began after a moment begin at it; their counts stay. */
+  restartCounters(now: number): Awaitable<void>
   /** Stores a claim unless the key has one. Returns whether it did. */
   claim(workspaceId: string, key: string, claim: StoredReply): Awaitable<boolean>
   /** Replaces an expired claim. Returns whether it was still that claim. */

@@ -3,6 +3,7 @@ import type { Caller } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import { createClockWatch } from '../clock.js'
 import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from '../ports/ports.js'
 import type { FencingCheck } from '../settlement/settlement.js'
 import { accessOf, createAccess } from './access.js'
@@ -42,6 +43,7 @@ export function createEngine(engine: EnginePorts): Engine {
     source,
     ids,
     realNow: () => clock.now(),
+    noticeTime: createClockWatch(store),
     access: createAccess(store, { clock, sleep }),
     shapes: loadedOnce(),
     ...{ accepted, checkWebhook: webhookCheck(engine) },

@@ -37,6 +37,8 @@ import { countRequest, rateHeaders } from './rates.js'
 export interface PipelinePorts extends ClaimPorts {
   readonly store: Store
   readonly source: Source
+  /** Settles what counts time when the clock went back. */
+  readonly noticeTime: (now: number) => Awaitable<void>
   readonly access: (apiKey: string | undefined) => Promise<Principal>
   readonly shapes: (id: OperationId) => Awaitable<Shape>
   readonly topUpUrl: (origin: string | undefined) => string
@@ -67,6 +69,7 @@ export async function answer(
     checkScope(operation, principal)
     const engineNow = () => engineTime(principal.clock, ports.realNow())
     const now = engineNow()
+    await ports.noticeTime(now)
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const count = async (live: unknown) => {
       const admission = await countRequest(ports.store, operation, principal, live, now)

@@ -1,26 +1,15 @@
 import type { Operation } from '../../api/operations/table.js'
 import { type Window, windowsOf } from '../../api/operations/windows.js'
-import type { Counter, Principal, Store } from '../ports/ports.js'
+import { type Counted, countedAt } from '../clock.js'
+import type { Principal, Store } from '../ports/ports.js'
 
 /** A window after a request was counted in it, or refused by it. */
-interface Counted extends Window, Counter {
-  readonly resetAt: number
-}
+type CountedWindow = Window & Counted
 
 /** The result of counting a request: the windows it was counted in, or those that refuse it. */
 export interface Admission {
   readonly refused: boolean
-  readonly windows: readonly Counted[]
-}
-
-/**
- * Returns the window as a request at `now` finds it. An ended one is empty. One that began in the future, because the
- * clock went back, counts as begun now and keeps its count.
- */
-export function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
-  const ended = !counter || now >= counter.startedAt + window.windowMs
-  const startedAt = ended || counter.startedAt > now ? now : counter.startedAt
-  return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }
+  readonly windows: readonly CountedWindow[]
 }
 
 /** Counts a request in all its windows in one small transaction, or in none. An exempt operation has no windows. */
@@ -35,9 +24,14 @@ export async function countRequest(
   if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
   return store.transaction(async (tx) => {
-    const found: Counted[] = []
-    for (const window of windows)
-      found.push(currentWindow(window, await tx.lockCounter(owner, window.name), now))
+    const found: CountedWindow[] = []
+    for (const window of windows) {
+      const counter = await tx.lockCounter(owner, window.name)
+      const counted = countedAt(counter, window, now)
+      // Stored also when the request is refused: the time that is left has to decrease from now on.
+      if (counter && counter.startedAt > now) await tx.setCounter(owner, window.name, counted)
+      found.push({ ...window, ...counted })
+    }
     if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
     const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
     for (const { name, startedAt, count } of counted) await tx.setCounter(owner, name, { startedAt, count })
@@ -45,7 +39,7 @@ export async function countRequest(
   }, owner)
 }
 
-const isFull = (window: Counted) => window.count >= window.limit
+const isFull = (window: CountedWindow) => window.count >= window.limit
 
 /**
  * Returns the headers of the window with the least remaining; on a tie, of the one that resets last. After
@@ -53,10 +47,10 @@ const isFull = (window: Counted) => window.count >= window.limit
  * in a one-second window has to know when it ends.
  */
 export function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
-  const remaining = (window: Counted) => Math.max(0, window.limit - window.count)
-  const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetAt - a.resetAt)
+  const remaining = (window: CountedWindow) => Math.max(0, window.limit - window.count)
+  const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetsAt - a.resetsAt)
   if (!tightest) return {}
-  const leftMs = Math.max(0, tightest.resetAt - now)
+  const leftMs = Math.max(0, tightest.resetsAt - now)
   const reset = String(Math.max(1, Math.ceil(leftMs / 1_000)))
   return {
     'ratelimit-limit': String(tightest.limit),

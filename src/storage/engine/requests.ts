@@ -24,6 +24,8 @@ DELETE FROM replies WHERE (workspace_id, key) IN (
 export function requestReads(connection: Connection) {
   return {
     counter: (owner, name) => connection.get<Counter>(counterSql, owner, name),
+    hasCounterAfter: async (now) =>
+      (await connection.get('SELECT 1 AS one FROM counters WHERE started_at > ? LIMIT 1', now)) !== undefined,
     reply: (workspaceId, key) => connection.get<StoredReply>(replySql, workspaceId, key),
   } satisfies Partial<Reads>
 }
@@ -40,6 +42,9 @@ export function requestWrites(connection: Connection) {
     },
     dropCounter: async (owner, name) => {
       await connection.run('DELETE FROM counters WHERE owner = ? AND name = ?', owner, name)
+    },
+    restartCounters: async (now) => {
+      await connection.run('UPDATE counters SET started_at = ? WHERE started_at > ?', now, now)
     },
     claim: (workspaceId, key, { fingerprint, token, leaseUntil, createdAt }) =>
       changes(claimSql, fingerprint, token, leaseUntil, createdAt, workspaceId, key),
