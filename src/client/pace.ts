@@ -25,11 +25,25 @@ const firstReplyMs = 10_000
 
 /** Returns the window for a request at `now`. A limit that the server reported outlives the window. */
 function current({ windowMs }: WindowKept, known: Known, now: number): PacedWindow {
-  const latest = now + windowMs + firstReplyMs
-  // A later end than the window's length means that the clock went back.
-  if (known !== undefined && known.endsAt > now && known.endsAt <= latest) return known
-  return { endsAt: latest, count: 0, most: known?.most ?? null, confirmed: false }
+  if (known !== undefined && known.endsAt > now) return known
+  return { endsAt: latestEnd(windowMs, now), count: 0, most: known?.most ?? null, confirmed: false }
 }
+
+const latestEnd = (windowMs: number, now: number): number => now + windowMs + firstReplyMs
+
+/**
+ * Returns the windows with ends that can be right. A later end than the window's length means that the clock went back:
+ * the window begins now and keeps its count.
+ */
+export const settleWindows = (
+  windows: readonly WindowKept[],
+  known: readonly Known[],
+  now: number,
+): readonly Known[] =>
+  known.map((one, at) => {
+    const latest = latestEnd(windows[at]?.windowMs ?? 0, now)
+    return one && one.endsAt > latest ? { ...one, endsAt: latest } : one
+  })
 
 /** Returns how long to wait for a full window. One that may end with any reply is checked again soon. */
 function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {

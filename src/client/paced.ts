@@ -6,7 +6,7 @@ import { countingOf } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { windowsOf } from '../api/operations/windows.js'
 import type { Clock } from '../engine/ports/ports.js'
-import { admit, corrected, type PacedWindow, unanswered, type WindowKept } from './pace.js'
+import { admit, corrected, type PacedWindow, settleWindows, unanswered, type WindowKept } from './pace.js'
 
 /** The rate windows of a server, shared by all processes of this machine. */
 export interface Windows {
@@ -83,8 +83,10 @@ async function refusal(
   { windows: store, clock }: PacedOptions,
   counts = true,
 ): Promise<Reply | undefined> {
-  const admission = await store.change(owner, namesOf(windows), (known) => {
-    const answer = admit(windows, known, clock.now())
+  const admission = await store.change(owner, namesOf(windows), (stored) => {
+    const now = clock.now()
+    const known = settleWindows(windows, stored, now)
+    const answer = admit(windows, known, now)
     return { keep: counts && 'admitted' in answer ? answer.admitted : known, answer }
   })
   if ('admitted' in admission) return undefined
@@ -110,9 +112,10 @@ async function learn(
   // The report is true now, not when it can be stored.
   const now = clock.now()
   const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
-  const learnt = store.change(owner, namesOf(windows), (known) => ({
-    keep: reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known, now),
-    answer: undefined,
-  }))
+  const learnt = store.change(owner, namesOf(windows), (stored) => {
+    const known = settleWindows(windows, stored, now)
+    const keep = reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known, now)
+    return { keep, answer: undefined }
+  })
   await learnt.catch(() => {})
 }

@@ -5,7 +5,7 @@ import type { KeptAnswer } from './answers.js'
 import type { Holds } from './holds.js'
 import { checkOwn, type OwnedRun, release, reserve as setAside } from './run-counters.js'
 import type { Run } from './runs.js'
-import { type Budget, budgetLeft, type Claims, grantsOf, type Left, scopeOf } from './spending.js'
+import { type Budget, budgetLeft, type Claims, grantsOf, type Left, scopeOf, settleDays } from './spending.js'
 
 /** The books of a run that its requests for several rows are entered in. */
 export interface JournalParts {
@@ -47,10 +47,10 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
     },
     plan: async (rows, least) => {
       const asked = { own, rows, least, books, now: now() }
-      const planned = await driver.transaction(
-        async (connection) => plan(connection, asked, await budgetLeft(connection, run, budget, now())),
-        scope,
-      )
+      const planned = await driver.transaction(async (connection) => {
+        if (budget.perDay !== undefined) await settleDays(connection, run.profile, now())
+        return plan(connection, asked, await budgetLeft(connection, run, budget, now()))
+      }, scope)
       await kept()
       const { bulk, wanted, shortage } = planned
       for (const { ordinal, most } of wanted) {

@@ -16,7 +16,7 @@ import { DuplicateAnswers } from './duplicates.js'
 import { Holds, ResumeState } from './holds.js'
 import { type OwnedRun, recordAnswers, recordEnd, recordPlan } from './run-counters.js'
 import type { Run } from './runs.js'
-import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './spending.js'
+import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf, settleDays } from './spending.js'
 
 /** How a run is kept. */
 export interface JournalOptions {
@@ -157,6 +157,7 @@ class RunJournal implements Journal {
     const { budget, now } = this.#options
     const { id } = this.#run
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
+      if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
       const left = await budgetLeft(connection, this.#run, budget, now())
       const granted = grantsOf(rows, left, this.#resumed.claims())
       const last = rows[granted.length - 1]

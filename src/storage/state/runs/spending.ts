@@ -54,9 +54,27 @@ export async function budgetLeft(
   return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
 }
 
+const addSpending = `ON CONFLICT (day, profile, target, operation, run)
+  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
+
+/** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
+export async function settleDays(connection: Connection, profile: string, now: number): Promise<void> {
+  const today = dayOf(now)
+  const isLater = 'profile = ? AND day > ?'
+  const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
+  if (later === undefined) return
+  await connection.run(
+    `INSERT INTO spending (day, profile, target, operation, run, credits, calls)
+     SELECT ?, profile, target, operation, run, sum(credits), sum(calls) FROM spending WHERE ${isLater}
+     GROUP BY profile, target, operation, run ${addSpending}`,
+    ...[today, profile, today],
+  )
+  await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
+}
+
 // One statement, since credits that another run has set aside may be spent between two.
 const spentTodaySql = `SELECT
-  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day = ?) +
+  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day >= ?) +
   (SELECT coalesce(sum(reserved), 0) FROM runs
    WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)) AS credits`
 
@@ -134,8 +152,7 @@ export async function countSpent(
 ): Promise<void> {
   await connection.run(
     `INSERT INTO spending (day, profile, target, operation, run, credits, calls) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (day, profile, target, operation, run)
-     DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`,
+     ${addSpending}`,
     ...[dayOf(now), profile, target, operation, number, credits, calls],
   )
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { toPlace, toRunNumber } from '../../../../src/storage/engine/row-replies.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
-import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
+import { countSpent, spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
 import { states } from '../../../support/states.js'
 
@@ -46,6 +46,23 @@ describe.each(states())('%s', (_, open) => {
     it('is no longer counted as open', async () => {
       const { driver } = await forgotten()
       expect(await spendingOver(driver).open({ profile: undefined, target: undefined })).toBe(0)
+    })
+  })
+
+  describe('a daily budget after the clock went back', () => {
+    it('counts what was spent in the day of then for one day from now on', async () => {
+      const driver = await open()
+      const runs = runsOver(driver)
+      const run = await runs.add(newRun({ id: 'other', knownBy: 'other' }))
+      await driver.transaction((connection) =>
+        countSpent(connection, run, { credits: 4, calls: 4 }, 40 * day),
+      )
+      const plannedAt = async (now: number) => {
+        const journal = await journalFor(driver, run, { budget: { perDay: 4 }, now: () => now })
+        return (await journal.plan(rows)).planned.length
+      }
+      expect([await plannedAt(2 * day), await plannedAt(2.9 * day)]).toEqual([0, 0])
+      expect(await plannedAt(3 * day)).toBeGreaterThan(0)
     })
   })
 
