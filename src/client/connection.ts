@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import type { WireRequest } from './request.js'
 
@@ -26,12 +26,14 @@ export interface Connection {
 /** Opens a connection. The first request loads undici. It follows no redirects and decompresses nothing. */
 export function createConnection(settings: ConnectionSettings): Connection {
   const { origin } = settings.base
+  const allowance = new ConnectionAllowance()
   let opening: Promise<Dispatcher> | undefined
   return {
     exchange: async ({ method, path, body }, headers, signal) => {
-      opening ??= open(settings)
+      opening ??= open(settings, allowance)
       const request = { origin, method, path, headers: { ...headers }, body: body ?? null }
-      return exchange(await opening, request, settings, signal)
+      const dispatcher = await opening
+      return allowance.during(() => exchange(dispatcher, request, settings, signal))
     },
     close: async () => {
       await (await opening)?.destroy()
@@ -40,11 +42,48 @@ export function createConnection(settings: ConnectionSettings): Connection {
   }
 }
 
+/**
+ * Permits each request to open one connection. undici reconnects without end and without pause for a request that
+ * could not be written, as when a proxy sends bytes into a tunnel before anything was asked.
+ */
+export class ConnectionAllowance {
+  #running = 0
+  #left = 0
+
+  /** Runs a request, for which one more connection may be opened. */
+  async during<T>(request: () => Promise<T>): Promise<T> {
+    this.#running++
+    this.#left++
+    try {
+      return await request()
+    } finally {
+      this.#running--
+      this.#left = Math.min(this.#left, this.#running)
+    }
+  }
+
+  /** Returns a connector that fails when no request may open a connection. */
+  limit(connect: Connector): Connector {
+    return (options, callback) => {
+      if (this.#left === 0) {
+        // Any code but those of undici, for which it would connect again.
+        const error = new Error('The connection ended before the request was written')
+        return callback(Object.assign(error, { code: 'ECONNRESET' }), null)
+      }
+      this.#left--
+      connect(options, callback)
+    }
+  }
+}
+
+type Connector = buildConnector.connector
+
 /** Well below the 5 s of common servers, so that a request does not meet a closing connection. */
 const keepAliveMs = 2_000
 
-async function open({ base, proxy, ca, connectMs, connections }: ConnectionSettings): Promise<Dispatcher> {
-  const { Pool, ProxyAgent } = await import('undici')
+async function open(settings: ConnectionSettings, allowance: ConnectionAllowance): Promise<Dispatcher> {
+  const { base, proxy, ca, connectMs, connections } = settings
+  const { buildConnector, Pool, ProxyAgent, Socks5ProxyAgent } = await import('undici')
   // Explicit, so that no environment variable can turn the certificate check off.
   const tls = { rejectUnauthorized: true, timeout: connectMs, ...(ca === undefined ? {} : { ca }) }
   const pool = {
@@ -54,8 +93,30 @@ async function open({ base, proxy, ca, connectMs, connections }: ConnectionSetti
     headersTimeout: 0,
     bodyTimeout: 0,
   }
-  if (proxy) return new ProxyAgent({ uri: proxy.href, requestTls: tls, proxyTls: tls, ...pool })
-  return new Pool(base.origin, { ...pool, connect: { ...tls, autoSelectFamily: true } })
+  if (!proxy) {
+    const connect = allowance.limit(buildConnector({ ...tls, autoSelectFamily: true }))
+    return new Pool(base.origin, { ...pool, connect })
+  }
+  if (proxy.protocol.startsWith('socks')) {
+    const connect = allowance.limit(buildConnector({ timeout: connectMs }))
+    const options = { ...pool, connect, connectTimeout: connectMs, requestTls: tls }
+    return new Socks5ProxyAgent(proxy.href.replace(/^socks\w*:/, 'socks5:'), options)
+  }
+  /** Pools of connections to the proxy; in tunnels the requests go over pools of their own. */
+  const toProxy = (origin: string | URL, { connect }: Opened, headersTimeout = 0) =>
+    new Pool(origin, { ...pool, headersTimeout, connect: allowance.limit(connect) })
+  return new ProxyAgent({
+    ...{ uri: proxy.href, requestTls: tls, proxyTls: tls, ...pool },
+    // The answer to CONNECT is part of connecting.
+    clientFactory: (origin, options) => toProxy(origin, options as Opened, connectMs),
+    factory: (origin, options) =>
+      base.protocol === 'https:' ? new Pool(origin, options) : toProxy(origin, options as Opened),
+  })
+}
+
+/** What undici gives to those who make its pools. */
+interface Opened {
+  readonly connect: Connector
 }
 
 function exchange(

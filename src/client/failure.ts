@@ -17,8 +17,12 @@ const failures: Readonly<Record<string, (host: string) => string>> = {
   ECONNRESET: (host) => `${host} closed the connection without an answer`,
   EPIPE: (host) => `${host} closed the connection without an answer`,
   UND_ERR_SOCKET: (host) => `${host} closed the connection without an answer`,
+  UND_ERR_PRX_CONN: (host) => `${host} closed the connection without an answer`,
   ETIMEDOUT: (host) => `${host} did not accept the connection in time`,
   UND_ERR_CONNECT_TIMEOUT: (host) => `${host} did not accept the connection in time`,
+  // The answer to CONNECT.
+  UND_ERR_HEADERS_TIMEOUT: (host) => `${host} did not accept the connection in time`,
+  UND_ERR_ABORTED: (host) => `The connection to ${host} was not permitted`,
   EHOSTUNREACH: (host) => `${host} cannot be reached from here`,
   ENETUNREACH: (host) => `${host} cannot be reached from here`,
   ENOTFOUND: (host) => `The name ${host} was not found`,
@@ -37,6 +41,7 @@ export function sentenceOf(error: unknown, host: string): string {
   if (guilty) return `The certificate of ${host} ${guilty}`
   const known = failures[code]
   if (known) return known(host)
+  if (code.startsWith('UND_ERR_SOCKS5')) return `The connection to ${host} was not permitted`
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return `${host} does not speak TLS as it should`
   if (error instanceof Error && error.name === 'HTTPParserError')

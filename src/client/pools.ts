@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { Pool } from 'undici'
+import { ConnectionAllowance } from './connection.js'
 import { type Destination, hostOf } from './ssrf-guard.js'
 
 /** How connections are opened and kept. */
@@ -16,7 +17,7 @@ export interface PoolSettings {
 
 /** Connections, kept apart by the addresses they were opened to. */
 export interface Pools {
-  /** Runs work with the connections to a destination, which stay open until it ends. */
+  /** Runs work that makes one request with the connections to a destination, which stay open until it ends. */
   use<T>(destination: Destination, work: (pool: Pool) => Promise<T>): Promise<T>
   /** Closes all connections at once. */
   destroy(): Promise<void>
@@ -24,6 +25,7 @@ export interface Pools {
 
 interface Entry {
   readonly pool: Pool
+  readonly allowance: ConnectionAllowance
   users: number
   idle?: NodeJS.Timeout
 }
@@ -41,12 +43,12 @@ export function createPools(settings: PoolSettings): Pools {
     async use(destination, work) {
       const undici = await import('undici')
       const key = keyOf(destination)
-      const entry = entries.get(key) ?? { pool: open(destination, settings, undici.Pool), users: 0 }
+      const entry = entries.get(key) ?? { ...open(destination, settings, undici), users: 0 }
       entries.set(key, entry)
       clearTimeout(entry.idle)
       entry.users++
       try {
-        return await work(entry.pool)
+        return await entry.allowance.during(() => work(entry.pool))
       } finally {
         entry.users--
         if (entry.users === 0) entry.idle = setTimeout(() => void drop(key), settings.keepAliveMs).unref()
@@ -61,21 +63,28 @@ export function createPools(settings: PoolSettings): Pools {
 /** A pool per origin would not do: a request could reuse a connection to an address it may not reach. */
 const keyOf = ({ url, addresses }: Destination): string => [url.origin, ...[...addresses].sort()].join(' ')
 
-function open({ url, addresses }: Destination, settings: PoolSettings, make: typeof Pool): Pool {
+function open(
+  { url, addresses }: Destination,
+  settings: PoolSettings,
+  { buildConnector, Pool: Opened }: typeof import('undici'),
+): Pick<Entry, 'pool' | 'allowance'> {
   const host = hostOf(url)
-  return new make(url.origin, {
+  const allowance = new ConnectionAllowance()
+  const connect = buildConnector({
+    lookup: answering(settings.chooseAddresses(addresses)),
+    autoSelectFamily: true,
+    rejectUnauthorized: true,
+    // A name may end in the dot of the root; the name on a certificate does not.
+    ...(isIP(host) ? {} : { servername: host.replace(/\.$/, '') }),
+    ...(settings.ca === undefined ? {} : { ca: settings.ca }),
+  })
+  const pool = new Opened(url.origin, {
     connections: settings.connections,
     keepAliveTimeout: settings.keepAliveMs,
     keepAliveMaxTimeout: settings.keepAliveMs,
-    connect: {
-      lookup: answering(settings.chooseAddresses(addresses)),
-      autoSelectFamily: true,
-      rejectUnauthorized: true,
-      // A name may end in the dot of the root; the name on a certificate does not.
-      ...(isIP(host) ? {} : { servername: host.replace(/\.$/, '') }),
-      ...(settings.ca === undefined ? {} : { ca: settings.ca }),
-    },
+    connect: allowance.limit(connect),
   })
+  return { pool, allowance }
 }
 
 /** Returns a lookup that answers with the checked addresses, so that only these are connected to. */

@@ -44,7 +44,7 @@ function isPassing(attempted: AttemptResult): boolean {
 /** Temporary failures before anything was sent. A wrong name or certificate is not temporary. */
 const unreached: readonly string[] = [
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
-  ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET'],
+  ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET', 'UND_ERR_PRX_CONN', 'UND_ERR_HEADERS_TIMEOUT'],
 ]
 
 /** Our own earlier attempt may still be in progress. */
