@@ -47,7 +47,7 @@ const others: Record<string, readonly string[]> = {
     '@faker-js/faker',
     'node:',
   ],
-  client: ['undici', 'ipaddr.js', 'standardwebhooks', 'node:'],
+  client: ['undici', 'ipaddr.js', 'p-limit', 'standardwebhooks', 'node:'],
   http: ['hono', '@hono/node-server', 'standardwebhooks', 'node:'],
   batch: ['zod', 'node:'],
   reference: ['zod'],

@@ -1,10 +1,10 @@
-import { lookup } from 'node:dns/promises'
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from '../api/calls/caller.js'
 import { isSecret, sign } from '../api/webhooks/signature.js'
 import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../engine/ports/ports.js'
 import { sentenceOf } from './failure.js'
 import { createPools, type PoolSettings, type Pools } from './pools.js'
+import { createResolver } from './resolver.js'
 import { type Destination, destinationOf, type Resolve } from './ssrf-guard.js'
 
 /** Options of a sender; each has a default. */
@@ -24,8 +24,7 @@ export interface SenderOptions extends PoolSettings {
   readonly bodyBytes: number
 }
 
-const usual: SenderOptions = {
-  resolve: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+const usual: Omit<SenderOptions, 'resolve'> = {
   clock: { now: Date.now },
   version: undefined,
   totalMs: 15_000,
@@ -41,7 +40,7 @@ const usual: SenderOptions = {
 
 /** Creates a sender over this machine's sockets. It follows no redirects and decompresses nothing. */
 export function createSender(given: Partial<SenderOptions> = {}): Sender {
-  const options = { ...usual, ...given }
+  const options = { resolve: createResolver(), ...usual, ...given }
   const pools = createPools(options)
   const running = new Set<AbortController>()
   let closed = false
@@ -55,12 +54,11 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
       running.delete(ending)
       return { ...outcome, ms: Math.round(performance.now() - began) }
     },
-    async check(url, targets) {
-      const looking = destinationOf(url, targets, options.resolve)
+    async check(url, targets, workspaceId) {
+      const looking = (signal: AbortSignal) =>
+        unlessAborted(destinationOf(url, targets, options.resolve, { owner: workspaceId, signal }), signal)
       // A name that cannot be resolved now is checked again before something is sent to it.
-      const found = await within(options.checkMs, (signal) => unlessAborted(looking, signal)).catch(
-        () => ({}),
-      )
+      const found = await within(options.checkMs, looking).catch(() => ({}))
       return 'refused' in found ? found.refused : undefined
     },
     async close() {
@@ -106,7 +104,11 @@ async function exchange(
 ): Promise<Outcome> {
   if (attempt.secrets.length === 0 || !attempt.secrets.every(isSecret))
     return { status: null, error: 'There is no valid secret to sign with' }
-  const destination = await unlessAborted(destinationOf(attempt.url, attempt, options.resolve), signal)
+  const lookup = { owner: attempt.workspaceId, signal }
+  const destination = await unlessAborted(
+    destinationOf(attempt.url, attempt, options.resolve, lookup),
+    signal,
+  )
   if ('refused' in destination) return { status: null, error: destination.refused, refused: true }
   return pools.use(destination, async (pool) => {
     const answer = await pool.request(requestOf(attempt, destination, options, signal))

@@ -2,8 +2,15 @@ import { parseUrl } from '../api/values/url.js'
 import type { Targets } from '../engine/ports/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 
+/** Whose lookup it is, and when it ends. */
+export interface Lookup {
+  /** Lookups wait for others of the same owner only; by default each name is its own. */
+  readonly owner?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Resolves all addresses of a host name; rejects as `dns.lookup` does when there is none. */
-export type Resolve = (name: string) => Promise<readonly string[]>
+export type Resolve = (name: string, lookup?: Lookup) => Promise<readonly string[]>
 
 /** The destination of a URL, with its checked addresses. */
 export interface Destination {
@@ -24,6 +31,7 @@ export async function destinationOf(
   text: string,
   targets: Targets,
   resolve: Resolve,
+  lookup: Lookup = {},
 ): Promise<Destination | Refused> {
   const url = parseUrl(text)
   if (!url) return { refused: 'The url is not valid' }
@@ -31,7 +39,7 @@ export async function destinationOf(
   if (unfit) return { refused: unfit }
   const host = hostOf(url)
   const literal = addressOf(host)
-  const found = literal ? [literal] : (await resolve(host)).map(addressOf)
+  const found = literal ? [literal] : (await resolve(host, lookup)).map(addressOf)
   if (found.length === 0) throw Object.assign(new Error(host), { code: 'ENODATA' })
   const why = found.map((address) => whyRefused(address, url.protocol, targets)).find(Boolean)
   // The internal address of a name is not disclosed.

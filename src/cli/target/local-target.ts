@@ -162,7 +162,7 @@ function lazySender({ clock, onClose, names }: LocalPorts): Sender {
   })
   return {
     send: async (attempt) => (await sender()).send(names ? worded(attempt, names) : attempt),
-    check: async (url, targets) => (await sender()).check(url, targets),
+    check: async (...checked) => (await sender()).check(...checked),
     close: async () => {},
   }
 }

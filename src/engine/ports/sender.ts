@@ -9,6 +9,8 @@ export interface Targets {
 /** One delivery attempt: what is posted, and where it may go. */
 export interface DeliveryAttempt extends Targets {
   readonly url: string
+  /** Whose delivery it is: name lookups of one workspace do not wait for those of another. */
+  readonly workspaceId?: string
   /** The same on every attempt of a delivery; sent as `webhook-id`. */
   readonly id: string
   /** Real time in milliseconds; sent as `webhook-timestamp`. */
@@ -40,7 +42,7 @@ export interface Sender {
    * Returns why nothing may be sent to a URL, as a sentence; `undefined` when it is allowed, or its name does not
    * resolve yet.
    */
-  check(url: string, targets: Targets): Promise<string | undefined>
+  check(url: string, targets: Targets, workspaceId?: string): Promise<string | undefined>
   /** Aborts what is in flight, and closes every connection. */
   close(): Promise<void>
 }

@@ -69,7 +69,7 @@ function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePort
   return async (url: string, workspace: Workspace): Promise<void> => {
     if (!sender || url === ownWebhook) return
     const members = await store.read((reads) => reads.members(workspace.id))
-    const reason = await sender.check(url, targets(members.length))
+    const reason = await sender.check(url, targets(members.length), workspace.id)
     if (reason !== undefined) throw new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
   }
 }

@@ -103,7 +103,8 @@ async function createPoster(
   return async ({ url, id }, bodies) => {
     try {
       const { value: body } = await bodies.next()
-      return await sender?.send({ url, id, timestamp: clock.now(), body, secrets, ...permitted })
+      const attempt = { url, workspaceId, id, timestamp: clock.now(), body, secrets }
+      return await sender?.send({ ...attempt, ...permitted })
     } catch (error) {
       // The records will not come back, and the other deliveries wait for this one.
       if (error instanceof RecordsGone) return { status: null, error: error.message, refused: true }

@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createResolver, type ResolverOptions } from '../../src/client/resolver.js'
+import { createSender } from '../../src/client/sender.js'
+import { type Known, type NameServer, nameServer } from '../support/name-server.js'
+import { attempt } from './attempt.js'
+import { accepting } from './listeners.js'
+
+const zone: Readonly<Record<string, Known>> = {
+  'four.example': ['93.184.215.14'],
+  'both.example': ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
+  'six.example': ['2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
+  'alias.example': ['target.example', '93.184.215.14'],
+  'alias-inside.example': ['target.internal', '10.1.2.3'],
+  'alias-metadata.example': ['target.internal', '169.254.169.254'],
+  'mapped.example': ['::ffff:127.0.0.1'],
+  'mapped-metadata.example': ['93.184.215.14', '::ffff:169.254.169.254'],
+  'mixed.example': ['93.184.215.14', 'fd00::1'],
+  'empty.example': [],
+  'failing.example': 'SERVFAIL',
+}
+
+let server: NameServer
+let folder: string
+let hostsFile: string
+let answering: (name: string, type: 'A' | 'AAAA') => Known
+
+const known = (name: string): Known => (name.startsWith('dead') ? 'silence' : (zone[name] ?? 'NXDOMAIN'))
+
+beforeAll(async () => {
+  server = await nameServer((name, type) => answering(name, type))
+  folder = mkdtempSync(join(tmpdir(), 'prospect-hosts-'))
+  hostsFile = join(folder, 'hosts')
+  writeFileSync(hostsFile, '')
+})
+afterAll(async () => {
+  await server.close()
+  rmSync(folder, { recursive: true })
+})
+beforeEach(() => {
+  answering = known
+})
+
+const resolverOf = (options: Partial<ResolverOptions> = {}) =>
+  createResolver({ servers: [server.address], hostsFile, lookupMs: 300, ...options })
+const codeOf = async (looking: Promise<unknown>) => {
+  const error = await looking.then(
+    () => undefined,
+    (reason: { code?: string }) => reason,
+  )
+  return error?.code
+}
+const timesAsked = (name: string) => server.asked.filter((one) => one === name).length
+
+describe('a name', () => {
+  it.each([
+    ['four.example', ['93.184.215.14']],
+    ['both.example', ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c']],
+    ['six.example', ['2606:2800:21f:cb07:6820:80da:af6b:8b2c']],
+    ['alias.example', ['93.184.215.14']],
+  ])('has the addresses of its name server, of both families: %s', async (name, addresses) => {
+    expect(await resolverOf()(name)).toEqual(addresses)
+  })
+
+  it.each([
+    ['missing.example', 'ENOTFOUND'],
+    ['empty.example', 'ENODATA'],
+    ['failing.example', 'EAI_AGAIN'],
+    ['dead.example', 'EAI_AGAIN'],
+    [`${'x'.repeat(70)}.example`, 'ENOTFOUND'],
+  ])('that cannot be resolved fails as the system would say it: %s', async (name, code) => {
+    expect(await codeOf(resolverOf()(name))).toBe(code)
+  })
+
+  it('fails as one that cannot be looked up when no name server is there', async () => {
+    expect(await codeOf(resolverOf({ servers: ['127.0.0.1:1'] })('four.example'))).toBe('EAI_AGAIN')
+  })
+
+  it('has the addresses that are known when the question for the others is not answered', async () => {
+    answering = (_, type) => (type === 'A' ? ['93.184.215.14'] : 'silence')
+    expect(await resolverOf()('half.example')).toEqual(['93.184.215.14'])
+  })
+
+  it('is looked up again each time, because its addresses may have changed', async () => {
+    let times = 0
+    answering = (_, type) => (type === 'A' ? [`93.184.215.${++times}`] : [])
+    const resolve = resolverOf()
+    expect([await resolve('moving.example'), await resolve('moving.example')]).toEqual([
+      ['93.184.215.1'],
+      ['93.184.215.2'],
+    ])
+  })
+})
+
+describe('the hosts file', () => {
+  it('comes before the name servers, and is read again when it has changed', async () => {
+    writeFileSync(
+      hostsFile,
+      '# none\n10.9.8.7\tFOUR.example  other.example # here\nnonsense\n::1 four.example\n',
+    )
+    const resolve = resolverOf()
+    const before = timesAsked('four.example')
+    expect(await resolve('four.example')).toEqual(['10.9.8.7', '::1'])
+    expect(await resolve('other.example')).toEqual(['10.9.8.7'])
+    expect(timesAsked('four.example')).toBe(before)
+    writeFileSync(hostsFile, '10.9.8.6 other.example\n')
+    expect(await resolve('four.example')).toEqual(['93.184.215.14'])
+    expect(await resolve('other.example')).toEqual(['10.9.8.6'])
+  })
+
+  it('may be missing; localhost is this machine even then, and no name server is asked', async () => {
+    const resolve = resolverOf({ hostsFile: join(folder, 'missing') })
+    expect(await resolve('localhost')).toEqual(['127.0.0.1', '::1'])
+    expect(await resolve('app.localhost')).toEqual(['127.0.0.1', '::1'])
+    expect(timesAsked('localhost') + timesAsked('app.localhost')).toBe(0)
+    expect(await resolve('four.example')).toEqual(['93.184.215.14'])
+  })
+})
+
+describe('a failure', () => {
+  it('is remembered briefly, so that deliveries to one dead name do not ask again and again', async () => {
+    const resolve = resolverOf({ failureMs: 500 })
+    for (let count = 0; count < 20; count++) expect(await codeOf(resolve('gone.example'))).toBe('ENOTFOUND')
+    expect(timesAsked('gone.example')).toBe(2)
+    await pause(510)
+    answering = () => ['93.184.215.14']
+    expect(await resolve('gone.example')).toEqual(['93.184.215.14'])
+  })
+
+  it('is not one of the name when the lookup was cancelled', async () => {
+    const resolve = resolverOf({ lookupMs: 60_000 })
+    const ending = new AbortController()
+    const looking = codeOf(resolve('dead-1.example', { signal: ending.signal }))
+    await pause(20)
+    ending.abort()
+    expect(await looking).toBeDefined()
+    answering = () => ['93.184.215.14']
+    expect(await resolve('dead-1.example')).toEqual(['93.184.215.14'])
+  })
+})
+
+describe('lookups of one owner', () => {
+  it('wait for each other, and nobody else does', async () => {
+    const resolve = resolverOf({ lookupMs: 60_000, atOnce: 4 })
+    const ending = new AbortController()
+    const dead = Array.from({ length: 100 }, (_, at) =>
+      codeOf(resolve(`dead-${at}.one.example`, { owner: 'one', signal: ending.signal })),
+    )
+    await pause(50)
+    const asked = new Set(server.asked.filter((name) => name.endsWith('.one.example')))
+    expect(asked.size).toBe(4)
+    for (let count = 0; count < 10; count++)
+      expect(await resolve('four.example', { owner: 'two' })).toEqual(['93.184.215.14'])
+    expect(await resolve('four.example')).toEqual(['93.184.215.14'])
+    ending.abort()
+    await Promise.all(dead)
+    expect(await resolve('four.example', { owner: 'one' })).toEqual(['93.184.215.14'])
+  })
+})
+
+describe('no connection is made', () => {
+  it.each(['alias-inside', 'alias-metadata', 'mapped', 'mapped-metadata', 'mixed'])(
+    'to an internal address that a name server gives: %s',
+    async (name) => {
+      const listener = await accepting()
+      const sender = createSender({
+        resolve: resolverOf(),
+        chooseAddresses: () => ['127.0.0.1'],
+      })
+      const url = `https://${name}.example:${listener.port}/`
+      expect(await sender.check(url, { allow: [], loopback: false })).toBeDefined()
+      expect(await sender.send(attempt(url))).toMatchObject({ refused: true })
+      expect(listener.connections()).toBe(0)
+      await Promise.all([sender.close(), listener.close()])
+    },
+  )
+})
