@@ -153,9 +153,10 @@ function charged(row: Operation, reply: Reply, attempts: number): Reply {
 function headersOf(
   { idempotency, ids, version }: RemoteOptions,
   row: Operation,
-  { apiKey, idempotencyKey }: CallOptions,
+  { apiKey, idempotencyKey, freshKey }: CallOptions,
 ): Readonly<Record<string, string>> {
-  const key = row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? ids.uuid()) : undefined
+  const key =
+    row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? freshKey ?? ids.uuid()) : undefined
   // No server accepts a key that a header cannot hold.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) throw new ApiError('invalid_api_key')
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')

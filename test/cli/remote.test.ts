@@ -198,6 +198,23 @@ describe('older and other servers', () => {
     expect([ended.code, server.connections(), errorOf(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
   })
 
+  it('that limit the rate get the same idempotency key when the call is repeated, whatever the target', async () => {
+    for (const direct of ['', ' --direct']) {
+      const keys: unknown[] = []
+      const server = await answering((request, response) => {
+        if (request.method !== 'POST') return response.writeHead(404).end()
+        keys.push(request.headers['idempotency-key'])
+        if (keys.length < 3) response.writeHead(429, { 'retry-after': '1' }).end('{"error":"Slow down"}')
+        else response.end('{"domain":"x.example","name":"X"}')
+      })
+      const ended = await run(`accounts enrich --domain x.example --json${direct}`, {
+        PROSPECT_BASE_URL: at(server),
+      })
+      await server.close()
+      expect([ended.code, keys.length, new Set(keys).size]).toEqual([0, 3, 1])
+    }
+  })
+
   it('prints big integers with all their digits', async () => {
     const list = { id: 'l', name: 'n', status: 'completed' }
     const server = await answering((_, response) =>

@@ -135,6 +135,13 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect(await isDue(30)).toBe(true)
     })
 
+    it('of a busy workspace are left', async () => {
+      await add(delivery, behind(1, { id: 'x1', workspaceId: 'w2', jobId: 'j2', dueAt: 20 }))
+      expect((await claim('a', 30, { busyWorkspaces: ['w1'] }))?.id).toBe('x1')
+      expect(await isDue(30, { busyWorkspaces: ['w1'] })).toBe(false)
+      expect(await isDue(30)).toBe(true)
+    })
+
     it('of a single job are its first attempts', async () => {
       await add(
         behind(1, { jobId: 'j2', id: 'x1', dueAt: 1 }),

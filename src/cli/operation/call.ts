@@ -7,6 +7,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
+import type { Layer } from '../../api/calls/compose.js'
 import { failureOf } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
@@ -45,8 +46,9 @@ export async function callOnce(
   const maxWait = options.maxWait ?? target.maxWait ?? defaultMaxWait
   const timeout = options.timeout ?? target.timeout
   const apiKey = await context.apiKey(options)
+  const keys = { apiKey, idempotencyKey: options.idempotencyKey, freshKey: context.ids.uuid() }
   for (let waited = 0; ; ) {
-    const call: CallOptions = { apiKey, idempotencyKey: options.idempotencyKey, ...deadline(timeout) }
+    const call: CallOptions = { ...keys, ...deadline(timeout) }
     const reply = await callAndLog(context, caller, operation, input, call, options)
     const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
     if (seconds === undefined || waited + seconds > maxWait) {
@@ -71,6 +73,18 @@ const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
   seconds === undefined
     ? {}
     : { signal: AbortSignal.timeout(Math.min(longestTimeoutMs, Math.ceil(seconds * 1_000))) }
+
+/** Gives each call so many seconds; `undefined` without a number. */
+export const withTimeout = (seconds: number | undefined): Layer | undefined =>
+  seconds === undefined
+    ? undefined
+    : (caller) => ({
+        ...caller,
+        call: (id, input, options = {}) => {
+          const signals = [options.signal, deadline(seconds).signal].filter((one) => one !== undefined)
+          return caller.call(id, input, { ...options, signal: AbortSignal.any(signals) })
+        },
+      })
 
 /** Calls an operation; with `--verbose`, prints status, cost, time and headers of the reply. */
 async function callAndLog(

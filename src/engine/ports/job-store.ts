@@ -40,6 +40,8 @@ export interface DueDeliveries extends Lease {
   readonly farthest: number
   /** URLs that take no more attempts for now. */
   readonly busy: readonly string[]
+  /** Workspaces that take no more attempts for now. */
+  readonly busyWorkspaces?: readonly string[]
   /** Only first attempts of this job. */
   readonly jobId?: string
 }

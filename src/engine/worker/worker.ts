@@ -7,9 +7,10 @@ import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-deliver
 import { runJob } from './run-job.js'
 
 const jobsAtOnce = 4
-const deliveriesAtOnce = 64
+/** Half of both numbers at most is for one workspace. */
+const deliveriesAtOnce = 128
 /** Most deliveries in progress, including those that wait for slow receivers. */
-const mostDeliveries = 256
+const mostDeliveries = 512
 /** When an attempt gives up its slot, and when a URL counts as slow, in milliseconds. */
 const slowMs = 1_000
 const slowUrlMs = 2_000
@@ -25,7 +26,7 @@ type Deliveries = readonly [Delivery, ...Delivery[]]
 export class Worker {
   readonly #ports: WorkerPorts
   readonly #stopping = new AbortController()
-  readonly #urls = new Urls(slowUrlMs)
+  readonly #inProgress = new InProgress()
   readonly #pools = new Set<{ wake(): void }>()
   readonly #under = new Set<Promise<unknown>>()
   #started = false
@@ -162,7 +163,7 @@ export class Worker {
     const kind: WorkKind<Deliveries> = {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
-        this.#urls.during(row[0].url, () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
+        this.#inProgress.during(row[0], () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
       ...{ atOnce: deliveriesAtOnce, most: mostDeliveries, slowMs },
       onTrouble: (error) => this.#trouble(error, troubles),
     }
@@ -190,11 +191,11 @@ export class Worker {
   async #takeDeliveries(jobId?: string): Promise<Deliveries | undefined> {
     const { store, clock, ids, sender } = this.#ports
     if (!sender) return undefined
-    const busy = this.#urls.busy()
+    const busy = this.#inProgress.busy()
     const token = ids.uuid()
     const dueAt = (engineNow: number): DueDeliveries => ({
       ...leaseFrom(this.#ports),
-      ...{ now: engineNow, farthest: engineNow + longestPauseMs, busy },
+      ...{ now: engineNow, farthest: engineNow + longestPauseMs, ...busy },
       ...(jobId === undefined ? {} : { jobId }),
     })
     const isDue = await store.read(async (reads) =>
@@ -213,39 +214,72 @@ export class Worker {
 /** Series of attempts at one URL at a time, so that a slow receiver does not take all slots. */
 const rowsPerUrl = 4
 
-/** Tracks how busy the URLs of deliveries are. A slow one takes one series at a time until it is quick again. */
-export class Urls {
-  readonly #slowMs: number
-  readonly #rows = new Map<string, number>()
-  readonly #slow = new Set<string>()
+/**
+ * Tracks the deliveries in progress. A slow URL takes one series at a time until it is quick again. A workspace takes
+ * no more than it leaves free, so that slow receivers of one do not delay the deliveries of another.
+ */
+class InProgress {
+  readonly #urls = new Counts()
+  readonly #quick = new Counts()
+  readonly #workspaces = new Counts()
+  readonly #slowUrls = new Set<string>()
 
-  constructor(slowMs: number) {
-    this.#slowMs = slowMs
-  }
-
-  /** Returns the URLs that take nothing more for now. */
-  busy(): string[] {
-    const isBusy = ([url, rows]: [string, number]) => rows >= (this.#slow.has(url) ? 1 : rowsPerUrl)
-    return [...this.#rows].filter(isBusy).map(([url]) => url)
-  }
-
-  /** Runs a series of attempts at a URL, and measures it. */
-  async during(url: string, send: () => Promise<void>): Promise<void> {
-    this.#count(url, 1)
-    const late = setTimeout(() => this.#slow.add(url), this.#slowMs)
-    const began = performance.now()
-    try {
-      await send()
-    } finally {
-      clearTimeout(late)
-      if (performance.now() - began < this.#slowMs) this.#slow.delete(url)
-      this.#count(url, -1)
+  /** Returns what takes nothing more for now. */
+  busy(): Required<Pick<DueDeliveries, 'busy' | 'busyWorkspaces'>> {
+    const isFull = (workspace: string) =>
+      this.#quick.of(workspace) >= deliveriesAtOnce - this.#quick.total ||
+      this.#workspaces.of(workspace) >= mostDeliveries - this.#workspaces.total
+    return {
+      busy: this.#urls
+        .names()
+        .filter((url) => this.#urls.of(url) >= (this.#slowUrls.has(url) ? 1 : rowsPerUrl)),
+      busyWorkspaces: this.#workspaces.names().filter(isFull),
     }
   }
 
-  #count(url: string, change: number): void {
-    const rows = (this.#rows.get(url) ?? 0) + change
-    if (rows > 0) this.#rows.set(url, rows)
-    else this.#rows.delete(url)
+  /** Runs a series of attempts, and measures it. */
+  async during({ url, workspaceId }: Delivery, send: () => Promise<void>): Promise<void> {
+    const began = performance.now()
+    const ends = [this.#urls.add(url), this.#workspaces.add(workspaceId)]
+    const notQuick = this.#quick.add(workspaceId)
+    const slow = [setTimeout(notQuick, slowMs), setTimeout(() => this.#slowUrls.add(url), slowUrlMs)]
+    try {
+      await send()
+    } finally {
+      for (const timer of slow) clearTimeout(timer)
+      if (performance.now() - began < slowUrlMs) this.#slowUrls.delete(url)
+      for (const end of [...ends, notQuick]) end()
+    }
+  }
+}
+
+/** Counts by name. */
+class Counts {
+  readonly #counts = new Map<string, number>()
+  total = 0
+
+  names(): string[] {
+    return [...this.#counts.keys()]
+  }
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0
+  }
+
+  /** Adds one, and returns what takes it off again, once. */
+  add(name: string): () => void {
+    this.#change(name, 1)
+    let isOver = false
+    return () => {
+      if (!isOver) this.#change(name, -1)
+      isOver = true
+    }
+  }
+
+  #change(name: string, change: number): void {
+    this.total += change
+    const count = this.of(name) + change
+    if (count > 0) this.#counts.set(name, count)
+    else this.#counts.delete(name)
   }
 }

@@ -2,7 +2,8 @@ import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from
 import type { Connection, StoredRow, Value } from '../driver/connection.js'
 import { deliveryTable, freeSql, freeValues } from './record-tables.js'
 
-const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
+const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
+  AND workspace_id NOT IN (SELECT value FROM json_each(?))`
 const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
 const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
@@ -35,9 +36,9 @@ const unlockedSql = dueSqls('')
 /** Returns the SQL that finds a due delivery, and its values. */
 function dueOf(
   sql: ReturnType<typeof dueSqls>,
-  { now, farthest, busy, jobId, ...lease }: DueDeliveries,
+  { now, farthest, busy, busyWorkspaces = [], jobId, ...lease }: DueDeliveries,
 ): { sql: string; values: Value[] } {
-  const attempt = [...freeValues(lease), JSON.stringify(busy)]
+  const attempt = [...freeValues(lease), JSON.stringify(busy), JSON.stringify(busyWorkspaces)]
   if (jobId !== undefined) return { sql: sql.ofJob, values: [jobId, ...attempt] }
   return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }

@@ -371,6 +371,41 @@ describe('P18: receivers that hang', () => {
   })
 })
 
+describe('deliveries of a workspace whose receivers never answer', () => {
+  it('take at most half of the room, so those of others go out at once', async () => {
+    const bench = await openBench()
+    await bench.admin.setPlan('scale')
+    for (let at = 0; at < 300; at++) await queue(bench, 1, { webhook_url: `https://dead-${at}.example/` })
+    const [end, ended] = gate()
+    const { sender, worker } = started(bench)
+    let over = 0
+    sender.answer = async ({ url }) => {
+      if (!url.includes('dead')) return undefined
+      await ended
+      over++
+      return answered(500)
+    }
+    await until(async () => (await areFinal(bench)) && sender.attempts.length >= 64)
+    await bench.admin.createWorkspace('Other')
+    await bench.admin.useWorkspace('Other')
+    await bench.admin.setPlan('scale')
+    await bench.admin.addMember({ email: 'ann@other.example' })
+    const { key } = await bench.admin.createKey({ member: 'ann@other.example' })
+    for (let at = 0; at < 20; at++) {
+      const asked = { webhook_url: `https://other-${at}.example/`, keyword: 'known', live: false }
+      const { status } = await bench.call('leads.advanced_search', asked, { apiKey: key })
+      expect(status).toBe(202)
+      bench.clock.advance(60_000)
+    }
+    worker.wake()
+    await until(() => sender.attempts.filter(({ url }) => url.includes('other')).length === 20)
+    expect(over).toBe(0)
+    expect(sender.attempts.length - 20).toBeLessThanOrEqual(256)
+    end()
+    await worker.stop()
+  })
+})
+
 describe('drain', () => {
   it('does what is due, and returns how much that was', async () => {
     const bench = await openBench()

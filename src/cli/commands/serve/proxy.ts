@@ -4,6 +4,7 @@ import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { openEngineStore } from '../../context/open-databases.js'
+import { withTimeout } from '../../operation/call.js'
 import { accounted } from '../../operation/record-spending.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { partFor } from '../../target/local-target.js'
@@ -45,7 +46,8 @@ export async function openProxy(
   const retargeting =
     address && (await openRetargeting(context, { address, targets, secrets, onDelivery }, globals))
   const { remote, governed } = await context.server(options)
-  const outgoing = [...governed, retargeting && retargeted(retargeting.home)]
+  const timeout = withTimeout(globals.timeout ?? target.timeout)
+  const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const own =
     apiKey === undefined
       ? []

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
+import { compose } from '../../../api/calls/compose.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
+import { withTimeout } from '../../operation/call.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { whole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
-import { baseUrlOf, namesOf } from '../../target/resolve-target.js'
+import { baseUrlOf, namesOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
 export function workerCommand(environment: CommandEnvironment): Command {
@@ -87,7 +89,9 @@ async function workFor(
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const { partFor } = await import('../../target/local-target.js')
   const options = { ...globals, baseUrl }
-  const runChunkWorker = await partFor(context, options, await context.caller(options), calls)
+  const target = targetOf(options, context.streams.env, context.settings())
+  const caller = compose([withTimeout(options.timeout ?? target.timeout)], await context.caller(options))
+  const runChunkWorker = await partFor(context, options, caller, calls)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.', globals)
     await runChunkWorker(signal)

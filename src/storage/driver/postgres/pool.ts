@@ -95,14 +95,19 @@ export async function replan(client: ClientBase): Promise<void> {
   }
 }
 
-/** Refuses a server that would forget what it has confirmed. */
+/** Refuses a server that would forget what it has confirmed, and a database that cannot hold every text. */
 export async function checkServer(client: PoolClient): Promise<void> {
   const settings = await client.query<{ name: string; setting: string }>(
-    `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'server_version_num', 'synchronous_commit')`,
+    `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'server_encoding', 'server_version_num', 'synchronous_commit')`,
   )
   const set = new Map(settings.rows.map(({ name, setting }) => [name, setting]))
   const refuse = (reason: string) => new ApiError('storage_failed', { reason })
   if (Number(set.get('server_version_num')) < 140_000) throw refuse('it is older than PostgreSQL 14')
+  const encoding = set.get('server_encoding')
+  if (encoding !== 'UTF8')
+    throw refuse(
+      `its encoding is ${encoding}, not UTF8; create another database with: createdb --encoding=UTF8 --template=template0 NAME`,
+    )
   for (const name of ['fsync', 'full_page_writes'])
     if (set.get(name) === 'off')
       throw refuse(`its setting ${name} is off, so that a power cut could lose what was paid for; turn it on`)

@@ -49,6 +49,18 @@ describe('a governed proxy', () => {
     expect(await bench.balance()).toBe(999)
   })
 
+  it('gives up a server that does not answer within --timeout', async () => {
+    const silent = closeAfterTest(await answering(() => {}))
+    const { baseUrl, key } = await proxy(`http://127.0.0.1:${silent.port}/api/v2`, 'pk_secret', [
+      '--timeout',
+      '0.2',
+    ])
+    const began = performance.now()
+    const { status } = await enrich(baseUrl, 'known.example', { 'x-api-key': key })
+    expect(status).toBe(502)
+    expect(performance.now() - began).toBeLessThan(60_000)
+  })
+
   it('limits a key to its scopes', async () => {
     const { bench, server } = await engine()
     const { baseUrl, machine } = await proxy(server.baseUrl, bench.key)

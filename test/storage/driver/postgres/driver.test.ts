@@ -366,6 +366,18 @@ describe('a PostgreSQL server', () => {
     await database.drop()
   })
 
+  it('that is not UTF-8 is refused, with how to create one that is', async () => {
+    const { url, name, sql, drop } = await freshDatabase()
+    await sql(`CREATE DATABASE ${name}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+    const opening = openStore(url.replace(name, `${name}_latin`))
+    await expect(opening).rejects.toThrow(
+      'its encoding is LATIN1, not UTF8; create another database with: createdb',
+    )
+    await expect(opening).rejects.toMatchObject({ status: 503, code: 'storage_failed' })
+    await sql(`DROP DATABASE ${name}_latin WITH (FORCE)`)
+    await drop()
+  })
+
   it('releases the locks of a suspended node after 15 seconds', async () => {
     const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
     expect(await set('idle_in_transaction_session_timeout')).toEqual({
