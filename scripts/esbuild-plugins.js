@@ -27,7 +27,9 @@ function libraryFolder() {
 /** Modules of Node that take long to load and of which we use functions alone. */
 const slowBuiltins = ['crypto', 'dns/promises', 'fs/promises', 'stream/promises', 'timers/promises']
 
-/** Loads these modules with the first call of one of their functions, so that a command pays for those it uses. */
+/**
+ * Loads these modules with the first call of one of their functions or classes, so that a command pays for those it uses.
+ */
 export const deferredBuiltins = {
   name: 'deferred-builtins',
   setup(build) {
@@ -41,7 +43,10 @@ export const deferredBuiltins = {
         ([name, value]) => name !== 'default' && typeof value === 'function',
       )
       const exported = functions.map(
-        ([name]) => `export const ${name} = (...given) => builtin().${name}(...given)`,
+        ([name]) =>
+          `export const ${name} = function (...given) {
+            return new.target ? new (builtin().${name})(...given) : builtin().${name}(...given)
+          }`,
       )
       return {
         contents: `let loaded\nconst builtin = () => loaded ??= require('${path}')\n${exported.join('\n')}`,
