@@ -9,17 +9,17 @@ import type { Run } from '../../storage/state/runs/runs.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
 
-/** How a batch has ended. */
+/** The end of a batch. */
 export interface EndedBatch {
-  /** null where none is put on record. */
+  /** null where no run is recorded. */
   readonly run: Run | null
   readonly report: Report
   readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
 }
 
-/** How a run ended, as `--summary-json` tells it. */
+/** The content of the file of `--summary-json`. */
 interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
-  /** null when no run was begun, or none is put on record. */
+  /** null when no run was begun or recorded. */
   readonly run: string | null
   readonly operation: string
   /** `refused`: nothing was begun. */
@@ -32,14 +32,14 @@ interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_be
     readonly output: string | null
     readonly partial: string | null
     readonly rejects: string | null
-    /** Rows put aside before the run stopped. */
+    /** Invalid rows before the run stopped. */
     readonly rejects_partial: string | null
   }
   readonly started_at: string
   readonly finished_at: string
 }
 
-/** What a summary says of a batch itself. */
+/** What a summary needs to know of a batch. */
 export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
   readonly globals: GlobalOptions
@@ -47,7 +47,7 @@ export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
 
 type SummaryContext = StreamsContext & ClockContext
 
-/** Does a batch and writes how it ended to the file of `--summary-json`, whatever the end is. */
+/** Runs a batch, and writes how it ended to the file of `--summary-json`, also where it fails. */
 export async function withSummary(
   context: SummaryContext,
   batch: SummarisedBatch,

@@ -8,10 +8,10 @@ import { readStdin, readText } from './io.js'
 /** Stored keys by the origin they were stored for. */
 type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>
 
-/** The origin of a workspace of the local engine. */
+/** Returns the origin under which the key of a local workspace is stored. */
 export const localOrigin = (workspaceId: string): string => `local:${workspaceId}`
 
-/** The key stored for an origin; never one of another origin. */
+/** Returns the key stored for this very origin. */
 export function storedKey(home: Home, origin: string): string | undefined {
   const keys = readKeys(home)
   return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
@@ -24,14 +24,14 @@ export function storeKey(home: Home, origin: string, key: string, now: number, u
   save(home, { ...readKeys(home), [origin]: entry }, unique)
 }
 
-/** Forgets the key of an origin; answers whether there was one. */
+/** Removes the key of an origin; returns whether there was one. */
 export function forgetKey(home: Home, origin: string, unique: string): boolean {
   const { [origin]: gone, ...rest } = readKeys(home)
   if (gone) save(home, rest, unique)
   return gone !== undefined
 }
 
-/** The key given with this command: `--api-key-stdin`, `--api-key-file`, else the environment. */
+/** Returns the key given with this command: by `--api-key-stdin`, `--api-key-file`, else by the environment. */
 export async function givenKey(streams: Streams, options: GlobalOptions): Promise<string | undefined> {
   if (options.apiKeyStdin && options.apiKeyFile)
     throw new UsageError('--api-key-stdin and --api-key-file exclude each other.')
@@ -44,7 +44,7 @@ export async function givenKey(streams: Streams, options: GlobalOptions): Promis
   return streams.env.PROSPECT_API_KEY ? clean(streams.env.PROSPECT_API_KEY, 'PROSPECT_API_KEY') : undefined
 }
 
-/** The key in a text that was typed. */
+/** Returns the key in a text that was typed. Throws Stop where it cannot be one. */
 export const keyIn = (text: string): string => clean(text, 'What was typed')
 
 function clean(text: string, source: string): string {
@@ -61,7 +61,7 @@ function readKeys(home: Home): Keys {
     const value = JSON.parse(text) as { readonly keys?: Keys } | null
     if (typeof value?.keys === 'object' && value.keys !== null) return value.keys
   } catch {
-    // Told below; the parser's own words could quote a key.
+    // Reported below, because the parser's message could quote a key.
   }
   throw new Stop(
     `${home.credentials} is damaged.`,

@@ -2,7 +2,7 @@ import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 
-/** What a command says when it ends badly; the object on stderr when the output is JSON. */
+/** The report of a command that fails: the object on stderr when the output is JSON. */
 export interface Report {
   readonly error: string
   readonly code: string | null
@@ -12,7 +12,7 @@ export interface Report {
   readonly hint: string
 }
 
-/** A command that stops: one sentence, what to do about it, and the exit code. */
+/** Ends a command: what happened, what to do about it, and the exit code. */
 export class Stop extends Error {
   readonly exit: number
   readonly hint: string
@@ -35,17 +35,17 @@ export class UsageError extends Stop {
   }
 }
 
-/** The reader of our output has gone away; nobody is left to tell. */
+/** The reader of the output is gone. */
 export class PipeClosed extends Error {}
 
-/** What an error means to the person at the shell; nothing when it is a bug of ours. */
+/** Returns the report of an error; `undefined` when the error is a bug. */
 export function reportOf(error: unknown): Report | undefined {
   if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)
   if (error instanceof ApiError) {
     const row: { readonly exit: number; readonly hint: string } = errors[error.code]
     return report(error.message, error.code, error.status, row.exit, row.hint)
   }
-  // What a prompt throws when Ctrl-C answers it.
+  // A prompt throws this at Ctrl-C.
   if (error instanceof Error && error.name === 'ExitPromptError')
     return report('Stopped at the question; nothing was done.', null, null, exitCodes.interrupted, '')
   if (error instanceof ConnectionLost) return reportOfLoss(error)
@@ -66,7 +66,7 @@ export function reportOf(error: unknown): Report | undefined {
   return report(error.message, error.reportCode ?? codes[exit] ?? 'output', null, exit, error.hint ?? '')
 }
 
-/** What it means that no answer came. */
+/** Returns the report of a request without a reply. */
 function reportOfLoss({ message, unknown }: ConnectionLost): Report {
   if (unknown)
     return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exitCodes.unreachable, unknownHint)
@@ -79,7 +79,7 @@ const unknownHint =
   'Run the same command again: it sends the same idempotency key, so that a server that honours keys charges once. ' +
   'prospect credits shows the balance.'
 
-/** What a failed reply means; a fault on the way may leave open whether the work was done. */
+/** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
 export function reportOfReply({ status, body, unknown }: Reply): Report {
   const known = reportOfAnswer(status, body)
   if (!unknown) return known
@@ -87,7 +87,7 @@ export function reportOfReply({ status, body, unknown }: Reply): Report {
   return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
 }
 
-/** What a failed answer of the API means. */
+/** Returns the report of a failed answer of the API. */
 export function reportOfAnswer(status: number, body: unknown): Report {
   const failure = failureOf(status, body)
   return report(failure.text, failure.code ?? null, status, failure.exit, failure.hint)
@@ -103,7 +103,7 @@ function report(
   return { error, code, status, exit_code: exit, hint }
 }
 
-/** A refusal of another room, known by what it carries, so that the room need not be loaded to recognise it. */
+/** A refusal of another folder. It is recognised by its properties, so that the folder need not be loaded. */
 interface Refusal extends Error {
   readonly exit?: number
   readonly hint?: string
@@ -116,7 +116,7 @@ const refusals: readonly string[] = ['AdminError', 'InputError', 'MappingError',
 const isRefusal = (error: unknown): error is Refusal =>
   error instanceof Error && (typeof (error as Refusal).exit === 'number' || refusals.includes(error.name))
 
-/** An output that no disk could have taken: its folder is missing, or its name is a folder's. */
+/** Whether an output could never be written: its folder is missing, or its name is a folder's. */
 const isMisplaced = (error: Error & { readonly code?: unknown }): boolean =>
   error.name === 'OutputError' && ['EISDIR', 'ENOENT', 'ENOTDIR'].includes(String(error.code))
 

@@ -21,7 +21,7 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import type { Home, Streams } from './context.js'
 import { Stop } from './errors.js'
 
-/** Where this machine's files are: `PROSPECT_HOME`, or the platform's own folders. Nothing is created. */
+/** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {
   const { env, cwd } = streams
   const folders = env.PROSPECT_HOME
@@ -70,7 +70,7 @@ function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folder
   }
 }
 
-/** Creates the folders (0700) and refuses what others could read or change, naming the command that mends it. */
+/** Creates the folders (0700). Throws Stop, with the command that fixes it, where others could read or change files. */
 export function prepareHome(home: Home): void {
   const own = [home.config, home.catalogue, home.state].map((file) => dirname(file))
   for (const folder of new Set(own)) privateFolder(folder)
@@ -85,7 +85,7 @@ function privateFolder(folder: string): void {
   if (!stats.isDirectory()) refuse(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')
   checkOwner(folder, stats)
   if (!isWide(stats)) return
-  // A folder that holds nothing yet has nothing to hide: it becomes ours instead of being refused.
+  // An empty folder has nothing to hide: it is made private instead of refused.
   if (readdirSync(folder).length === 0) chmodSync(folder, 0o700)
   else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoted(folder)}`)
 }
@@ -106,7 +106,7 @@ function create(folder: string): Stats {
   return lstatSync(folder)
 }
 
-/** Refuses a file that holds a secret and can be read by others; a pipe holds nothing. */
+/** Throws Stop for a file with a secret that others can read. A pipe is fine. */
 export function checkSecret(file: string): void {
   const stats = statSync(file, { throwIfNoEntry: false })
   if (!stats?.isFile()) return
@@ -115,7 +115,7 @@ export function checkSecret(file: string): void {
     refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
 }
 
-/** Refuses a file that is a symbolic link, belongs to someone else or can be read by others; none is fine. */
+/** Throws Stop for a file that is a symbolic link, belongs to another user or can be read by others. */
 export function checkFile(file: string): void {
   const stats = statsOf(file)
   if (!stats) return
@@ -154,7 +154,7 @@ function refuse(text: string, hint: string): never {
   throw new Stop(text, exitCodes.usage, hint, 'unsafe_file')
 }
 
-/** The text of a private file; nothing when there is none. */
+/** Returns the text of a private file; `undefined` when there is none. */
 export function readPrivate(file: string): string | undefined {
   checkFile(file)
   try {
@@ -165,7 +165,7 @@ export function readPrivate(file: string): string | undefined {
   }
 }
 
-/** Replaces a private file whole: 0600 from its first byte, durable before it takes the name. */
+/** Replaces a private file. It is 0600 from its first byte, and durable before it takes the name. */
 export function writePrivate(file: string, text: string, unique: string): void {
   checkFile(file)
   const partial = `${file}.${unique}.partial`

@@ -1,12 +1,12 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { ClockContext, Streams } from './context.js'
 
-/** What ended long work from outside, and the exit code that says so. */
+/** The signals that end a command, and their exit codes. */
 const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminated } as const
 
 type Signal = keyof typeof signalExits
 
-/** Runs work that a signal ends in order: the signal's name is the reason of the abort. */
+/** Runs work that a signal of the system can abort. The name of the signal is the reason of the abort. */
 export async function interruptible<T>(
   streams: Streams,
   work: (signal: AbortSignal) => Promise<T>,
@@ -22,18 +22,18 @@ export async function interruptible<T>(
   }
 }
 
-/** The exit code of an abort; nothing when no signal was the reason. */
+/** Returns the exit code of an abort; `undefined` when no signal of the system was the reason. */
 export function exitOfSignal(signal: AbortSignal): number | undefined {
   const name = signal.reason as unknown
   return signal.aborted && typeof name === 'string' ? signalExits[name as Signal] : undefined
 }
 
-/** A timer of Node takes no more, about 24 days. */
+/** The longest timer of Node: about 24 days. */
 const longestMs = 2_147_483_647
 
 /**
- * Runs work that ends in order at a signal of the system, or when its seconds are over; without them it has no end.
- * The signal of the system still counts for what the work leaves behind.
+ * Runs work that is aborted by a signal of the system, or after some seconds. Without seconds it may take as long as it
+ * needs.
  */
 export async function within<T>(
   context: ClockContext,
@@ -58,7 +58,7 @@ export async function within<T>(
   }
 }
 
-/** Resolves when a signal is given. */
+/** Resolves when a signal aborts. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((done) => {
     if (signal.aborted) done()

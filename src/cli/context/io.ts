@@ -6,10 +6,10 @@ import { systemReason } from '../../csv/errors.js'
 import type { Streams } from './context.js'
 import { PipeClosed, UsageError } from './errors.js'
 
-/** Largest body read from a file or stdin, in bytes: the largest any operation takes. */
+/** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
 
-/** Writes and waits until the text is on its way; `PipeClosed` when the reader has gone. */
+/** Writes a text and waits until the stream has taken it. Throws PipeClosed when the reader is gone. */
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((done, fail) => {
     stream.write(text, (error) => {
@@ -19,7 +19,7 @@ export function write(stream: NodeJS.WritableStream, text: string): Promise<void
   })
 }
 
-/** Keeps a reader that leaves early (`| head`) from becoming an uncaught error; writes still learn of it. */
+/** Keeps a reader that leaves early (`| head`) from causing an uncaught error. Writes still fail. */
 export function toleratePipes({ stdout, stderr }: Streams): void {
   for (const stream of [stdout, stderr])
     stream.on('error', (error: Error) => {
@@ -30,7 +30,7 @@ export function toleratePipes({ stdout, stderr }: Streams): void {
 const isClosedPipe = (error: Error): boolean =>
   ['EPIPE', 'ERR_STREAM_DESTROYED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** All of stdin as text. */
+/** Returns all of stdin as text. Throws UsageError above the limit in bytes. */
 export async function readStdin(streams: Streams, limit = bodyLimit): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -43,7 +43,7 @@ export async function readStdin(streams: Streams, limit = bodyLimit): Promise<st
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** A text file, or stdin for `-`; `what` names the option in errors. */
+/** Returns the text of a file, or of stdin for `-`. `what` names the option in errors. */
 export async function readText(streams: Streams, path: string, what: string): Promise<string> {
   if (path === '-') return readStdin(streams)
   try {
@@ -53,7 +53,7 @@ export async function readText(streams: Streams, path: string, what: string): Pr
   }
 }
 
-/** The JSON object of `--input FILE|-`. */
+/** Returns the JSON object of `--input FILE|-`. Throws UsageError for anything else. */
 export async function readInput(streams: Streams, path: string): Promise<Input> {
   const text = (await readText(streams, path, '--input')).replace(/^\uFEFF/, '')
   const value = parse(text, path)

@@ -1,7 +1,4 @@
-/**
- * Does a piece of work when first asked and remembers its answer. A promise that was rejected is forgotten: who asks again
- * has the work done again.
- */
+/** Returns a function that works only on its first call and then returns the same result. A rejected promise is forgotten. */
 export function once<A extends unknown[], T>(work: (...values: A) => T): (...values: A) => T {
   let done: { readonly value: T } | undefined
   return (...values) => {

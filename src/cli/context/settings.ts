@@ -26,7 +26,7 @@ const settingsSchema = {
   },
 } as const
 
-/** Reads the settings without loading what writes them: this is on the way of every command. */
+/** Reads the settings. Every command does, so what writes them is not loaded. */
 export function readSettings(home: Home): Settings {
   const text = readPrivate(home.config)
   if (text === undefined) return {}
@@ -34,7 +34,7 @@ export function readSettings(home: Home): Settings {
     const value: unknown = JSON.parse(text)
     if (isObject(value)) return value
   } catch {
-    // Told below, together with a file that holds something other than an object.
+    // Reported below, like a file that holds something other than an object.
   }
   throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
 }
@@ -52,7 +52,7 @@ export async function openSettings(home: Home) {
   })
 }
 
-/** The profile meant: the option, else the environment, else the one in use. */
+/** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {
   const wanted = name ?? settings.profile
   const known = settings.profiles ?? {}

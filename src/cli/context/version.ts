@@ -1,4 +1,4 @@
-/** The version in package.json; the build puts it in place of the import. */
+/** Returns the version in package.json, which the build inserts here. */
 export async function version(): Promise<string> {
   const { default: manifest } = await import('../../../package.json', { with: { type: 'json' } })
   return manifest.version

@@ -7,30 +7,30 @@ import { print, type View } from '../output/output.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsOf, groups } from './global-options.js'
 
-/** What a chosen command gets: its arguments, its own options, and the global ones. */
+/** The arguments and options that a command was given. */
 export interface Invocation {
   readonly args: readonly string[]
   readonly options: Readonly<Record<string, unknown>>
   readonly globals: GlobalOptions
 }
 
-/** Does a command's work and answers its exit code; nothing means 0. */
+/** Does the work of a command and returns its exit code; `undefined` means 0. */
 export type Run = (invocation: Invocation) => Promise<number | undefined>
 
-/** What commands are made with, the derived and the hand-written ones alike. */
+/** What all commands are created with. */
 export interface CommandEnvironment {
   readonly context: Context
-  /** A command that behaves like all others: help, errors, global options. */
+  /** Creates a command with the help and errors of all commands. */
   command(name: string, summary: string): Command
-  /** Gives a command its work. */
+  /** Adds the global options and the work of a command. */
   action(command: Command, run: Run): Command
   /** Prints a result in the chosen format, to stdout or to `-o`. */
   print(body: unknown, globals: GlobalOptions, view?: View): Promise<void>
-  /** The exit code of the command that ran. */
+  /** Returns the exit code of the command that ran. */
   exitCode(): number
 }
 
-/** A command that is asked for something, and says which option was meant by one it lacks. */
+/** A command that suggests an option for an unknown one. */
 class SuggestingCommand extends Command {
   override error(message: string, options?: ErrorOptions): never {
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
@@ -45,7 +45,7 @@ class SuggestingCommand extends Command {
   }
 }
 
-/** Makes the shell of one invocation. */
+/** Creates the environment of one invocation. */
 export function createCommandEnvironment(context: Context): CommandEnvironment {
   let code = 0
   return {
@@ -61,7 +61,7 @@ export function createCommandEnvironment(context: Context): CommandEnvironment {
   }
 }
 
-/** An area without work of its own: without a command it shows what there is. */
+/** Makes a command a group, which prints its help where none of its commands is given. */
 export function asGroup(command: Command): Command {
   return addGlobals(command.addHelpOption(helpOption().hideHelp()), { hidden: true })
     .allowExcessArguments(true)
@@ -92,7 +92,7 @@ function configured(command: Command, context: Context): Command {
     .helpCommand(false)
     .configureOutput({
       writeOut: (text) => context.streams.stdout.write(text),
-      // What commander would write is part of the error it throws, which is reported once, in our form.
+      // Commander throws an error with the same text, which is reported once, in our form.
       writeErr: () => {},
       outputError: () => {},
       getOutHelpWidth: () => Math.min(look.width, 110),
@@ -100,7 +100,7 @@ function configured(command: Command, context: Context): Command {
     })
     .configureHelp({
       styleTitle: look.bold,
-      // What an option takes is part of its description.
+      // Our descriptions already list the values of an option.
       optionDescription: (option) => option.description,
       helpWidth: Math.min(look.width, 110),
       minWidthToWrap: 16,
@@ -110,14 +110,14 @@ function configured(command: Command, context: Context): Command {
 
 const helpOption = (): Option => new Option('-h, --help', 'show this help').helpGroup(groups.other)
 
-/** Ends a command's help with examples, written without the leading `prospect`, and with what to do next. */
+/** Adds examples, without the leading `prospect`, and a note to the help of a command. */
 export function guide(command: Command, examples: readonly string[], next = ''): Command {
   const lines = examples.map((example) => `  $ prospect ${example}`)
   const after = next === '' ? '' : `\n\n${next}`
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}${after}`)
 }
 
-/** Refuses a word that is no command of its parent, with the one that was probably meant. */
+/** Throws UsageError, with a suggestion, where a word is no command of its parent. */
 export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {
   const names = parent.commands.map((command) => command.name())
   if (names.includes(word)) return
@@ -131,13 +131,13 @@ function guess(word: string, names: readonly string[], path: string): string {
   return meant ? `Did you mean: ${meant.join(' or ')}?` : `It has: ${names.join(', ')}.`
 }
 
-/** Commands of other areas that end in a word. */
+/** Returns the commands of other areas that end in a word. */
 function elsewhere(word: string): readonly string[] {
   const ending = operations().filter(({ command }) => command.endsWith(` ${word}`))
   return [...new Set(ending.map(({ command }) => `prospect ${command}`))]
 }
 
-/** Commands of the operations that the API calls so, in this area: by the last word of their path, or of their id. */
+/** Returns the commands of an area whose operation has this name in the API: in its path, or in its id. */
 function namedByApi(word: string, path: string): readonly string[] {
   const name = word.replaceAll('-', '_')
   const inArea = operations().filter(({ id }) => path === `prospect ${areaOf(id)}`)
@@ -148,7 +148,7 @@ function namedByApi(word: string, path: string): readonly string[] {
 
 const mostMeant = 3
 
-/** The options that were probably meant by one that a command lacks: the nearest, else the first with the same word in them. */
+/** Returns the options that an unknown one resembles: the nearest, else the first that share a word with it. */
 export function suggestOptions(typed: string, options: readonly string[]): readonly string[] {
   const near = nearest(typed, options)
   if (near !== undefined) return [near]
@@ -158,6 +158,6 @@ export function suggestOptions(typed: string, options: readonly string[]): reado
 
 const singular = (word: string): string => word.replace(/s$/, '')
 
-/** The words that lead to a command. */
+/** Returns the words of a command, from the program's name on. */
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()

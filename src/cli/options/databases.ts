@@ -5,7 +5,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from './command-environment.js'
 
-/** An address of a database that may stand in a command; one with a password is refused. */
+/** Returns the address of a database. Throws UsageError for one with a password, because other users could see it. */
 export function withoutPassword(location: string): string {
   const isUrl = /^\w+:\/\//.test(location)
   if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
@@ -16,14 +16,14 @@ export function withoutPassword(location: string): string {
   return location
 }
 
-/** The option of commands about the catalogue that machines may share. */
+/** Creates the option of commands about a catalogue that machines may share. */
 export const catalogueOption = (): Option =>
   new Option(
     '--database <url>',
     "the engine's database with its catalogue, postgres://… (default: that of PROSPECT_DATABASE_URL, else this machine's)",
   ).argParser(serverAddress)
 
-/** The address of a database on a server, without a password. */
+/** Returns the address of a PostgreSQL database. Throws UsageError for anything else and for a password. */
 export function serverAddress(location: string): string {
   const address = withoutPassword(location)
   if (isPostgres(address)) return address
@@ -39,7 +39,7 @@ export function withCatalogueOption(context: Context, options: Readonly<Record<s
   return typeof database === 'string' ? context.withDatabase(database) : context
 }
 
-/** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
+/** Adds the options that choose whose runs a command is about: by default those of this machine. */
 export const sharedOptions = (command: Command): Command =>
   command
     .addOption(
@@ -50,13 +50,13 @@ export const sharedOptions = (command: Command): Command =>
     )
     .option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names')
 
-/** Where the runs are that a command is about. */
+/** Returns the database of the runs that a command is about. */
 export function placeOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
   if (typeof database === 'string') return { database: served(database, '--database') }
   return shared === true ? { database: served(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
-/** The option that names a place to a shell, with a space before it; an address of the environment may hold a password. */
+/** Returns the option that names a database in a shell command. The address of the environment may have a password. */
 export function placeWords({ home }: Context, { database }: RunPlace): string {
   if (database === undefined) return ''
   return database === home.engine ? ' --shared' : ` --database ${quoted(database)}`

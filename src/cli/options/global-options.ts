@@ -14,7 +14,7 @@ export const groups = {
   other: 'Other:',
 } as const
 
-/** Adds the options that every command takes; only commands that do something are worth listing them in help. */
+/** Adds the options of every command. The help of a group hides them. */
 export function addGlobals(command: Command, { hidden = false } = {}): Command {
   for (const [group, options] of globals()) {
     for (const option of options)
@@ -25,7 +25,7 @@ export function addGlobals(command: Command, { hidden = false } = {}): Command {
 
 const refused = '--api-key'
 
-/** The options that every command takes, by the heading help lists them under. */
+/** Creates the options of every command, by their heading in help. */
 export const globals = (): [string, Option[]][] => [
   [
     groups.output,
@@ -74,7 +74,7 @@ export const globals = (): [string, Option[]][] => [
   ],
 ]
 
-/** `--no-input`, kept apart from `--input FILE`: commander would give both the same place. */
+/** Creates `--no-input`. Commander would store it under the same name as `--input FILE`. */
 function notInput(): Option {
   const option = new Option('--no-input', 'never ask')
   option.negate = false
@@ -110,7 +110,7 @@ const names = [
   'apiKeyStdin',
 ] as const
 
-/** The global options of a command, given before or after its words; the nearest one wins. */
+/** Returns the global options of a command, given before or after its words. The last one counts. */
 export function globalsOf(command: Command): GlobalOptions {
   const chosen: Record<string, unknown> = {}
   for (const each of lineage(command)) {
@@ -129,7 +129,7 @@ function lineage(command: Command): Command[] {
   return command.parent ? [...lineage(command.parent), command] : [command]
 }
 
-/** The words an argv begins with; global options among them are skipped with their values. */
+/** Returns the words that an argv begins with, without global options and their values. */
 export function wordsOf(argv: readonly string[]): string[] {
   const options = globals().flatMap(([, each]) => each)
   const flagsOf = (some: readonly Option[]) => new Set(some.flatMap(({ short, long }) => [short, long]))
@@ -140,13 +140,13 @@ export function wordsOf(argv: readonly string[]): string[] {
     const word = argv[at] ?? ''
     if (!word.startsWith('-')) words.push(word)
     else if (valued.has(word)) at++
-    // Behind an option of a command a word may be its value.
+    // After an option of a command, a word may be its value.
     else if (!known.has(word.replace(/=.*/s, ''))) break
   }
   return words
 }
 
-/** The global options that matter to an error, read from an argv that may not parse. */
+/** Reads the global options that the report of an error needs, from an argv that may be invalid. */
 export function peekGlobals(argv: readonly string[]): GlobalOptions {
   const valueAfter = (...flags: string[]): string | undefined => {
     const at = argv.findLastIndex((word) =>

@@ -18,16 +18,16 @@ export interface Field {
   readonly flag: string
 }
 
-/** Fields whose option has a name of its own: people are first and last name everywhere. */
+/** Options that are not named like their field. */
 const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
 
-/** What a switch that is on by default is for when it is turned off. */
+/** Descriptions of the options that turn off what is on by default. */
 const turnedOff: Readonly<Record<string, string>> = {
   live: 'results from the database of the service, not from the network in real time',
   enriched: 'all searches, not only the enriched ones',
 }
 
-/** The fields of an input schema, in its order. */
+/** Returns the fields of an input schema, in its order. */
 export function fieldsOfSchema(schema: z.ZodObject): Field[] {
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,
@@ -39,7 +39,7 @@ export function fieldsOfSchema(schema: z.ZodObject): Field[] {
 /** The values of options that are checked with their field, for completion. */
 export const optionValues = new WeakMap<Option, readonly string[]>()
 
-/** The options of a field: one, or two for a switch, of which help shows the one that changes something. */
+/** Returns the options of a field: two for a switch, of which help shows the one that changes the default. */
 export function optionsOf(field: Field): Option[] {
   const { flag, kind, name } = field
   if (kind.type === 'boolean') {
@@ -73,7 +73,7 @@ function describe(kind: FieldKind): string {
   return notes.length === 0 ? kind.description : `${kind.description} (${notes.join('; ')})`
 }
 
-/** Reads the fields given as options; what cannot be of the field's kind is refused here, before anything is sent. */
+/** Reads the fields given as options. Throws UsageError where a value cannot be of the field's kind. */
 export function inputOf(
   schema: z.ZodObject,
   fields: readonly Field[],
@@ -89,7 +89,7 @@ export function inputOf(
   return input
 }
 
-/** The name under which commander keeps an option. */
+/** Returns the name under which commander stores an option. */
 export const attribute = (flag: string): string =>
   flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
@@ -114,11 +114,11 @@ function checkWord(flag: string, words: readonly string[], word: string): void {
   )
 }
 
-/** Refuses names in `--fields` that no result of this kind has, before anything is paid for. */
+/** Throws a Refusal for names in `--fields` that no result of this schema has. */
 export function checkFields(output: Shape['output'], fields: readonly string[] | undefined): void {
   if (!fields) return
   const names = new Set<string>()
-  // Where the keys of a reply are not known beforehand, any name may be one.
+  // A reply with arbitrary keys can have any name.
   if (collect(nodeOf(output), names) === 'open') return
   for (const part of fields.flatMap((field) => field.split('.'))) {
     if (names.has(part)) continue
@@ -126,7 +126,7 @@ export function checkFields(output: Shape['output'], fields: readonly string[] |
   }
 }
 
-/** Gathers all names of a schema, at any depth; `open` when it takes names of its own. */
+/** Collects all names of a schema, at any depth; returns `open` where it allows arbitrary names. */
 function collect(node: Node, names: Set<string>): 'open' | undefined {
   if (node.def.type === 'record') return 'open'
   const { innerType, out, element, options = [] } = node.def
@@ -138,7 +138,7 @@ function collect(node: Node, names: Set<string>): 'open' | undefined {
   return inner.map((each) => collect(each, names)).find((answer) => answer === 'open')
 }
 
-/** The field that a word after the command means, where it can only mean one: `accounts technologies react`. */
+/** The fields that the words after a command fill, as in `accounts technologies react`. */
 const fieldByWord: Partial<Readonly<Record<OperationId, string>>> = {
   'accounts.extract': 'search_url',
   'accounts.enrich': 'domain',
@@ -156,15 +156,15 @@ const fieldByWord: Partial<Readonly<Record<OperationId, string>>> = {
   'locations.find': 'name',
 }
 
-/** The field that the words after a command fill; nothing where it takes none. */
+/** Returns the field that the words after a command fill; `undefined` where it takes none. */
 export const fieldOfWords = (id: OperationId, fields: readonly Field[]): Field | undefined =>
   fields.find(({ name }) => name === fieldByWord[id])
 
-/** How help shows those words: in brackets, for the option does the same. */
+/** Returns these words as help shows them: in brackets, because an option can replace them. */
 export const placeOf = ({ name, kind }: Field): string =>
   kind.type === 'array' ? `[${name}...]` : `[${name}]`
 
-/** The options as if the words had been given as one of them. */
+/** Returns the options with the words as the value of one. Throws UsageError where both are given. */
 export function withWords(
   field: Field | undefined,
   words: readonly string[],

@@ -12,7 +12,7 @@ import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
 import { withoutPassword } from './databases.js'
 
-/** The address of an option that deliveries are sent to: http or https, without a user or a fragment. */
+/** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -25,7 +25,7 @@ export function targetUrl(text: string, option: string): string {
   return url.href
 }
 
-/** The options of a program that delivers for others: which database, and where besides public addresses. */
+/** Creates the options of a command that sends deliveries: the database, and private networks it may deliver to. */
 export const deliveringOptions = (): Option[] => [
   new Option(
     '--database <place>',
@@ -37,7 +37,7 @@ export const deliveringOptions = (): Option[] => [
   ).argParser(networks),
 ]
 
-/** Where deliveries may go: the networks given, and loopback for one who is alone where it is permitted. */
+/** Returns where deliveries may go: to the networks given, and to loopback in a workspace of one member. */
 export const targetsOf =
   (allow: readonly string[] = [], loopback: boolean): ((members: number) => Targets) =>
   (members) => ({ allow, loopback: loopback && members === 1 })
@@ -47,12 +47,12 @@ function networks(text: string, before: readonly string[] = []): string[] {
   return [...before, text.trim()]
 }
 
-/** Where the world reaches a receiver, when that is not where it listens: a tunnel or a proxy. */
+/** The address of a tunnel or proxy in front of a receiver. */
 export interface PublicAddress {
   readonly origin: string
-  /** Host and port, as its requests have them in `Host`. */
+  /** Host and port, as in the `Host` header of its requests. */
   readonly host: string
-  /** What stands before the receiver's own path; empty where nothing does. */
+  /** The path before the receiver's own path; can be empty. */
   readonly prefix: string
 }
 
@@ -65,7 +65,7 @@ export function publicAddress(text: string | undefined): PublicAddress | undefin
   return { origin, host, prefix: pathname.replace(/\/+$/, '') }
 }
 
-/** Reads `--path`: 16 to 128 letters, digits, `-` and `_`, since whoever knows it can send. */
+/** Reads `--path`: 16 to 128 letters, digits, `-` and `_`, because anyone who guesses it can send events. */
 export function givenToken(text: string | undefined): string | undefined {
   if (text === undefined || /^[\w-]{16,128}$/.test(text)) return text
   throw new UsageError(
@@ -74,7 +74,7 @@ export function givenToken(text: string | undefined): string | undefined {
   )
 }
 
-/** The address to give as `--webhook-url`. */
+/** Returns the address to give as `--webhook-url`. */
 export function webhookUrl(
   listening: Pick<Listening, 'origin'>,
   token: string,
@@ -83,13 +83,13 @@ export function webhookUrl(
   return known ? known.origin + known.prefix + receiverPath(token) : listening.origin + receiverPath(token)
 }
 
-/** Where the signing secret may come from, as a command's options say. */
+/** The options that say where the signing secret comes from. */
 export interface SecretChoice {
   readonly secretFile?: string
   readonly secretStdin?: boolean
 }
 
-/** The options that say where the signing secret comes from; it is never an argument itself. */
+/** Creates the options that say where the signing secret comes from. It is never an argument itself. */
 export const secretOptions = (): Option[] => [
   new Option('--secret-file <file>', 'read the signing secret from a file'),
   new Option('--secret-stdin', 'read the signing secret from stdin'),
@@ -97,8 +97,8 @@ export const secretOptions = (): Option[] => [
 ]
 
 /**
- * The signing secrets given with a command: from stdin, a file, or PROSPECT_WEBHOOK_SECRET; none where none is given.
- * Several stand apart by white space, as they do while a rotation lasts.
+ * Returns the signing secrets given with a command: on stdin, in a file or in PROSPECT_WEBHOOK_SECRET. During a rotation
+ * there are several, separated by white space.
  */
 export async function givenSecrets(streams: Streams, choice: SecretChoice): Promise<readonly string[]> {
   if (choice.secretStdin && choice.secretFile !== undefined)
@@ -112,14 +112,14 @@ export async function givenSecrets(streams: Streams, choice: SecretChoice): Prom
   return variable ? secretsIn(variable, 'PROSPECT_WEBHOOK_SECRET') : []
 }
 
-/** Where the signing secrets of a command come from, in a word; nothing where none are given. */
+/** Returns the name of the source of the signing secrets; `undefined` where none are given. */
 export function secretSource({ env }: Streams, choice: SecretChoice): string | undefined {
   if (choice.secretStdin) return 'stdin'
   return choice.secretFile ?? (env.PROSPECT_WEBHOOK_SECRET ? 'PROSPECT_WEBHOOK_SECRET' : undefined)
 }
 
 function secretsIn(text: string, source: string): string[] {
-  const secrets = (spokenSecret(text) ?? text).split(/\s+/).filter((word) => word !== '')
+  const secrets = (secretInJson(text) ?? text).split(/\s+/).filter((word) => word !== '')
   if (secrets.length === 0 || !secrets.every(isSecret))
     throw new UsageError(
       `${source} does not hold a signing secret.`,
@@ -128,8 +128,8 @@ function secretsIn(text: string, source: string): string[] {
   return secrets
 }
 
-/** The secret in `{"secret": …}`, which is what a command that shows one prints into a pipe. */
-function spokenSecret(text: string): string | undefined {
+/** Returns the secret in `{"secret": …}`, as a command that shows one prints it into a pipe. */
+function secretInJson(text: string): string | undefined {
   try {
     const { secret } = JSON.parse(text) as { readonly secret?: unknown }
     return typeof secret === 'string' ? secret : undefined

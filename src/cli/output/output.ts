@@ -14,11 +14,11 @@ export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
 /** A format of the output. */
 export type Format = (typeof formats)[number]
 
-/** How a result is shown to a person. */
+/** How a result is displayed to a person. */
 export interface View {
   /** Columns of a list, as dotted paths. */
   readonly columns?: readonly string[]
-  /** A layout made for this result; it answers the whole text. */
+  /** Returns the whole text of this result. */
   readonly layout?: (body: unknown, look: Look) => string | Promise<string>
 }
 
@@ -31,7 +31,7 @@ const extensions: Readonly<Record<string, Format>> = {
   txt: 'table',
 }
 
-/** The format asked for: the option, else the extension of `-o`, else table on a terminal and JSON elsewhere. */
+/** Returns the format: of the option, else of the extension of `-o`, else table on a terminal and JSON elsewhere. */
 export function formatOf(options: GlobalOptions, streams: Streams): Format {
   if (options.format) return options.format
   if (options.json) return 'json'
@@ -45,11 +45,11 @@ const extensionOf = (file: string): string => /\.(\w+)$/.exec(file)?.[1]?.toLowe
 /** Whether the extension of a file names a format. */
 export const isFormatKnown = (file: string): boolean => Object.hasOwn(extensions, extensionOf(file))
 
-/** The file of `-o`; nothing for stdout. */
+/** Returns the file of `-o`; `undefined` for stdout. */
 export const fileOf = (options: GlobalOptions): string | undefined =>
   options.output === undefined || options.output === '-' ? undefined : options.output
 
-/** The names of `--fields`. */
+/** Returns the names of `--fields`. */
 export function fieldsOf(options: GlobalOptions): string[] | undefined {
   const fields = options.fields?.split(',').map((field) => field.trim())
   if (fields?.some((field) => field === ''))
@@ -67,7 +67,7 @@ export async function print(
   await printTo(await openSink(context, fileOf(options), options), context, body, options, view)
 }
 
-/** Prints a result to a sink that was opened before the work began, so that no paid answer finds its door shut. */
+/** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
 export async function printTo(
   sink: Sink,
   context: StreamsContext,
@@ -86,7 +86,7 @@ export async function printTo(
   }
 }
 
-/** A result as text. */
+/** Returns a result as text. */
 export async function render(
   body: unknown,
   format: Format,
@@ -119,7 +119,7 @@ function pickedBody(body: unknown, fields: readonly string[]): unknown {
   return listing.from === undefined ? rows : { ...(body as object), [listing.from]: rows }
 }
 
-// JSON escapes the lower control characters itself; a terminal obeys some others, which the same escape tames.
+// JSON escapes only the lower control characters, and a terminal obeys others too.
 const json = (value: unknown, indent?: number): string => neutral(toJson(value, indent))
 
 const terminated = (lines: readonly string[], look: Look): string =>

@@ -5,14 +5,14 @@ import { type Format, fieldsOf, fileOf, formatOf, openSink, print, render, type 
 import { columnsOf, flattened, picked, type Row } from './records.js'
 import { grouped, lookOf, neutral } from './text.js'
 
-/** Reads the records from the first on, each time it is called. */
+/** Reads the records, from the first one each time it is called. */
 export type Records = () => AsyncIterable<Row>
 
-/** Rows of a table on a terminal: nobody reads more. */
+/** The most rows of a table on a terminal. */
 const tableRows = 1_000
 const chunkRows = 500
 
-/** Prints records as they come, in any format, in memory that does not grow with their number. */
+/** Prints records as they come, in any format, with memory that does not grow with their number. */
 export async function printRecords(
   context: StreamsContext,
   records: Records,
@@ -80,7 +80,7 @@ function writeRendered(format: 'ndjson' | 'ids'): Write {
   }
 }
 
-// The columns are those of all records, which may differ: they are read twice rather than kept.
+// The columns are those of all records, which can differ: records are read twice instead of held in memory.
 function writeDelimited(format: 'csv' | 'tsv'): Write {
   return async (sink, records, options) => {
     const fields = fieldsOf(options)

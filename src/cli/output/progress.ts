@@ -6,23 +6,23 @@ export interface Step {
   readonly rows: number
   readonly found: number
   readonly credits: number
-  /** All rows, where they were counted. */
+  /** All rows; `undefined` where they were not counted. */
   readonly total: number | undefined
 }
 
-/** Shows long work on stderr. */
+/** A display of long work on stderr. */
 export interface Progress {
   update(step: Step): void
-  /** Takes the display away. */
+  /** Removes the display. */
   stop(): void
 }
 
-/** Off a terminal, one line in so many milliseconds. */
+/** The interval of lines where there is no terminal, in milliseconds. */
 const lineEveryMs = 10_000
 
 const silent: Progress = { update: () => {}, stop: () => {} }
 
-/** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`; `textOf` words a step. */
+/** Starts a display: a spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`. */
 export async function startProgress(
   context: StreamsContext & ClockContext,
   options: GlobalOptions,
@@ -38,7 +38,7 @@ export async function startProgress(
 
 async function spinner({ streams }: StreamsContext, text: (step: Step) => string): Promise<Progress> {
   const { default: ora } = await import('ora')
-  // Ctrl-C is ours: the run ends in order and says how to go on.
+  // Ctrl-C must reach the command, which ends in order and says how to resume.
   const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
   return refreshed(
     (step) => {
@@ -48,7 +48,7 @@ async function spinner({ streams }: StreamsContext, text: (step: Step) => string
   )
 }
 
-/** How often a display is brought up to date while nothing is heard of the work, which may wait for a rate limit. */
+/** The interval of updates while the work reports nothing, as it does at a rate limit, in milliseconds. */
 const refreshEveryMs = 1_000
 
 /** Shows each step, and the last one again as time goes by. */
@@ -69,7 +69,7 @@ function refreshed(show: (step: Step) => void, stop: () => void): Progress {
 
 const barWidth = 20
 
-/** How much of the rows is done, as a bar and in per cent; nothing where they were not counted. */
+/** Returns the share of rows done as a bar and in percent; empty where rows were not counted. */
 export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
   if (!total) return ''
   const part = Math.min(1, rows / total)
@@ -93,7 +93,7 @@ function lines(
   )
 }
 
-/** Rows done, found, credits, rate and time left, in one line. */
+/** Returns rows done, found, credits, rate and time left, in one line. */
 export function progressText({ rows, found, credits, total }: Step, elapsedMs: number): string {
   const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
   const parts = [
@@ -108,14 +108,14 @@ export function progressText({ rows, found, credits, total }: Step, elapsedMs: n
   return [...parts, ...(left === undefined ? [] : [`${duration(left)} left`])].join(' · ')
 }
 
-/** A rate of which something is left when it is rounded. */
+/** Returns the rate in rows per second, or per minute where it is below one. */
 function rateText(perSecond: number): string {
   if (perSecond === 0 || perSecond >= 1) return `${grouped(Math.round(perSecond))} rows/s`
   const perMinute = Math.max(1, Math.round(perSecond * 60))
   return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
 }
 
-/** Seconds as a person says them. */
+/** Returns a duration in words. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.ceil(seconds))
   if (whole < 60) return `${whole} s`

@@ -1,21 +1,21 @@
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 
-/** Whether a person is there to answer: a terminal on both sides, no `--no-input`, no CI. */
+/** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
   if (streams.env.CI || options.input === false) return false
-  // stdin last: its stream is made when first asked for.
+  // stdin last, because Node creates its stream on first access.
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
-/** Asks yes or no on stderr; without a person to ask, and with `--yes`, the answer is yes. */
+/** Asks yes or no on stderr. Without a person to ask, and with `--yes`, the answer is yes. */
 export async function confirm(context: Context, message: string, options: GlobalOptions): Promise<boolean> {
   if (options.yes || !canAsk(context, options)) return true
   const { confirm: prompt } = await import('@inquirer/prompts')
   return prompt({ message, default: true }, promptStreams(context))
 }
 
-/** Asks for a line of text on stderr, again while `check` throws; nothing when there is no person to ask. */
+/** Asks for a line of text on stderr, again while `check` throws. Returns `undefined` without a person to ask. */
 export async function askText(
   context: Context,
   message: string,
@@ -31,7 +31,7 @@ export async function askText(
   )
 }
 
-/** Asks for a secret on stderr, again while `check` throws; what is typed is not shown. Nothing without a person. */
+/** Asks for a secret on stderr without showing it, again while `check` throws. `undefined` without a person to ask. */
 export async function askSecret(
   context: Context,
   message: string,
@@ -54,7 +54,7 @@ const validating =
     }
   }
 
-/** Asks for one of some values on stderr; nothing when there is no person to ask. */
+/** Asks for one of several values on stderr. Returns `undefined` without a person to ask. */
 export async function askChoice<T extends string>(
   context: Context,
   message: string,
@@ -68,7 +68,7 @@ export async function askChoice<T extends string>(
 
 const promptStreams = ({ streams }: StreamsContext) => ({ input: streams.stdin, output: streams.stderr })
 
-/** Goes on only with `--yes` or a person's yes; `loss` says what would be gone, as a sentence. */
+/** Asks before something is lost. Throws UsageError where the answer is no, or where nothing can be asked without `--yes`. */
 export async function confirmLoss(context: Context, loss: string, options: GlobalOptions): Promise<void> {
   if (options.yes) return
   if (!canAsk(context, options)) throw new UsageError(loss, 'Add --yes to do it all the same.')

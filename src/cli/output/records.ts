@@ -3,7 +3,7 @@ import { type Fields, isObject } from '../../api/values/objects.js'
 /** A record of a result: an object of named values. */
 export type Row = Fields
 
-/** The value at a dotted path; nothing where the path ends early. */
+/** Returns the value at a dotted path; `undefined` where the path ends early. */
 export function valueAt(record: unknown, path: string): unknown {
   if (!isObject(record)) return undefined
   if (Object.hasOwn(record, path)) return record[path]
@@ -11,7 +11,7 @@ export function valueAt(record: unknown, path: string): unknown {
   return dot < 0 ? undefined : valueAt(record[path.slice(0, dot)], path.slice(dot + 1))
 }
 
-/** The list inside a body, and what stands beside it. */
+/** The list inside a body. */
 export interface Listing {
   readonly rows: readonly Row[]
   /** The body is a list, or carries one. */
@@ -40,7 +40,7 @@ export function recordsIn(body: unknown, columns: readonly string[] = []): Listi
 
 const asRow = (value: unknown): Row => (isObject(value) ? value : { value })
 
-/** A record with its nested objects as dotted names; lists stay whole. */
+/** Returns a record with nested objects as dotted names. Lists stay whole. */
 export function flattened(record: Row, prefix = ''): Record<string, unknown> {
   const flat: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(record)) {
@@ -51,12 +51,12 @@ export function flattened(record: Row, prefix = ''): Record<string, unknown> {
   return flat
 }
 
-/** All dotted names of some records, in the order they first appear. */
+/** Returns all dotted names of records, in the order they first appear. */
 export function namesOf(rows: readonly Row[]): string[] {
   return [...new Set(rows.flatMap((row) => Object.keys(flattened(row))))]
 }
 
-/** The columns that some fields mean: an object's name stands for all that is in it. */
+/** Returns the columns of fields. The name of an object stands for all of its fields. */
 export function columnsOf(fields: readonly string[], names: readonly string[]): string[] {
   return fields.flatMap((field) => {
     const inner = names.filter((name) => name.startsWith(`${field}.`))
@@ -64,7 +64,7 @@ export function columnsOf(fields: readonly string[], names: readonly string[]): 
   })
 }
 
-/** What identifies a record, for `--format ids`; nothing when it has no such field. */
+/** Returns the id of a record for `--format ids`; `undefined` when it has none. */
 export function idOf(record: Row): string | undefined {
   const inner = isObject(record.message) ? record.message : record
   for (const name of [
@@ -85,7 +85,7 @@ export function idOf(record: Row): string | undefined {
   return undefined
 }
 
-/** Only the named fields of a record; objects keep their shape. */
+/** Returns only the named fields of a record. Objects keep their shape. */
 export function picked(record: Row, fields: readonly string[]): Row {
   const result: Record<string, unknown> = {}
   for (const field of fields) place(result, field.split('.'), valueAt(record, field) ?? null)
@@ -99,7 +99,7 @@ function place(
 ): void {
   const there = Object.hasOwn(target, head) ? target[head] : undefined
   const next = rest.length === 0 ? value : isObject(there) ? there : {}
-  // Defined, not assigned: a field named `__proto__` is a field like any other.
+  // Assigning to a field named `__proto__` would change the prototype.
   Object.defineProperty(target, head, { value: next, enumerable: true, writable: true, configurable: true })
   if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
 }

@@ -7,7 +7,7 @@ import { write } from '../context/io.js'
 import { formatOf } from './output.js'
 import { neutral, oneLine } from './text.js'
 
-/** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
+/** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
 export async function reportError(
   context: StreamsContext,
   report: Report,
@@ -23,13 +23,13 @@ export async function reportError(
 export const isJson = (context: StreamsContext, options: GlobalOptions): boolean =>
   ['json', 'ndjson'].includes(formatOf(options, context.streams))
 
-/** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
+/** Returns the body of a refusal without keys, which a server could repeat in its error. */
 export const redactBody = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
 const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
 
-/** What a command's end means: an exit code, told to the person where there is something to tell. */
+/** Reports the error that ended a command; returns the exit code. */
 export async function outcomeOf(
   error: unknown,
   context: StreamsContext,
@@ -43,7 +43,7 @@ export async function outcomeOf(
   return report ? reportError(context, report, options) : bug(error, context, options)
 }
 
-/** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
+/** Returns commander's error in our words, without values after `=`, which could be secrets. */
 function usage(error: CommanderError): UsageError {
   const [first = '', meant = ''] = error.message.replace(/^error: /, '').split('\n')
   const text = reworded(first)
@@ -55,7 +55,7 @@ function usage(error: CommanderError): UsageError {
   )
 }
 
-/** Commander's sentences about values, as the rest of the program would say them. */
+/** Rewords commander's sentences. */
 function reworded(text: string): string {
   return text
     .replace(/^unknown option '(--[^'=]+)=.*'$/s, "unknown option '$1', or one that takes no value")

@@ -3,13 +3,13 @@ import { toCell } from '../../batch/output/columns.js'
 import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
 import { grouped, type Look, oneLine, widthOf } from './text.js'
 
-/** What of a record is shown: the fields asked for, else the columns of its view (in a list), else everything. */
+/** What of a record is shown: the fields asked for, else the columns of a list, else everything. */
 export interface Shown {
   readonly fields?: readonly string[] | undefined
   readonly columns?: readonly string[] | undefined
 }
 
-/** A result for a person: a list as a table, one record as lines of name and value. */
+/** Returns a result for a person: a list as a table, one record as lines of name and value. */
 export function table(body: unknown, listing: Listing, shown: Shown, look: Look): string {
   const [first = {}] = listing.rows
   if (!listing.isList) return record(shown.fields ? named(first, shown.fields) : flattened(first), look)
@@ -19,7 +19,7 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
   return list + beside(body, listing, look)
 }
 
-/** Lines of name and value; empty values are left out, long ones wrapped under themselves. */
+/** Returns lines of name and value, without empty values. Long values are wrapped. */
 export function record(flat: Readonly<Record<string, unknown>>, look: Look): string {
   const entries = Object.entries(flat)
     .map(([name, value]) => [oneLine(name), toCell(value).trim()] as const)
@@ -34,7 +34,7 @@ export function record(flat: Readonly<Record<string, unknown>>, look: Look): str
   return lines.length === 0 ? 'Nothing found.\n' : `${lines.join('\n')}\n`
 }
 
-/** Rows under headings without rules; numbers to the right, cut to the width of the terminal. */
+/** Returns a table without borders, with numbers to the right, cut to the width of the terminal. */
 export function grid(names: readonly string[], rows: readonly Row[], look: Look): string {
   const cells = rows.map((row) => names.map((name) => cell(valueAt(row, name))))
   const widths = fitted(
@@ -91,7 +91,7 @@ function naturalWidth(name: string, cells: readonly (readonly string[])[], at: n
   return cells.reduce((most, row) => Math.max(most, widthOf(row[at] ?? '')), widthOf(name))
 }
 
-/** Column widths that fit: the widest column gives way first. */
+/** Returns column widths that fit. The widest column shrinks first. */
 function fitted(natural: readonly number[], look: Look): number[] {
   const widths = [...natural]
   const room = (look.isTerminal ? look.width : Number.POSITIVE_INFINITY) - 2 * widths.length
@@ -103,7 +103,7 @@ function fitted(natural: readonly number[], look: Look): number[] {
   return widths
 }
 
-/** What stands beside a list: totals, flags, the next cursor. */
+/** Returns the fields beside a list, such as totals and the next cursor, in one line. */
 function beside(body: unknown, listing: Listing, look: Look): string {
   if (listing.from === undefined) return ''
   const rest = Object.entries(flattened(body as Row)).filter(

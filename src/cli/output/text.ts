@@ -3,7 +3,7 @@ import type { Streams } from '../context/context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
 
-/** How text may look on a stream. */
+/** How text is displayed on a stream. */
 export interface Look {
   readonly isTerminal: boolean
   /** Width in characters. */
@@ -12,7 +12,7 @@ export interface Look {
   dim(text: string): string
 }
 
-/** The look of a stream: colours only on a terminal that wants them. */
+/** Returns the look of a stream. It has colours only on a terminal that supports them. */
 export function lookOf(stream: Stream, env: Streams['env'], color = true): Look {
   const isTerminal = stream.isTTY === true
   const colorful = isTerminal && color && !env.NO_COLOR && env.TERM !== 'dumb'
@@ -21,18 +21,18 @@ export function lookOf(stream: Stream, env: Streams['env'], color = true): Look 
   return { isTerminal, width: stream.columns || 80, bold: style(1, 22), dim: style(2, 22) }
 }
 
-// Control characters, and the marks that turn the direction of text: what a terminal would obey instead of show.
+// Control characters and marks of text direction: a terminal would obey them instead of showing them.
 const hostile = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Text that a terminal shows and does not obey; line breaks and tabs stay. */
+/** Returns text with control characters escaped, except line breaks and tabs. */
 export const neutral = (text: string): string => text.replace(hostile, shown)
 
-/** The same on one line. */
+/** Returns text on one line, with control characters escaped. */
 export const oneLine = (text: string): string => neutral(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
 
-/** Columns a text takes on a terminal: two for the wide scripts and emoji, none for combining marks. */
+/** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */
 export function widthOf(text: string): number {
   let width = 0
   for (const character of text) width += /\p{Mark}/u.test(character) ? 0 : wide.test(character) ? 2 : 1
@@ -42,7 +42,7 @@ export function widthOf(text: string): number {
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u
 
-/** A number with its thousands set apart, the same in every locale. */
+/** Returns a number with commas between its thousands, in every locale. */
 export const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
 
 const units: Readonly<Record<Unit, string>> = {
@@ -55,7 +55,7 @@ const units: Readonly<Record<Unit, string>> = {
   number: 'reachable number',
 }
 
-/** What an operation costs, in a sentence. */
+/** Returns what an operation costs, as a sentence. */
 export function priceText(facts: Facts): string {
   if (!isPriced(facts)) return facts.quota ? 'No credits.' : 'Free.'
   const parts = Object.entries(facts.price).map(
@@ -67,11 +67,11 @@ export function priceText(facts: Facts): string {
   return `${text}; nothing found costs nothing.`
 }
 
-/** A number of credits in words. */
+/** Returns a number of credits with its noun. */
 export const credited = (credits: number): string =>
   `${grouped(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 
-/** Which requests-per-time limits and quotas an operation counts in, in a sentence. */
+/** Returns the rate limits and quotas of an operation, as a sentence. */
 export function limitsText(facts: Facts): string {
   const quota = facts.quota && `one unit of the ${quotas[facts.quota]} quota per record`
   const rate = 'live' in facts.rate ? splitText(facts.rate.live, facts.rate.database) : rateText(facts.rate)

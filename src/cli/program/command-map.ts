@@ -6,7 +6,7 @@ import { limitsText, priceText } from '../output/text.js'
 import { handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
-/** An option of a command, for programs. */
+/** An option of a command, for programs to read. */
 export interface MappedOption {
   readonly flags: string
   readonly name: string
@@ -16,7 +16,7 @@ export interface MappedOption {
   readonly group: string | null
 }
 
-/** A command, for programs: agents, completion and documents read it. */
+/** A command, for programs to read: agents, and what writes the documents. */
 export interface MappedCommand {
   /** Words after `prospect`. */
   readonly command: string
@@ -49,7 +49,7 @@ export function commandsCommand(environment: CommandEnvironment): Command {
   })
 }
 
-/** The map of all commands, built in full. */
+/** Returns the map of all commands. */
 export async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {
   const derived = await Promise.all(
     operations().map(async (row) => {
@@ -76,10 +76,10 @@ export async function commandMap(environment: CommandEnvironment): Promise<Mappe
   ]
 }
 
-/** The commands below one that do something. */
+/** Returns a command and those below it, without groups. */
 function leaves(command: Command, path: string): MappedCommand[] {
   const below = command.commands.flatMap((each) => leaves(each, `${path} ${each.name()}`))
-  // A group lists no options; a command that has others below it and does something itself does.
+  // A group hides its options; a command that works and has others below it does not.
   const acts = below.length === 0 || command.options.some((option) => !option.hidden)
   return acts ? [facts(command, path), ...below] : below
 }
@@ -94,11 +94,11 @@ function facts(command: Command, path: string): MappedCommand {
       description: argument.description,
       ...(argument.argChoices ? { values: argument.argChoices } : {}),
     })),
-    options: command.options.filter((option) => !option.hidden).map(mapped),
+    options: command.options.filter((option) => !option.hidden).map(toMappedOption),
   }
 }
 
-function mapped(option: Option): MappedOption {
+function toMappedOption(option: Option): MappedOption {
   const name = option.long ?? option.short ?? ''
   const words = option.argChoices ?? optionValues.get(option) ?? []
   return {

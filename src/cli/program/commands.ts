@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { CommandEnvironment } from '../options/command-environment.js'
 
-/** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
+/** A hand-written command: its line of help, and its code, which is loaded when it is used. */
 export interface Handwritten {
   readonly summary: string
-  /** Where help lists it. */
+  /** Its heading in help. */
   readonly group: 'machine' | 'data' | 'engine' | 'servers'
   readonly load: () => Promise<(environment: CommandEnvironment) => Command>
 }

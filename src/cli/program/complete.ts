@@ -11,8 +11,8 @@ interface Candidate {
 }
 
 /**
- * `prospect __complete WORD…`: prints what can follow as lines of a word, a tab and its description. The last word is the
- * one that is being typed. Nothing is printed where a file or any text can stand; the shell then offers files.
+ * `prospect __complete WORD…`: prints lines of a word, a tab and its description. The last word is the one being typed.
+ * Prints nothing where any text or a file can follow; the shell then offers files.
  */
 export async function completeWords(
   environment: CommandEnvironment,
@@ -52,7 +52,7 @@ async function programFor(environment: CommandEnvironment, words: readonly strin
   }
 }
 
-/** The command that words lead to, the option whose value comes next, and the index of the next argument. */
+/** The command that words name, the option whose value comes next, and the index of the next argument. */
 interface Position {
   readonly command: Command
   readonly option: Option | undefined
@@ -92,7 +92,7 @@ function optionsOf(command: Command): readonly Candidate[] {
   return [
     ...shown.map(({ long, short, description }) => ({
       name: long ?? short ?? '',
-      // The values in brackets at its end are candidates of their own.
+      // The values in brackets at the end are candidates themselves.
       summary: description.replace(/ \([^()]*\)$/, ''),
     })),
     { name: '--help', summary: 'show this help' },

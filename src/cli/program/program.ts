@@ -32,7 +32,7 @@ const others: Readonly<Record<string, Handwritten>> = {
   },
 }
 
-/** Builds the program for an argv: the branch it names in full, all others as names with summaries. */
+/** Builds the program for an argv: the branch it names, and all others as names with summaries. */
 export async function buildProgram(
   environment: CommandEnvironment,
   argv: readonly string[],
@@ -65,10 +65,10 @@ export async function buildProgram(
 
 const stub = (name: string, summary = ''): Command => new Command(name).description(summary).helpOption(false)
 
-/** The rows of a command: the words after `prospect`. */
+/** Returns the operations of a command, given as the words after `prospect`. */
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
-/** The names of an area's commands, in the order of the table. */
+/** Returns the names of an area's commands, in the order of the table. */
 const commandsOf = (area: string): string[] => [
   ...new Set(
     operations().flatMap(({ command }) =>
@@ -77,8 +77,8 @@ const commandsOf = (area: string): string[] => [
   ),
 ]
 
-/** The row meant by an argv among those that share a command. */
-function chosen(
+/** Chooses the operation among those that share a command, by the flags in an argv. */
+function chooseOperation(
   rows: readonly Operation[],
   argv: readonly string[],
 ): { row: Operation; others: Operation[] } {
@@ -117,7 +117,7 @@ async function ofRows(
   rows: readonly Operation[],
   argv: readonly string[],
 ): Promise<Command> {
-  const { row, others } = chosen(rows, argv)
+  const { row, others } = chooseOperation(rows, argv)
   return operationCommand(environment, name, row, others)
 }
 
@@ -127,7 +127,7 @@ function summaryOf(rows: readonly Operation[]): string {
   return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
 }
 
-/** What each area of the API is about, in the order help shows them. */
+/** The areas of the API and their descriptions, in the order of help. */
 export const areas: Readonly<Record<string, string>> = {
   accounts: 'Companies: enrich, search, headcount, jobs, technologies',
   leads: 'People: extract, search, enrich',

@@ -11,7 +11,7 @@ import { isoTime } from '../options/values.js'
 import { valueAt } from '../output/records.js'
 import { type RemoteTarget, targetOf } from '../target/resolve-target.js'
 
-/** What is left of everything that can run out at a target. */
+/** Returns what is left of credits, quotas and rate windows at a target. */
 export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | TargetRefusal> =>
   context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
 
@@ -44,7 +44,7 @@ const timed = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T
   resets_at: isoTime(resetsAt),
 })
 
-/** Whether the server refused. */
+/** Whether the server refused to say what is left. */
 export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
 
 /**
@@ -92,7 +92,7 @@ const names: readonly QuotaName[] = [
   'monthly_company_import',
 ]
 
-/** The quotas that the server tells both sides of. */
+/** Returns the quotas of which the server gives limit and remainder. */
 function quotasOf(reply: Reply): Limits['quotas'] {
   const known: Partial<Record<QuotaName, ShownQuota>> = {}
   for (const name of names) {
@@ -137,7 +137,7 @@ async function windowsOfServer(
   })
 }
 
-/** A quota as the result carries it; null for what a server does not say. */
+/** A quota in the result; null for what a server does not say. */
 export interface ShownQuota extends Omit<QuotaState, 'resetsAt'> {
   readonly resets_at: string | null
 }
@@ -157,7 +157,7 @@ export interface Limits {
 
 const nothingKnown: Remaining['spendable'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }
 
-/** Asks a target, for free, what is left; what it does not say is null. A key that is not accepted is refused. */
+/** Returns what is left for an operation, null where the target does not say; or its refusal of the key. */
 export async function readRemaining(
   context: Context,
   operation: Operation,
@@ -186,14 +186,14 @@ function readSpendableCredits(
   const left = quota && ofQuota[quota].flatMap((one) => (one ? [one.remaining] : []))
   return {
     balance: credits.enrichment,
-    // Only the own engine tells of weekly limits.
+    // Only the local engine has weekly limits.
     allowance: weekly ? weekly.left : isLocal ? undefined : null,
     quotas,
     quotaLeft: left && (left.length > 0 ? Math.min(...left) : null),
   }
 }
 
-/** The windows that a request counts in, as they are now; null where the plan is needed and unknown. */
+/** Returns the current rate windows of an operation; null where the plan is needed and unknown. */
 function openWindows(
   operation: Operation,
   plan: string | undefined,
@@ -213,7 +213,7 @@ function openWindows(
     if (limit === undefined) return null
     const seconds = windowMs / 1_000
     const until = state?.resets_at == null ? seconds : (Date.parse(state.resets_at) - now) / 1_000
-    // The clock of an engine can be set; no window lasts longer than its length.
+    // The clock of an engine can be set, and no window lasts longer than its length.
     const resetsIn = Math.min(seconds, Math.max(0, until))
     windows.push({ limit, seconds, left: state?.remaining ?? limit, resetsIn })
   }

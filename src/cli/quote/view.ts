@@ -4,7 +4,7 @@ import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import { credited, grouped, type Look } from '../output/text.js'
 
-/** A quote for a person: a line for each fact. */
+/** Returns a quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
 
 function facts(quote: BatchQuote): Readonly<Record<string, string>> {
@@ -34,7 +34,7 @@ const quotaNames: Readonly<Record<string, string>> = {
   monthly_company_import: 'companies/month',
 }
 
-/** What is left of each quota, in a line. */
+/** Returns what is left of each quota, in one line. */
 export function quotasText(quotas: BatchQuote['quotas']): string {
   const left = Object.entries(quotas).map(
     ([name, state]) => `${grouped(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
@@ -42,7 +42,7 @@ export function quotasText(quotas: BatchQuote['quotas']): string {
   return left.join(', ')
 }
 
-/** How many lookups the rows come down to, and what became of the others; what does not occur is left out. */
+/** Returns the number of lookups and of the rows that need none, without zeros. */
 function lookupsText(quote: BatchQuote): string {
   const duplicates = quote.rows - quote.unique - quote.invalid - quote.skipped
   const others = [

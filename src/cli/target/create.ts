@@ -21,7 +21,7 @@ import { createLocal } from './local-target.js'
 import { createRemoteServer } from './remote-target.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
 
-/** What a test may replace. */
+/** What tests can replace. */
 export interface Overrides extends TargetOptions {
   readonly clock?: Clock
   readonly ids?: Ids

@@ -17,7 +17,7 @@ import { once } from '../context/once.js'
 import { grouped } from '../output/text.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
 
-/** What the local target is made of. */
+/** What the local target needs. */
 export interface LocalPorts {
   readonly home: () => Home
   readonly clock: Clock
@@ -25,32 +25,32 @@ export interface LocalPorts {
   readonly notify: Context['notify']
   readonly onClose: Context['onClose']
   readonly sleep: Context['sleep']
-  /** Where a workspace of so many members may deliver to besides public addresses. */
+  /** Returns where a workspace of that many members may deliver to, besides public addresses. */
   readonly targets: (members: number) => Targets
-  /** The words for `network` and `premium` in what is delivered, where they are others. */
+  /** Other words for `network` and `premium` in deliveries. */
   readonly names?: WireNames | undefined
 }
 
 /** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
 type RowServer = Pick<DistributedCallerPorts, 'caller' | 'source' | 'apiKey'>
 
-/** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
+/** The local target: the engine over this machine's store and catalogue. Each is opened on first use. */
 export interface Local {
   caller(): Promise<Caller>
   catalogue(): Promise<Catalogue>
   admin(): Promise<Admin>
-  /** Who does what the caller accepts. */
+  /** Opens the worker, which does the work that the engine accepts. */
   worker(): Promise<Worker>
-  /** A caller for the rows of a run, which the workers that share the database call. */
+  /** Opens a caller whose rows are called by the workers that share the database. */
   distributedCaller(run: DistributedRun, server?: RowServer): Promise<Caller>
   /**
-   * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
-   * so; where the key was lost, the owner of the machine gets a new one.
+   * Returns the key of this machine for the workspace in use. The first use creates workspace, member and key, and
+   * reports it. A lost key is replaced by a new one.
    */
   key(options: GlobalOptions): Promise<string>
 }
 
-/** Makes the local target; nothing is opened yet. */
+/** Creates the local target. Opens nothing yet. */
 export function createLocal(ports: LocalPorts): Local {
   const { clock, ids, targets } = ports
   const sender = lazySender(ports)
@@ -66,7 +66,7 @@ export function createLocal(ports: LocalPorts): Local {
     const { createWorker } = await import('../../engine/worker/worker.js')
     const source = lazySource(catalogue)
     const onTrouble = reportTrouble(ports)
-    // Who has a file of its own shares it with nobody who could take part.
+    // Only a PostgreSQL database can be shared with other workers.
     const taking = isPostgres(ports.home().engine) ? { rowCaller: engineAnswering(await engine()) } : {}
     const made = createWorker({
       ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
@@ -78,7 +78,7 @@ export function createLocal(ports: LocalPorts): Local {
   })
   const engine = once(async () => {
     const { createEngine } = await import('../../engine/request/engine.js')
-    // A worker in the background looks for work by itself, but not at once.
+    // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
     const source = lazySource(catalogue)
     return createEngine({
@@ -106,7 +106,7 @@ export function createLocal(ports: LocalPorts): Local {
   }
 }
 
-/** Says what goes wrong with accepted work, once until it is something else: it is tried again and again. */
+/** Returns what reports errors of accepted work. Work is retried, so that the same error is reported once. */
 export function reportTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
   let told = ''
   return (error) => {
@@ -145,13 +145,13 @@ async function makeKey(
         `${grouped(credits)} credits. Sample companies: prospect data sample`,
       options,
     )
-  // Another process may have created the workspace a moment ago and be about to store its own key: both work.
+  // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
   storeKey(home(), localOrigin(workspace.id), key, clock.now(), ids.uuid())
   return key
 }
 
-/** A sender that is loaded with the first address. Its end is noted before those of who use it, and so comes last. */
+/** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
 function lazySender({ clock, onClose, names }: LocalPorts): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())
@@ -172,7 +172,7 @@ const worded = (attempt: DeliveryAttempt, names: WireNames): DeliveryAttempt => 
   body: toJson(renameOut(parseExact(attempt.body), names)),
 })
 
-/** A source that opens the catalogue with its first question. */
+/** Returns a source that opens the catalogue on first use. */
 function lazySource(catalogue: () => Promise<Catalogue>): Source {
   return {
     company: async (query) => (await catalogue()).company(query),
@@ -194,15 +194,15 @@ function lazySource(catalogue: () => Promise<Catalogue>): Source {
   }
 }
 
-/** The engine itself: it answers many rows at once, since they share their commits. */
+/** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
 export const engineAnswering = ({ actingFor }: Engine): RowCaller => ({
   ...{ source: '', chunksAtOnce: 2, atOnce: 200, mayRepeat: async () => true, actingFor },
 })
 
-/** Calls to a server under way at once, unless said. */
+/** How many calls to a server are in flight by default. */
 const usualAtOnce = 8
 
-/** Prepares to take part in runs whose rows a server answers, with the server's key; answers what does so until a signal. */
+/** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
 export async function partFor(
   context: Context,
   options: GlobalOptions,
@@ -210,7 +210,7 @@ export async function partFor(
   atOnce = usualAtOnce,
 ): Promise<(stopping: AbortSignal) => Promise<void>> {
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
-  // Without the server's key nothing could be called: known before anything is taken up.
+  // Without the server's key no call could succeed, so it is checked first.
   const apiKey = (await context.apiKey(options)) ?? ''
   const { openStore } = await import('../../storage/engine/store.js')
   const { sharedClock } = await import('../../engine/clock.js')
@@ -222,7 +222,7 @@ export async function partFor(
   const rowCaller: RowCaller = {
     ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
     mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
-    // What a server does cannot be undone: there the keys of rows see to it that nothing is paid twice.
+    // A call to a server cannot be undone: the idempotency keys of rows keep them from being paid twice.
     actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
   }
   const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: reportTrouble(context) }

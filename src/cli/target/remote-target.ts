@@ -9,7 +9,7 @@ import { once } from '../context/once.js'
 import { version } from '../context/version.js'
 import { isKeyFor, type RemoteTarget } from './resolve-target.js'
 
-/** What a remote target is made of. */
+/** What a remote target needs. */
 export interface RemotePorts {
   readonly streams: Streams
   readonly home: () => Home
@@ -17,20 +17,20 @@ export interface RemotePorts {
   readonly ids: Ids
   readonly sleep: Context['sleep']
   readonly onClose: Context['onClose']
-  /** Told that a call goes out again under the key of one whose outcome is not known. */
+  /** Called when a call with an unknown outcome is sent again under the same key. */
   readonly onAgain: () => void
-  /** The key given with the command: a file, stdin or the environment. */
+  /** Returns the key given with the command: in a file, on stdin or in the environment. */
   readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
 
 /** The remote target of this command. */
 export interface RemoteServer {
   open(target: RemoteTarget): Promise<OpenedServer>
-  /** The key that may go to the target; ends the command with exit 3 where there is none. */
+  /** Returns the key for the target. Throws Stop (exit 3) where there is none. */
   key(target: RemoteTarget, options: GlobalOptions): Promise<string>
 }
 
-/** Makes the remote target; nothing is opened yet. */
+/** Creates the remote target. Opens nothing yet. */
 export function createRemoteServer(ports: RemotePorts): RemoteServer {
   return {
     open: once((target: RemoteTarget) => open(ports, target)),
@@ -64,7 +64,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   }
 }
 
-/** What this machine remembers of a server, opened with the first question. */
+/** Returns what this machine remembers of a server. It is opened on first use. */
 function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
   const open = async (options: { readonly durable?: boolean }) => {
     prepareHome(home())
@@ -75,7 +75,7 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
     return serverMemory(database, origin)
   }
   const memory = once(() => open({}))
-  // After a power cut the windows have ended; meanwhile, none should wait for a disk.
+  // Rate windows need not be durable: after a power cut they have ended.
   const windows = once(() => open({ durable: false }))
   return {
     honours: async () => (await memory()).honours(),
@@ -88,8 +88,8 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
 }
 
 /**
- * The key for a server: given with the command, else the environment's where it is not another server's, else the one
- * stored for this very origin.
+ * Returns the key for a server: the one given with the command, else that of the environment where it is not another
+ * server's, else the one stored for this very origin.
  */
 async function keyFor(
   { streams, home, givenKey }: RemotePorts,

@@ -17,12 +17,12 @@ import type {
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/settings.js'
 
-/** What every base address ends in: the version of the API. */
+/** The end of every base address: the version of the API. */
 const ending = '/api/v2'
 
 /**
- * Reads the base address of a server, without a slash at its end. What is wrong with it ends the command with exit 2 and
- * the corrected address; `source` names where it was given.
+ * Reads the base address of a server, without a slash at its end. Throws UsageError with the corrected address; `source`
+ * names where it was given.
  */
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
   const url = parseUrl(text)
@@ -49,13 +49,13 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   return url
 }
 
-/** The address that was probably meant. */
+/** Returns the address that was probably meant. */
 function corrected({ origin, pathname }: URL): string {
   const before = pathname.split(/\/api(?:\/|$)/)[0] ?? ''
   return origin + before.replace(/\/+$/, '') + ending
 }
 
-/** Limits that hold for whatever the target is. */
+/** Limits of any target. */
 interface Limits {
   /** Seconds a request may take. */
   readonly timeout?: number
@@ -73,16 +73,16 @@ export interface RemoteTarget extends Limits {
   readonly kind: 'remote'
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
-  /** What a stored key is bound to. */
+  /** The origin that a stored key is bound to. */
   readonly origin: string
-  /** Nothing is kept between the command and the server. */
+  /** Whether calls bypass this machine's ledger, pacing and keys. */
   readonly direct: boolean
   readonly names?: WireNames
-  /** The plan whose windows are kept to; what the server says of them corrects it. */
+  /** The plan whose rate windows apply. Headers of the server correct them. */
   readonly plan?: string
   /** The header of idempotency keys that the server is known to honour, or `none`. */
   readonly idempotency?: string
-  /** Where it reaches this machine. */
+  /** The address at which the server reaches this machine. */
   readonly publicUrl?: string
 }
 
@@ -103,7 +103,7 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   return { kind: 'local', ...limits }
 }
 
-/** The base address meant; nothing for the local engine. */
+/** Returns the chosen base address; `undefined` for the local engine. */
 function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile): URL | undefined {
   const insecure = options.insecureHttp === true
   if (options.baseUrl !== undefined) return baseUrlOf(options.baseUrl, '--base-url', insecure)
@@ -132,7 +132,7 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTar
   }
 }
 
-/** The server's words for `network` and `premium`, where it has others. */
+/** Returns the server's words for `network` and `premium`; `undefined` where they are the same. */
 export function namesOf(
   options: Pick<GlobalOptions, 'networkName' | 'premiumName'>,
   profile: Pick<Profile, 'network_name' | 'premium_name'>,
@@ -153,7 +153,7 @@ export function isKeyFor(origin: string, env: Streams['env']): boolean {
 
 const own = 'local'
 
-/** The name of a target on record; an engine keeps it wherever its state is moved, but for that of this machine. */
+/** Returns the recorded name of a target. An engine keeps its name when its state is moved, except this machine's. */
 export async function targetName(
   context: StreamsContext & HomeContext & TargetContext,
   options: GlobalOptions,
@@ -163,7 +163,7 @@ export async function targetName(
   return isOwn(context.home) ? own : named(context, await engineOf(context, options))
 }
 
-/** The same, with the names that an engine has had at other places. */
+/** Returns the recorded name of a target, and the names that an engine had at other places. */
 export async function targetNames(
   context: StreamsContext & HomeContext & TargetContext,
   options: GlobalOptions,
@@ -171,7 +171,7 @@ export async function targetNames(
   if (!context.isLocal(options)) return { name: await targetName(context, options), formerly: [] }
   const { home } = context
   if (isOwn(home)) {
-    // A state that came back from a server is this machine's again.
+    // State that was moved back from a server belongs to this machine again.
     const engine = existsSync(home.engine) ? await engineOf(context, { create: false }) : undefined
     return engine === undefined
       ? { name: own, formerly: [] }
@@ -195,14 +195,14 @@ const isOwn = (home: Home): boolean => home.engine === besides(home)
 const named = ({ home }: HomeContext, engine: string | undefined): string =>
   engine === undefined ? placeName(home) : `${own} ${engine}`
 
-/** What an engine at another place was called before it was known by what is in it. */
+/** Returns the name that an engine at another place had before names followed from its workspace. */
 const placeName = ({ engine }: Home): string => `${own} ${digest(withoutSecrets(engine))}`
 
-/** The same place, whoever asks for it and with whatever password. */
+/** Returns a database address without user and password. */
 const withoutSecrets = (location: string): string =>
   location.replace(/^(postgres(?:ql)?:\/\/)[^/@]*@/, '$1').replace(/(?<=[?&])(?:user|password)=[^&]*/g, '')
 
-/** What an engine is known by: its first workspace, which goes with it wherever its state is moved. */
+/** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
 async function engineOf(
   context: TargetContext,
   options: GlobalOptions & { readonly create?: boolean },
@@ -211,7 +211,7 @@ async function engineOf(
   return first && engineName(first.id, first.createdAt)
 }
 
-/** The same of the file of an engine that is only looked at. */
+/** Returns the name of the engine in a file, which is opened read-only. */
 async function engineAt(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined
   try {
@@ -221,7 +221,7 @@ async function engineAt(path: string): Promise<string | undefined> {
       .finally(() => look.driver.close())
     return first && engineName(first.id, first.at)
   } catch {
-    // Whatever is wrong with it is told where it is used.
+    // A damaged file is reported where it is used.
     return undefined
   }
 }
@@ -232,7 +232,7 @@ const engineName = (id: string, createdAt: number): string => digest(JSON.string
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** The name that spending is counted under. */
+/** Returns the name under which spending is counted. */
 export const profileName = (
   { streams, settings }: StreamsContext & HomeContext,
   options: GlobalOptions,

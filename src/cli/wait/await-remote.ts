@@ -8,10 +8,10 @@ import { reportRefusal } from '../operation/refusal.js'
 import { type OperationRequest, wantsWebhook } from '../operation/request.js'
 import { reportError } from '../output/report-error.js'
 import { waitOf } from './options.js'
-import { toStarted } from './progress.js'
 import type { Receiver } from './receiver.js'
 import { printNothing } from './result.js'
 import type { WaitStrategy } from './strategy.js'
+import { toAcceptedWork } from './watch.js'
 import { watchRemote } from './watch-remote.js'
 
 /** Sends a request that starts work, waits for the result, and prints it in place of the reply. Returns the exit code. */
@@ -33,11 +33,11 @@ export async function sendAndWait(
     context.notify('The server delivers nothing to this machine: it is asked instead.', globals)
     return sendAndWait(context, request, strategy, undefined, interrupted)
   }
-  const started = toStarted(request, strategy.kind, reply.body)
-  if (!started) return printNothing(context, globals)
+  const accepted = toAcceptedWork(request, strategy.kind, reply.body)
+  if (!accepted) return printNothing(context, globals)
   const { seconds } = waitOf(options)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
-  return watchRemote(context, { started, strategy, receiver, globals, seconds, isReplayed }, interrupted)
+  return watchRemote(context, { accepted, strategy, receiver, globals, seconds, isReplayed }, interrupted)
 }
 
 /** Sends the request, with the receiver's address and the key that the address is derived from. */

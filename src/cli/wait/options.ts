@@ -2,17 +2,17 @@ import { Option } from 'commander'
 import { groups } from '../options/global-options.js'
 import { port, seconds } from '../options/values.js'
 
-/** What a command does with the work it started. */
+/** What a command does about the work it started. */
 export interface Wait {
-  /** Whether it sees to the work itself, or leaves it to whoever comes next. */
+  /** Whether it does the work itself, instead of leaving it to a server or worker. */
   readonly stays: boolean
-  /** Whether it prints what the work found, in place of the API's reply. */
+  /** Whether it prints the result of the work in place of the reply. */
   readonly shows: boolean
-  /** How long it stays, in seconds; until the end when absent. */
+  /** How long it waits, in seconds; until the end when absent. */
   readonly seconds?: number
 }
 
-/** The options of a command that starts work. */
+/** Creates the options of a command that starts work. */
 export const waitOptions = (): Option[] =>
   [
     new Option(
@@ -30,7 +30,7 @@ export const waitOptions = (): Option[] =>
     new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
   ].map((option) => option.helpGroup(groups.request))
 
-/** Reads those options: without them the work is done, and the reply is what is printed. */
+/** Reads these options. Without them the command does the work and prints the reply. */
 export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {
   if (wait === undefined) return { stays: true, shows: false }
   if (wait === false) return { stays: false, shows: false }

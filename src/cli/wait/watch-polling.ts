@@ -6,60 +6,60 @@ import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, secondsToWait } from '../operation/call.js'
 import { type Row, valueAt } from '../output/records.js'
-import { nothingSeen, type Seen, type Started, type Watch } from './progress.js'
+import { type AcceptedWork, noProgress, type Watch, type WorkProgress } from './watch.js'
 
-/** The pauses between two questions, in milliseconds: each is half as long again as the one before. */
+/** The pauses between two requests, in milliseconds. They become longer by the factor. */
 const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
 
-/** A server that is being restarted answers again after that many questions, or is given up. */
+/** How many requests in a row may fail, as they do while a server restarts. */
 const mostFailures = 20
 
 const rowsPerPage = 500
 
-/** Where the API tells of accepted work, by the kind of it; some kinds it tells nobody of. */
+/** The operations that read accepted work, by its kind. Some kinds have none. */
 export const readBy = {
   lead_search: 'searches.get',
   list_import: 'lists.get',
   contact_enrichment: 'contacts.get',
 } as const satisfies Record<string, OperationId>
 
-/** The operation that tells of work; nothing where the API has none. */
-export const readerOf = (kind: Started['kind']): OperationId | undefined =>
-  (readBy as Partial<Record<Started['kind'], OperationId>>)[kind]
+/** Returns the operation that reads work of a kind; `undefined` where the API has none. */
+export const readerOf = (kind: AcceptedWork['kind']): OperationId | undefined =>
+  (readBy as Partial<Record<AcceptedWork['kind'], OperationId>>)[kind]
 
-/** Work that is watched by asking the server how it stands, at a pace that slows down. */
+/** Watches work by polling the server, at a pace that slows down. */
 export function watchPolled(
   context: Context,
-  started: Started,
+  accepted: AcceptedWork,
   reader: OperationId,
   globals: GlobalOptions,
 ): Watch {
-  const ask = asker(context, started.id, reader, globals)
+  const ask = asker(context, accepted.id, reader, globals)
   let body: Row = {}
   return {
-    follow: async (over, onSeen) => {
+    follow: async (over, onProgress) => {
       let failures = 0
       for (let ms: number = pause.first; ; ms = Math.min(pause.longest, ms * pause.factor)) {
         const reply = await Promise.race([ask({ per_page: 1 }), aborted(over).then(() => undefined)])
         if (reply && isOk(reply)) {
           failures = 0
           body = reply.body as Row
-          const seen = progressIn(started, body)
-          onSeen(seen)
-          if (over.aborted || seen.state !== 'going') return seen
-        } else if (reply && (!passes(reply) || ++failures > mostFailures)) throw unreadable(reply)
-        if (over.aborted) return progressIn(started, body)
+          const progress = progressIn(accepted, body)
+          onProgress(progress)
+          if (over.aborted || progress.state !== 'going') return progress
+        } else if (reply && (!isTemporary(reply) || ++failures > mostFailures)) throw toStop(reply)
+        if (over.aborted) return progressIn(accepted, body)
         const asked = (reply && secondsToWait(reply, context.clock.now())) ?? 0
         await context.sleep(Math.max(ms, asked * 1_000), over).catch(() => {})
       }
     },
-    records: () => (started.kind === 'lead_search' ? leads(patient(context, ask)) : contentOf(body)),
+    records: () => (accepted.kind === 'lead_search' ? leads(retrying(context, ask)) : contentOf(body)),
   }
 }
 
 type Ask = (input: Input) => Promise<Reply>
 
-/** Reads cost nothing, so that one that was not answered is a failure like any other. */
+/** Returns what reads the work. A lost connection is a failed reply: a read costs nothing and can be repeated. */
 function asker(context: Context, id: string, reader: OperationId, globals: GlobalOptions): Ask {
   const row = operation(reader)
   const isPaged = row.id === 'searches.get'
@@ -73,57 +73,57 @@ function asker(context: Context, id: string, reader: OperationId, globals: Globa
   }
 }
 
-/** Asks again where an answer can still come. */
-const patient =
+/** Repeats a request while it fails temporarily. */
+const retrying =
   (context: ClockContext, ask: Ask): Ask =>
   async (input) => {
     for (let failures = 0; ; ) {
       const reply = await ask(input)
-      if (isOk(reply) || !passes(reply) || ++failures > mostFailures) return reply
+      if (isOk(reply) || !isTemporary(reply) || ++failures > mostFailures) return reply
       const asked = (secondsToWait(reply, context.clock.now()) ?? 0) * 1_000
       await context.sleep(Math.max(pause.first, asked))
     }
   }
 
-/** Whether it can be answered later: it is too early, too often, or the server is not well. */
-const passes = ({ status }: Reply): boolean => status === 404 || status === 429 || status >= 500
+/** Whether a request can succeed later: the work is not known yet, a rate limit is reached, or the server fails. */
+const isTemporary = ({ status }: Reply): boolean => status === 404 || status === 429 || status >= 500
 
-function unreadable(reply: Reply): Stop {
+function toStop(reply: Reply): Stop {
   const { error, exit_code, hint } = reportOfReply(reply)
   return new Stop(`How the work stands cannot be read: ${error}`, exit_code, hint)
 }
 
-function progressIn(started: Started, body: Row): Seen {
-  if (started.kind === 'lead_search') return searchProgress(started, body)
-  if (started.kind === 'list_import') return listProgress(started, body)
+function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
+  if (accepted.kind === 'lead_search') return searchProgress(accepted, body)
+  if (accepted.kind === 'list_import') return listProgress(accepted, body)
   const contacts = contactsIn(body)
   const isFinished = body.status === 'finished'
   const spent = contacts.reduce(
-    (sum, contact) => sum + creditsOfRecord(started.operation, started.kind, contact),
+    (sum, contact) => sum + creditsOfRecord(accepted.operation, accepted.kind, contact),
     0,
   )
   const done = isFinished ? contacts.length : countAt(body, 'finished')
   const state = isFinished ? 'finished' : 'going'
-  return { ...nothingSeen, state, done, spent, expected: started.expected }
+  return { ...noProgress, state, done, spent, expected: accepted.expected }
 }
 
-/** What a search cannot go on from; `RATE_LIMITED` is waited for. */
-const dead: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
+/** The statuses of searches that have failed. `RATE_LIMITED` is none of them: it ends. */
+const fatalStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
 
-function searchProgress({ expected }: Started, body: Row): Seen {
+function searchProgress({ expected }: AcceptedWork, body: Row): WorkProgress {
   const status = valueAt(body, 'search.status')
-  const seen = { ...nothingSeen, expected, done: countAt(body, 'search.leads_count') }
-  if (dead.includes(status))
-    return { ...seen, state: 'failed', error: `The search ended with the status ${status}` }
-  if (status !== 'FINISHED') return seen
-  return { ...seen, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
+  const progress = { ...noProgress, expected, done: countAt(body, 'search.leads_count') }
+  if (fatalStatuses.includes(status))
+    return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
+  if (status !== 'FINISHED') return progress
+  return { ...progress, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
 }
 
-function listProgress({ expected = 0 }: Started, { status }: Row): Seen {
-  const seen = { ...nothingSeen, expected }
+function listProgress({ expected = 0 }: AcceptedWork, { status }: Row): WorkProgress {
+  const progress = { ...noProgress, expected }
   if (status === 'failed')
-    return { ...seen, state: 'failed', error: 'The import ended with the status failed' }
-  return status === 'completed' ? { ...seen, state: 'finished', done: expected } : seen
+    return { ...progress, state: 'failed', error: 'The import ended with the status failed' }
+  return status === 'completed' ? { ...progress, state: 'finished', done: expected } : progress
 }
 
 function countAt(body: Row, path: string): number {
@@ -131,7 +131,7 @@ function countAt(body: Row, path: string): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** The contacts of several; of one, its own result. */
+/** Returns the contacts of a waterfall; a waterfall of one contact is its own result. */
 const contactsIn = (body: Row): readonly Row[] =>
   Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
 
@@ -139,16 +139,16 @@ async function* contentOf(body: Row): AsyncGenerator<Row> {
   yield* contactsIn(body)
 }
 
-/** All leads, page by page. */
+/** Yields all leads, page by page. */
 async function* leads(ask: Ask): AsyncGenerator<Row> {
-  const seen = new Set<unknown>()
+  const progress = new Set<unknown>()
   for (let cursor: unknown; ; ) {
-    seen.add(cursor)
+    progress.add(cursor)
     const reply = await ask({ per_page: rowsPerPage, ...(cursor === undefined ? {} : { cursor }) })
-    if (!isOk(reply)) throw unreadable(reply)
+    if (!isOk(reply)) throw toStop(reply)
     const body = reply.body as Row
     yield* (Array.isArray(body.leads) ? body.leads : []) as readonly Row[]
     cursor = valueAt(body, 'pagination.next_cursor')
-    if (valueAt(body, 'pagination.has_more') !== true || cursor === undefined || seen.has(cursor)) return
+    if (valueAt(body, 'pagination.has_more') !== true || cursor === undefined || progress.has(cursor)) return
   }
 }

@@ -6,16 +6,16 @@ import { reportNothingFound } from '../operation/refusal.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { type NextSteps, reportOfWork, resultCommand, stepText, successText } from './outcome.js'
-import { followWatches, type Seen, type Started } from './progress.js'
 import type { Receiver } from './receiver.js'
 import { printFound } from './result.js'
 import type { WaitStrategy } from './strategy.js'
-import { watchReceived } from './watch-deliveries.js'
+import { type AcceptedWork, followWatches, type WorkProgress } from './watch.js'
+import { watchDeliveries } from './watch-deliveries.js'
 import { readerOf, watchPolled } from './watch-polling.js'
 
 /** Work that a server accepted, and how its result is awaited. */
 export interface RemoteWork {
-  readonly started: Started
+  readonly accepted: AcceptedWork
   readonly strategy: WaitStrategy
   readonly receiver: Receiver | undefined
   readonly globals: GlobalOptions
@@ -31,27 +31,29 @@ export async function watchRemote(
   work: RemoteWork,
   interrupted: AbortSignal,
 ): Promise<number> {
-  const { started, strategy, receiver, globals, isReplayed } = work
-  const { kind } = started
-  const { id } = started.operation
+  const { accepted, strategy, receiver, globals, isReplayed } = work
+  const { kind } = accepted
+  const { id } = accepted.operation
   const reader = strategy.canPoll ? readerOf(kind) : undefined
-  const polled = reader && watchPolled(context, started, reader, globals)
+  const polled = reader && watchPolled(context, accepted, reader, globals)
   const received =
-    receiver && watchReceived(started, { events: receiver.events, receiver, names: strategy.names })
-  const progress = await startProgress(context, globals, stepText({ kind, operation: id }))
-  const onSeen = ({ done, spent, expected }: Seen) =>
-    progress.update({ rows: done, found: done, credits: spent, total: expected })
-  const before = isReplayed && received ? (await received.follow(AbortSignal.abort(), onSeen)).state : 'going'
-  const { seen, watch } = await within(context, interrupted, work.seconds, (over) =>
-    followWatches(context, received, polled, over, onSeen),
-  ).finally(() => progress.stop())
+    receiver && watchDeliveries(accepted, { events: receiver.events, receiver, names: strategy.names })
+  const display = await startProgress(context, globals, stepText({ kind, operation: id }))
+  const onProgress = ({ done, spent, expected }: WorkProgress) =>
+    display.update({ rows: done, found: done, credits: spent, total: expected })
+  const before =
+    isReplayed && received ? (await received.follow(AbortSignal.abort(), onProgress)).state : 'going'
+  const { progress, watch } = await within(context, interrupted, work.seconds, (over) =>
+    followWatches(context, received, polled, over, onProgress),
+  ).finally(() => display.stop())
   // The command that first waited for a result has recorded its cost.
-  if (seen.state !== 'going' && before === 'going') await recordSpent(context, id, seen.spent, globals)
+  if (progress.state !== 'going' && before === 'going')
+    await recordSpent(context, id, progress.spent, globals)
   const interruption = exitOfSignal(interrupted)
-  const state = { kind, operation: id, ...seen }
+  const state = { kind, operation: id, ...progress }
   const isFound =
-    seen.state === 'finished' ? await printFound(context, started, () => watch.records(), globals) : true
-  const report = reportOfWork(state, await nextSteps(context, work, seen), interruption)
+    progress.state === 'finished' ? await printFound(context, accepted, () => watch.records(), globals) : true
+  const report = reportOfWork(state, await nextSteps(context, work, progress), interruption)
   if (report) return reportError(context, report, globals)
   if (!isFound) return reportNothingFound(context, globals)
   context.notify(successText(state), globals)
@@ -61,12 +63,12 @@ export async function watchRemote(
 /** Returns what a person can do about the work after this command. */
 async function nextSteps(
   context: Context,
-  { started, receiver, globals }: RemoteWork,
-  { state, done }: Seen,
+  { accepted, receiver, globals }: RemoteWork,
+  { state, done }: WorkProgress,
 ): Promise<NextSteps> {
-  const see = seeText(started, globals)
+  const see = seeText(accepted, globals)
   const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
-  if (readerOf(started.kind) || !receiver)
+  if (readerOf(accepted.kind) || !receiver)
     return { afterFailure, toContinue: `The server goes on with it. See: ${see}` }
   const isKeySupported =
     state === 'going' && ((await (await context.caller(globals)).supportsIdempotency?.()) ?? true)
@@ -79,7 +81,7 @@ async function nextSteps(
 }
 
 /** Returns the command that shows the result so far. */
-function seeText({ kind, id }: Started, { baseUrl, profile }: GlobalOptions): string {
+function seeText({ kind, id }: AcceptedWork, { baseUrl, profile }: GlobalOptions): string {
   if (!readerOf(kind)) return `prospect events list --search ${id}`
   const target =
     baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`

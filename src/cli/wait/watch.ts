@@ -5,8 +5,8 @@ import type { OperationRequest } from '../operation/request.js'
 import { type Row, valueAt } from '../output/records.js'
 import { jobIdOf } from './result.js'
 
-/** How work on a server stands, as far as this command can see it. */
-export interface Seen {
+/** How work on a server stands, as far as this command knows. */
+export interface WorkProgress {
   readonly state: 'going' | 'finished' | 'failed'
   /** Records so far. */
   readonly done: number
@@ -15,37 +15,37 @@ export interface Seen {
   readonly truncated: boolean
   /** What went wrong, in the server's words. */
   readonly error: string | undefined
-  /** Credits for what was found so far. */
+  /** Credits for the records so far. */
   readonly spent: number
 }
 
-/** Work on a server that was accepted. */
-export interface Started {
+/** Work that a server accepted. */
+export interface AcceptedWork {
   readonly operation: Operation
   readonly kind: EventKind
   readonly id: string
-  /** Whether the result is one thing: a list, or the contact that was asked for alone. */
+  /** Whether the result is a single record: a list, or the only contact. */
   readonly single: boolean
-  /** Most records that were asked for. */
+  /** The most records that were requested. */
   readonly limit: number | undefined
-  /** Records that the reply promised; of waterfalls the contacts. */
+  /** The records that the reply announced; for a waterfall, its contacts. */
   readonly expected: number | undefined
 }
 
-/** A way to learn what became of work on a server. */
+/** A way to follow work on a server. */
 export interface Watch {
-  /** Follows the work to its end, or until `over`; it is told what is seen on the way. */
-  follow(over: AbortSignal, onSeen: (seen: Seen) => void): Promise<Seen>
-  /** The records in the order found, from the first on each time. */
+  /** Follows the work to its end, or until `over`. Calls `onProgress` on the way. */
+  follow(over: AbortSignal, onProgress: (progress: WorkProgress) => void): Promise<WorkProgress>
+  /** Yields all records in the order found. */
   records(): AsyncIterable<Row>
 }
 
 /** Reads accepted work from the reply of a server; `undefined` where no work was started. */
-export function toStarted(
+export function toAcceptedWork(
   { operation: row, input }: OperationRequest,
   kind: EventKind,
   body: unknown,
-): Started | undefined {
+): AcceptedWork | undefined {
   const id = jobIdOf(body)
   if (id === undefined) return undefined
   const contacts = valueAt(body, 'contacts')
@@ -63,8 +63,8 @@ export function toStarted(
 const quietMs = 30_000
 
 /** How work stood at the end of a wait, and the watch that has its records. */
-export interface Ended {
-  readonly seen: Seen
+export interface WatchedWork {
+  readonly progress: WorkProgress
   readonly watch: Watch
 }
 
@@ -74,10 +74,10 @@ export async function followWatches(
   received: Watch | undefined,
   polled: Watch | undefined,
   over: AbortSignal,
-  onSeen: (seen: Seen) => void,
-): Promise<Ended> {
-  const by = async (watch: Watch, until: AbortSignal): Promise<Ended> => ({
-    seen: await watch.follow(until, onSeen),
+  onProgress: (progress: WorkProgress) => void,
+): Promise<WatchedWork> {
+  const by = async (watch: Watch, until: AbortSignal): Promise<WatchedWork> => ({
+    progress: await watch.follow(until, onProgress),
     watch,
   })
   if (!received) return by(polled as Watch, over)
@@ -89,7 +89,7 @@ export async function followWatches(
     .then(() => by(polled, until))
     // Polling ends the wait only with the end of the work: what arrives still counts.
     .then(
-      (ended) => (ended.seen.state === 'going' ? undefined : ended),
+      (ended) => (ended.progress.state === 'going' ? undefined : ended),
       () => undefined,
     )
   const arriving = by(received, until)
@@ -98,8 +98,8 @@ export async function followWatches(
   return ended
 }
 
-/** Nothing yet. */
-export const nothingSeen: Seen = {
+/** The progress of work that has not begun. */
+export const noProgress: WorkProgress = {
   state: 'going',
   done: 0,
   expected: undefined,
