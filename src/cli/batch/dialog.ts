@@ -7,7 +7,7 @@ import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration, progressText, startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { credited, formatToFix, grouped } from '../output/text.js'
+import { formatCredits, formatNumber, formatToFix } from '../output/text.js'
 import { confirmQuote } from '../quote/show.js'
 import { chooseMapping } from './map-columns.js'
 import { workersText } from './ports.js'
@@ -24,10 +24,10 @@ export function createDialog(context: Context, { choices, globals, shape }: Batc
       notify(
         rows === 1
           ? `The row on line ${firstLine} has more or fewer cells than the header.`
-          : `${grouped(rows)} rows have more or fewer cells than the header; the first is on line ${firstLine}.`,
+          : `${formatNumber(rows)} rows have more or fewer cells than the header; the first is on line ${firstLine}.`,
       ),
     confirm: async (quote) => confirmQuote(context, quote, globals),
-    showCounting: () => startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows counted`),
+    showCounting: () => startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows counted`),
     showProgress: (workers) =>
       startProgress(context, globals, (step, elapsedMs) => {
         const count = workers()
@@ -41,7 +41,7 @@ function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: Kno
   if (onlyUnknown) return `Run ${id} is finished: only its rows with an unknown outcome are sent again.`
   return status === 'finished'
     ? `Run ${id} is finished: its output is written again, and nothing is spent. --fresh starts a new run.`
-    : `Going on with run ${id}: ${grouped(done)} of ${countRows(total)} are answered, ${credited(credits)} paid.`
+    : `Going on with run ${id}: ${formatNumber(done)} of ${countRows(total)} are answered, ${formatCredits(credits)} paid.`
 }
 
 /** Prints on stderr how a run ended: its counts, and where it stopped, the reason and how to resume it. */
@@ -82,7 +82,7 @@ export function formatResumeHint(
 }
 
 /** Returns a number of rows with its noun. */
-export const countRows = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
 const keptText = (rows: number, partial: string): string =>
   rows === 0
@@ -94,7 +94,7 @@ const leftOf = (rows: number): string => `${countRows(rows)} ${rows === 1 ? 'is'
 const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
 
 const paid = ({ credits, credits_before: before }: Report): string =>
-  before === 0 ? credited(credits) : `${credited(credits)}, ${grouped(before)} of them before`
+  before === 0 ? formatCredits(credits) : `${formatCredits(credits)}, ${formatNumber(before)} of them before`
 
 /** Returns the counts of a report that are not zero, in one line. */
 export function counts(report: Report): string {
@@ -108,6 +108,6 @@ export function counts(report: Report): string {
   ] as const
   const counted = parts
     .filter(([count], at) => count > 0 || at === 0)
-    .map(([count, what]) => `${grouped(count)} ${what}`)
+    .map(([count, what]) => `${formatNumber(count)} ${what}`)
   return `${countRows(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${paid(report)}.`
 }

@@ -8,7 +8,7 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
-import { formatToFix, grouped } from '../output/text.js'
+import { formatNumber, formatToFix } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { toRunHome } from './ports.js'
 
@@ -51,6 +51,6 @@ function showProblems(
     context.notify(`Line ${line} is left out: ${text}.`, globals)
   const more = problems.length - maxProblems
   if (more > 0)
-    context.notify(`${grouped(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
+    context.notify(`${formatNumber(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
   if (rejects !== null) context.notify(formatToFix(problems.length, rejects), globals)
 }

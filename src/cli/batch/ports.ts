@@ -8,7 +8,7 @@ import type { ClockContext, Context, GlobalOptions, HomeContext } from '../conte
 import { UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'
-import { placeWords } from '../options/databases.js'
+import { runPlaceOption } from '../options/databases.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
 import { readBy } from '../wait/watch-polling.js'
@@ -26,7 +26,7 @@ export function withRunDatabase(
   return {
     context:
       database === undefined || database === context.home.engine ? context : context.withDatabase(database),
-    command: isShared ? { ...command, database, place: placeWords(context, { database }) } : command,
+    command: isShared ? { ...command, database, place: runPlaceOption(context, { database }) } : command,
   }
 }
 

@@ -87,7 +87,7 @@ function privateFolder(folder: string): void {
   if (!isWide(stats)) return
   // An empty folder has nothing to hide: it is made private instead of refused.
   if (readdirSync(folder).length === 0) chmodSync(folder, 0o700)
-  else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoted(folder)}`)
+  else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoteForShell(folder)}`)
 }
 
 // Not with `recursive`: where the system denies that a folder exists (/proc), that never ends.
@@ -112,7 +112,7 @@ export function checkSecret(file: string): void {
   if (!stats?.isFile()) return
   checkOwner(file, stats)
   if (isWide(stats))
-    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
+    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)
 }
 
 /** Throws Stop for a file that is a symbolic link, belongs to another user or can be read by others. */
@@ -120,17 +120,17 @@ export function checkFile(file: string): void {
   const stats = statsOf(file)
   if (!stats) return
   if (stats.isSymbolicLink())
-    refuse(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoted(file)}`)
+    refuse(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoteForShell(file)}`)
   if (stats.isDirectory()) refuse(`${file} is a folder; a file is needed.`, 'Name a file in it.')
   checkOwner(file, stats)
   if (isWide(stats))
-    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
+    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)
 }
 
 function checkOwner(path: string, stats: Stats): void {
   const user = process.getuid?.()
   if (user !== undefined && stats.uid !== user)
-    refuse(`${path} belongs to another user.`, `Run: sudo chown -R "$(id -un)" ${quoted(path)}`)
+    refuse(`${path} belongs to another user.`, `Run: sudo chown -R "$(id -un)" ${quoteForShell(path)}`)
 }
 
 // Windows has no such bits: its folders are private to the account by inheritance.
@@ -147,7 +147,7 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-const quoted = (path: string): string =>
+const quoteForShell = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
 function refuse(text: string, hint: string): never {

@@ -12,7 +12,7 @@ import { failureOf } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { credited } from '../output/text.js'
+import { formatCredits } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
 import { costOfCall, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
@@ -100,7 +100,7 @@ async function callAndLog(
   if (options.verbose) {
     const took = `${context.clock.now() - started} ms`
     const headers = Object.entries(reply.headers).map(([name, value]) => `${name}: ${value}`)
-    const facts = [`${reply.status}`, credited(reply.credits), took, ...headers]
+    const facts = [`${reply.status}`, formatCredits(reply.credits), took, ...headers]
     context.notify(`${operation.method} ${operation.path} → ${facts.join(', ')}`, options)
   }
   return reply

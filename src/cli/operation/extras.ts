@@ -9,7 +9,7 @@ import { groups } from '../options/global-options.js'
 import { whole } from '../options/values.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
-import { grouped, type Look } from '../output/text.js'
+import { formatNumber, type Look } from '../output/text.js'
 
 /** What the command of an operation has beside what the operation table says. */
 export interface Extra {
@@ -42,7 +42,7 @@ function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>):
   const balance = valueAt(reply.body as Row, 'credits.enrichment')
   if (typeof options.min !== 'number' || typeof balance !== 'number' || balance >= options.min) return
   throw new Stop(
-    `The balance of ${grouped(balance)} credits is below ${grouped(options.min)}.`,
+    `The balance of ${formatNumber(balance)} credits is below ${formatNumber(options.min)}.`,
     exitCodes.checkFailed,
     'Buy credits, or lower --min.',
     'below_minimum',
@@ -59,7 +59,7 @@ async function reportHidden(
   const { all, enriched } = await (await context.admin(globals)).countSearches()
   const hidden = all - enriched
   if (hidden > 0)
-    context.notify(`${grouped(hidden)} more, none of whose leads can be reached: --no-enriched`, globals)
+    context.notify(`${formatNumber(hidden)} more, none of whose leads can be reached: --no-enriched`, globals)
 }
 
 const quotas = [
@@ -72,7 +72,7 @@ const quotas = [
 export function creditsView(body: unknown, look: Look): string {
   const number = (path: string): string => {
     const value = valueAt(body as Row, path)
-    return typeof value === 'number' ? grouped(value) : '–'
+    return typeof value === 'number' ? formatNumber(value) : '–'
   }
   const rows = quotas.map(([label, name, resets]) => [
     label,

@@ -5,7 +5,7 @@ import { resolvesNothing } from '../../api/operations/units.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
-import { credited } from '../output/text.js'
+import { formatCredits } from '../output/text.js'
 import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
 import { reportNothingFound, reportRefusal } from './refusal.js'
@@ -59,7 +59,7 @@ export async function reportSuccess(
   const { globals } = invocation
   if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, globals, reply.status)
   if (reply.credits > 0 && context.streams.stdout.isTTY)
-    context.notify(`Charged ${credited(reply.credits)}.`, globals)
+    context.notify(`Charged ${formatCredits(reply.credits)}.`, globals)
   const { check, after } = extraOf(operation.id)
   check?.(reply, invocation.options)
   await after?.(context, reply, invocation)

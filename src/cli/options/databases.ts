@@ -51,18 +51,18 @@ export const sharedOptions = (command: Command): Command =>
     .option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names')
 
 /** Returns the database of the runs that a command is about. */
-export function placeOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
-  if (typeof database === 'string') return { database: served(database, '--database') }
-  return shared === true ? { database: served(home.engine, 'PROSPECT_DATABASE_URL') } : {}
+export function runPlaceOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
+  if (typeof database === 'string') return { database: requirePostgres(database, '--database') }
+  return shared === true ? { database: requirePostgres(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
 /** Returns the option that names a database in a shell command. The address of the environment may have a password. */
-export function placeWords({ home }: Context, { database }: RunPlace): string {
+export function runPlaceOption({ home }: Context, { database }: RunPlace): string {
   if (database === undefined) return ''
-  return database === home.engine ? ' --shared' : ` --database ${quoted(database)}`
+  return database === home.engine ? ' --shared' : ` --database ${quoteForShell(database)}`
 }
 
-const quoted = (text: string): string =>
+const quoteForShell = (text: string): string =>
   /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /** Returns where the runs of a command are stored, and the context of that database. */
@@ -70,12 +70,12 @@ export function contextOfRuns(
   context: Context,
   options: Invocation['options'],
 ): { readonly context: Context; readonly place: RunPlace } {
-  const place = placeOf(context, options)
+  const place = runPlaceOf(context, options)
   const { database = context.home.engine } = place
   return { context: database === context.home.engine ? context : context.withDatabase(database), place }
 }
 
-function served(database: string, name: string): string {
+function requirePostgres(database: string, name: string): string {
   if (isPostgres(database)) return database
   throw new UsageError(
     `Machines share runs in a PostgreSQL database, and ${name} does not name one.`,

@@ -45,15 +45,15 @@ export function optionsOf(field: Field): Option[] {
   if (kind.type === 'boolean') {
     const on = new Option(`--${flag}`, describe(kind))
     const off = new Option(`--no-${flag}`, turnedOff[name] ?? describe(kind))
-    return [on.hideHelp(kind.default === true), off.hideHelp(kind.default !== true)].map(grouped)
+    return [on.hideHelp(kind.default === true), off.hideHelp(kind.default !== true)].map(inFieldGroup)
   }
   const option = new Option(`--${flag} <${placeholder(kind)}>`, describe(kind))
   optionValues.set(option, kind.values ?? kind.item?.values ?? [])
   const isMany = kind.type === 'array' || kind.type === 'object'
-  return [grouped(isMany ? option.argParser(repeated) : option)]
+  return [inFieldGroup(isMany ? option.argParser(repeated) : option)]
 }
 
-const grouped = (option: Option): Option => option.helpGroup(groups.fields)
+const inFieldGroup = (option: Option): Option => option.helpGroup(groups.fields)
 
 function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'
@@ -161,7 +161,7 @@ export const fieldOfWords = (id: OperationId, fields: readonly Field[]): Field |
   fields.find(({ name }) => name === fieldByWord[id])
 
 /** Returns these words as help shows them: in brackets, because an option can replace them. */
-export const placeOf = ({ name, kind }: Field): string =>
+export const argumentText = ({ name, kind }: Field): string =>
   kind.type === 'array' ? `[${name}...]` : `[${name}]`
 
 /** Returns the options with the words as the value of one. Throws UsageError where both are given. */

@@ -1,7 +1,7 @@
 import { stringify } from 'csv-stringify/sync'
 import { toCell } from '../../batch/output/columns.js'
 import { defuse } from '../../csv/formulas.js'
-import { flattened, namesOf, type Row, valueAt } from './records.js'
+import { flatten, namesOf, type Row, valueAt } from './records.js'
 
 const delimiters = { csv: ',', tsv: '\t' } as const
 
@@ -13,7 +13,7 @@ export function delimited(
 ): string {
   const names = fields ?? namesOf(rows)
   const lines = rows.map((row) => {
-    const flat = flattened(row)
+    const flat = flatten(row)
     return names.map((name) => defuse(toCell(flat[name] ?? valueAt(row, name))))
   })
   return names.length === 0 ? '' : stringify([names.map(defuse), ...lines], { delimiter: delimiters[format] })

@@ -5,8 +5,8 @@ import { fileSink, keepPartial } from '../../batch/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
-import { columnsOf, idOf, type Listing, namesOf, picked, recordsIn } from './records.js'
-import { type Look, lookOf, neutral } from './text.js'
+import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
+import { escapeControls, type Look, lookOf } from './text.js'
 
 /** Formats of the output. */
 export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
@@ -95,37 +95,37 @@ export async function render(
   look: Look,
 ): Promise<string> {
   const fields = fieldsOf(options)
-  if (format === 'json') return `${json(fields ? pickedBody(body, fields) : body, 2)}\n`
+  if (format === 'json') return `${json(fields ? pickBodyFields(body, fields) : body, 2)}\n`
   if (format === 'table' && view.layout && !fields) return view.layout(body, look)
   const listing = recordsIn(body, fields ?? view.columns)
   if (format === 'ids')
-    return terminated(
+    return toLines(
       listing.rows.map((row) => idOf(row) ?? ''),
       look,
     )
   if (format === 'ndjson')
-    return listing.rows.map((row) => `${json(fields ? picked(row, fields) : row)}\n`).join('')
+    return listing.rows.map((row) => `${json(fields ? pickFields(row, fields) : row)}\n`).join('')
   if (format === 'table')
     return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
   const columns = fields && columnsOf(fields, namesOf(listing.rows))
   const text = await (await import('./delimited.js')).delimited(listing.rows, columns, format)
-  return look.isTerminal ? neutral(text) : text
+  return look.isTerminal ? escapeControls(text) : text
 }
 
-function pickedBody(body: unknown, fields: readonly string[]): unknown {
+function pickBodyFields(body: unknown, fields: readonly string[]): unknown {
   const listing: Listing = recordsIn(body, fields)
-  const rows = listing.rows.map((row) => picked(row, fields))
+  const rows = listing.rows.map((row) => pickFields(row, fields))
   if (!listing.isList) return rows[0]
   return listing.from === undefined ? rows : { ...(body as object), [listing.from]: rows }
 }
 
 // JSON escapes only the lower control characters, and a terminal obeys others too.
-const json = (value: unknown, indent?: number): string => neutral(toJson(value, indent))
+const json = (value: unknown, indent?: number): string => escapeControls(toJson(value, indent))
 
-const terminated = (lines: readonly string[], look: Look): string =>
+const toLines = (lines: readonly string[], look: Look): string =>
   lines
     .filter((line) => line !== '')
-    .map((line) => `${look.isTerminal ? neutral(line) : line}\n`)
+    .map((line) => `${look.isTerminal ? escapeControls(line) : line}\n`)
     .join('')
 
 /** Where a result goes. */

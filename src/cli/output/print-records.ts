@@ -2,8 +2,8 @@ import { toJson } from '../../api/values/json.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
-import { columnsOf, flattened, picked, type Row } from './records.js'
-import { grouped, lookOf, neutral } from './text.js'
+import { columnsOf, flatten, pickFields, type Row } from './records.js'
+import { escapeControls, formatNumber, lookOf } from './text.js'
 
 /** Reads the records, from the first one each time it is called. */
 export type Records = () => AsyncIterable<Row>
@@ -41,7 +41,7 @@ async function printTable(
   for await (const row of records()) {
     if (rows.length === tableRows) {
       context.notify(
-        `These are the first ${grouped(tableRows)}; -o FILE or --format ndjson gives all.`,
+        `These are the first ${formatNumber(tableRows)}; -o FILE or --format ndjson gives all.`,
         options,
       )
       break
@@ -65,8 +65,8 @@ async function writeArray(sink: Sink, records: Records, options: GlobalOptions):
   const fields = fieldsOf(options)
   let before = '['
   for await (const rows of chunks(records())) {
-    const items = rows.map((row) => toJson(fields ? picked(row, fields) : row, 2))
-    await sink.write(neutral(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')))
+    const items = rows.map((row) => toJson(fields ? pickFields(row, fields) : row, 2))
+    await sink.write(escapeControls(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')))
     before = ','
   }
   await sink.write(before === '[' ? '[]\n' : '\n]\n')
@@ -95,7 +95,7 @@ function writeDelimited(format: 'csv' | 'tsv'): Write {
 
 async function namesIn(records: AsyncIterable<Row>): Promise<string[]> {
   const names = new Set<string>()
-  for await (const row of records) for (const name of Object.keys(flattened(row))) names.add(name)
+  for await (const row of records) for (const name of Object.keys(flatten(row))) names.add(name)
   return [...names]
 }
 

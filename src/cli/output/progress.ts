@@ -1,5 +1,5 @@
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
-import { credited, grouped } from './text.js'
+import { formatCredits, formatNumber } from './text.js'
 
 /** How far long work has come. */
 export interface Step {
@@ -40,7 +40,7 @@ async function spinner({ streams }: StreamsContext, text: (step: Step) => string
   const { default: ora } = await import('ora')
   // Ctrl-C must reach the command, which ends in order and says how to resume.
   const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
-  return refreshed(
+  return refreshing(
     (step) => {
       shown.text = barOf(step) + text(step)
     },
@@ -52,7 +52,7 @@ async function spinner({ streams }: StreamsContext, text: (step: Step) => string
 const refreshEveryMs = 1_000
 
 /** Shows each step, and the last one again as time goes by. */
-function refreshed(show: (step: Step) => void, stop: () => void): Progress {
+function refreshing(show: (step: Step) => void, stop: () => void): Progress {
   let last: Step | undefined
   const timer = setInterval(() => last && show(last), refreshEveryMs).unref()
   return {
@@ -83,7 +83,7 @@ function lines(
   text: (step: Step) => string,
 ): Progress {
   let nextAt = context.clock.now() + lineEveryMs
-  return refreshed(
+  return refreshing(
     (step) => {
       if (context.clock.now() < nextAt) return
       nextAt = context.clock.now() + lineEveryMs
@@ -98,10 +98,10 @@ export function progressText({ rows, found, credits, total }: Step, elapsedMs: n
   const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
   const parts = [
     total === undefined
-      ? `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
-      : `${grouped(rows)} of ${grouped(total)} rows`,
-    `${grouped(found)} found`,
-    credited(credits),
+      ? `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
+      : `${formatNumber(rows)} of ${formatNumber(total)} rows`,
+    `${formatNumber(found)} found`,
+    formatCredits(credits),
     rateText(perSecond),
   ]
   const left = total === undefined || perSecond === 0 ? undefined : (total - rows) / perSecond
@@ -110,7 +110,7 @@ export function progressText({ rows, found, credits, total }: Step, elapsedMs: n
 
 /** Returns the rate in rows per second, or per minute where it is below one. */
 function rateText(perSecond: number): string {
-  if (perSecond === 0 || perSecond >= 1) return `${grouped(Math.round(perSecond))} rows/s`
+  if (perSecond === 0 || perSecond >= 1) return `${formatNumber(Math.round(perSecond))} rows/s`
   const perMinute = Math.max(1, Math.round(perSecond * 60))
   return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
 }

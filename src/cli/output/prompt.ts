@@ -26,7 +26,7 @@ export async function askText(
   if (!canAsk(context, options)) return undefined
   const { input } = await import('@inquirer/prompts')
   return input(
-    { message, validate: validating(check), ...(preset === undefined ? {} : { default: preset }) },
+    { message, validate: toValidator(check), ...(preset === undefined ? {} : { default: preset }) },
     promptStreams(context),
   )
 }
@@ -40,10 +40,10 @@ export async function askSecret(
 ): Promise<string | undefined> {
   if (!canAsk(context, options)) return undefined
   const { password } = await import('@inquirer/prompts')
-  return password({ message, mask: false, validate: validating(check) }, promptStreams(context))
+  return password({ message, mask: false, validate: toValidator(check) }, promptStreams(context))
 }
 
-const validating =
+const toValidator =
   (check: (answer: string) => unknown) =>
   (answer: string): true | string => {
     try {

@@ -41,11 +41,11 @@ export function recordsIn(body: unknown, columns: readonly string[] = []): Listi
 const asRow = (value: unknown): Row => (isObject(value) ? value : { value })
 
 /** Returns a record with nested objects as dotted names. Lists stay whole. */
-export function flattened(record: Row, prefix = ''): Record<string, unknown> {
+export function flatten(record: Row, prefix = ''): Record<string, unknown> {
   const flat: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(record)) {
     if (isObject(value) && Object.keys(value).length > 0)
-      Object.assign(flat, flattened(value, `${prefix}${name}.`))
+      Object.assign(flat, flatten(value, `${prefix}${name}.`))
     else flat[`${prefix}${name}`] = value
   }
   return flat
@@ -53,7 +53,7 @@ export function flattened(record: Row, prefix = ''): Record<string, unknown> {
 
 /** Returns all dotted names of records, in the order they first appear. */
 export function namesOf(rows: readonly Row[]): string[] {
-  return [...new Set(rows.flatMap((row) => Object.keys(flattened(row))))]
+  return [...new Set(rows.flatMap((row) => Object.keys(flatten(row))))]
 }
 
 /** Returns the columns of fields. The name of an object stands for all of its fields. */
@@ -86,7 +86,7 @@ export function idOf(record: Row): string | undefined {
 }
 
 /** Returns only the named fields of a record. Objects keep their shape. */
-export function picked(record: Row, fields: readonly string[]): Row {
+export function pickFields(record: Row, fields: readonly string[]): Row {
   const result: Record<string, unknown> = {}
   for (const field of fields) place(result, field.split('.'), valueAt(record, field) ?? null)
   return result

@@ -5,7 +5,7 @@ import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
 import { formatOf } from './output.js'
-import { neutral, oneLine } from './text.js'
+import { escapeControls, oneLine } from './text.js'
 
 /** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
 export async function reportError(
@@ -14,7 +14,7 @@ export async function reportError(
   options: GlobalOptions,
 ): Promise<number> {
   const { stderr } = context.streams
-  const text = isJson(context, options) ? neutral(JSON.stringify(report)) : oneLine(sentence(report))
+  const text = isJson(context, options) ? escapeControls(JSON.stringify(report)) : oneLine(toSentence(report))
   await write(stderr, `${context.redact(text)}\n`)
   return report.exit_code
 }
@@ -27,7 +27,8 @@ export const isJson = (context: StreamsContext, options: GlobalOptions): boolean
 export const redactBody = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
-const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
+const toSentence = ({ error, hint }: Report): string =>
+  `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
 
 /** Reports the error that ended a command; returns the exit code. */
 export async function outcomeOf(
@@ -39,14 +40,14 @@ export async function outcomeOf(
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
   if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
-  const report = reportOf(error instanceof CommanderError ? usage(error) : error)
-  return report ? reportError(context, report, options) : bug(error, context, options)
+  const report = reportOf(error instanceof CommanderError ? toUsageError(error) : error)
+  return report ? reportError(context, report, options) : reportBug(error, context, options)
 }
 
 /** Returns commander's error in our words, without values after `=`, which could be secrets. */
-function usage(error: CommanderError): UsageError {
+function toUsageError(error: CommanderError): UsageError {
   const [first = '', meant = ''] = error.message.replace(/^error: /, '').split('\n')
-  const text = reworded(first)
+  const text = reword(first)
     .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")
     .replace(/'/g, '"')
   return new UsageError(
@@ -56,7 +57,7 @@ function usage(error: CommanderError): UsageError {
 }
 
 /** Rewords commander's sentences. */
-function reworded(text: string): string {
+function reword(text: string): string {
   return text
     .replace(/^unknown option '(--[^'=]+)=.*'$/s, "unknown option '$1', or one that takes no value")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "$1 does not take '$2'.")
@@ -67,7 +68,7 @@ function reworded(text: string): string {
     .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs its value')
 }
 
-async function bug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {
+async function reportBug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {
   const text = error instanceof Error ? error.message : String(error)
   const report: Report = {
     error: `This is a bug in prospect: ${text}`,

@@ -1,7 +1,7 @@
 import Table from 'cli-table3'
 import { toCell } from '../../batch/output/columns.js'
-import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
-import { grouped, type Look, oneLine, widthOf } from './text.js'
+import { flatten, type Listing, namesOf, type Row, valueAt } from './records.js'
+import { formatNumber, type Look, oneLine, widthOf } from './text.js'
 
 /** What of a record is shown: the fields asked for, else the columns of a list, else everything. */
 export interface Shown {
@@ -12,11 +12,11 @@ export interface Shown {
 /** Returns a result for a person: a list as a table, one record as lines of name and value. */
 export function table(body: unknown, listing: Listing, shown: Shown, look: Look): string {
   const [first = {}] = listing.rows
-  if (!listing.isList) return record(shown.fields ? named(first, shown.fields) : flattened(first), look)
+  if (!listing.isList) return record(shown.fields ? pickValues(first, shown.fields) : flatten(first), look)
   const columns = shown.fields ?? shown.columns ?? []
   const names = columns.length > 0 ? columns : namesOf(listing.rows)
   const list = listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)
-  return list + beside(body, listing, look)
+  return list + fieldsBeside(body, listing, look)
 }
 
 /** Returns lines of name and value, without empty values. Long values are wrapped. */
@@ -27,7 +27,7 @@ export function record(flat: Readonly<Record<string, unknown>>, look: Look): str
   const nameWidth = Math.max(0, ...entries.map(([name]) => widthOf(name)))
   const room = Math.max(20, Math.min(look.width, 110) - nameWidth - 2)
   const lines = entries.map(([name, text]) => {
-    const [first = '', ...rest] = wrapped(oneLine(text), room)
+    const [first = '', ...rest] = wrapText(oneLine(text), room)
     const padded = look.dim(name) + ' '.repeat(nameWidth - widthOf(name))
     return [`${padded}  ${first}`, ...rest.map((line) => ' '.repeat(nameWidth + 2) + line)].join('\n')
   })
@@ -37,7 +37,7 @@ export function record(flat: Readonly<Record<string, unknown>>, look: Look): str
 /** Returns a table without borders, with numbers to the right, cut to the width of the terminal. */
 export function grid(names: readonly string[], rows: readonly Row[], look: Look): string {
   const cells = rows.map((row) => names.map((name) => cell(valueAt(row, name))))
-  const widths = fitted(
+  const widths = fitWidths(
     names.map((name, at) => naturalWidth(name, cells, at)),
     look,
   )
@@ -77,10 +77,11 @@ const bare = Object.fromEntries(
   ].map((name) => [name, '']),
 )
 
-const named = (row: Row, columns: readonly string[]): Record<string, unknown> =>
+const pickValues = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : toCell(value))
+const cell = (value: unknown): string =>
+  oneLine(typeof value === 'number' ? formatNumber(value) : toCell(value))
 
 const isNumeric = (rows: readonly Row[], name: string): boolean =>
   rows.every(
@@ -92,7 +93,7 @@ function naturalWidth(name: string, cells: readonly (readonly string[])[], at: n
 }
 
 /** Returns column widths that fit. The widest column shrinks first. */
-function fitted(natural: readonly number[], look: Look): number[] {
+function fitWidths(natural: readonly number[], look: Look): number[] {
   const widths = [...natural]
   const room = (look.isTerminal ? look.width : Number.POSITIVE_INFINITY) - 2 * widths.length
   for (let sum = widths.reduce((a, b) => a + b, 0); sum > room; sum--) {
@@ -104,16 +105,16 @@ function fitted(natural: readonly number[], look: Look): number[] {
 }
 
 /** Returns the fields beside a list, such as totals and the next cursor, in one line. */
-function beside(body: unknown, listing: Listing, look: Look): string {
+function fieldsBeside(body: unknown, listing: Listing, look: Look): string {
   if (listing.from === undefined) return ''
-  const rest = Object.entries(flattened(body as Row)).filter(
+  const rest = Object.entries(flatten(body as Row)).filter(
     ([, value]) => !Array.isArray(value) && value !== null,
   )
   if (rest.length === 0) return ''
   return `\n${look.dim(rest.map(([name, value]) => `${oneLine(name)}: ${cell(value)}`).join('   '))}\n`
 }
 
-function wrapped(text: string, room: number): string[] {
+function wrapText(text: string, room: number): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {

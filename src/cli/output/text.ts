@@ -27,10 +27,10 @@ const hostile = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Returns text with control characters escaped, except line breaks and tabs. */
-export const neutral = (text: string): string => text.replace(hostile, shown)
+export const escapeControls = (text: string): string => text.replace(hostile, shown)
 
 /** Returns text on one line, with control characters escaped. */
-export const oneLine = (text: string): string => neutral(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
+export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
 
 /** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */
 export function widthOf(text: string): number {
@@ -43,7 +43,7 @@ const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u
 
 /** Returns a number with commas between its thousands, in every locale. */
-export const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+export const formatNumber = (value: number): string => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
 
 const units: Readonly<Record<Unit, string>> = {
   company: 'company found',
@@ -59,17 +59,17 @@ const units: Readonly<Record<Unit, string>> = {
 export function priceText(facts: Facts): string {
   if (!isPriced(facts)) return facts.quota ? 'No credits.' : 'Free.'
   const parts = Object.entries(facts.price).map(
-    ([unit, credits]) => `${credited(credits)} per ${units[unit as Unit]}`,
+    ([unit, credits]) => `${formatCredits(credits)} per ${units[unit as Unit]}`,
   )
   const counted = facts.needs === 'records' ? 'company imported' : undefined
   const text =
-    counted === undefined ? parts.join(', ') : `${credited(facts.price.company ?? 0)} per ${counted}`
+    counted === undefined ? parts.join(', ') : `${formatCredits(facts.price.company ?? 0)} per ${counted}`
   return `${text}; nothing found costs nothing.`
 }
 
 /** Returns a number of credits with its noun. */
-export const credited = (credits: number): string =>
-  `${grouped(credits)} ${credits === 1 ? 'credit' : 'credits'}`
+export const formatCredits = (credits: number): string =>
+  `${formatNumber(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 
 /** Returns the rate limits and quotas of an operation, as a sentence. */
 export function limitsText(facts: Facts): string {
@@ -96,4 +96,4 @@ function splitText(live: Rate, database: Rate): string {
 
 /** Returns the line about a file with invalid rows. */
 export const formatToFix = (rows: number, file: string, when = ''): string =>
-  `${grouped(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`
+  `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`

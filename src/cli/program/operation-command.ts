@@ -9,11 +9,11 @@ import { collectInput, pathParameters } from '../operation/request.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import {
+  argumentText,
   type Field,
   fieldOfWords,
   fieldsOfSchema,
   optionsOf,
-  placeOf,
   withWords,
 } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
@@ -36,7 +36,7 @@ export async function operationCommand(
   const command = environment.command(name, operation.summary)
   for (const field of all)
     if (inPath.includes(field.name)) command.argument(`<${field.name}>`, field.kind.description)
-  if (inPlace) command.argument(placeOf(inPlace), inPlace.kind.description)
+  if (inPlace) command.argument(argumentText(inPlace), inPlace.kind.description)
   const own = [...flagOptions(operation, siblings), ...requestOptions(operation)]
   for (const option of [
     ...fieldOptions(operation, fields),

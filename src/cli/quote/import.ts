@@ -5,7 +5,7 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { callOnce } from '../operation/call.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { valueAt } from '../output/records.js'
-import { credited, grouped, lookOf, priceText } from '../output/text.js'
+import { formatCredits, formatNumber, lookOf, priceText } from '../output/text.js'
 import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
 
@@ -45,15 +45,15 @@ async function importQuote(
   const price = operation.price.company ?? 0
   const paid = isPriced(operation)
   const credits = (of: number | null | undefined, text = '') =>
-    paid && of !== undefined ? (of === null ? 'not known' : `${credited(of)}${text}`) : ''
+    paid && of !== undefined ? (of === null ? 'not known' : `${formatCredits(of)}${text}`) : ''
   return {
-    Matches: matches === undefined ? '' : grouped(matches),
+    Matches: matches === undefined ? '' : formatNumber(matches),
     Price: paid ? priceText(operation) : `No credits; each record takes one of the ${operation.quota} quota.`,
-    Credits: matches === undefined ? '' : `at most ${grouped(matches * price)}`,
+    Credits: matches === undefined ? '' : `at most ${formatNumber(matches * price)}`,
     Balance: credits(balance),
     'This week': credits(allowance, ' left'),
     'Quotas left': paid ? '' : quotasText(quotas),
-    'At most': quotaLeft == null ? '' : `${grouped(quotaLeft)} records, then the quota is used up`,
+    'At most': quotaLeft == null ? '' : `${formatNumber(quotaLeft)} records, then the quota is used up`,
   }
 }
 

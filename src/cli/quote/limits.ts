@@ -18,10 +18,10 @@ export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limi
 async function localLimits(context: TargetContext, globals: GlobalOptions): Promise<Limits> {
   const apiKey = await context.apiKey(globals)
   const admin = await context.admin({ ...globals, create: false })
-  return printable(await admin.limits(apiKey))
+  return toLimits(await admin.limits(apiKey))
 }
 
-function printable({ plan, credits, weekly, quotas, windows }: LimitsReport): Limits {
+function toLimits({ plan, credits, weekly, quotas, windows }: LimitsReport): Limits {
   const { enrichment, held, nextAllocation } = credits
   return {
     plan,
@@ -30,8 +30,8 @@ function printable({ plan, credits, weekly, quotas, windows }: LimitsReport): Li
       held,
       next_allocation: { credits: nextAllocation.credits, at: isoTime(nextAllocation.at) },
     },
-    weekly: weekly && timed(weekly),
-    quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, timed(quota)])),
+    weekly: weekly && withResetTime(weekly),
+    quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, withResetTime(quota)])),
     windows: windows.map(({ resetsAt, ...window }) => ({
       ...window,
       resets_at: resetsAt === null ? null : isoTime(resetsAt),
@@ -39,7 +39,7 @@ function printable({ plan, credits, weekly, quotas, windows }: LimitsReport): Li
   }
 }
 
-const timed = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T) => ({
+const withResetTime = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T) => ({
   ...rest,
   resets_at: isoTime(resetsAt),
 })
@@ -59,8 +59,8 @@ export async function serverLimits(
   if (!isOk(credits.reply)) return credits
   const account = await ask(context, 'account.show', globals)
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
-  const told = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
-  const plan = typeof told === 'string' ? told : undefined
+  const found = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  const plan = typeof found === 'string' ? found : undefined
   return {
     plan: plan ?? null,
     credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },

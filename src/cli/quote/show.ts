@@ -7,7 +7,7 @@ import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
-import { credited, grouped, type Look, lookOf } from '../output/text.js'
+import { formatCredits, formatNumber, type Look, lookOf } from '../output/text.js'
 
 /** Loads the view of a quote, which output into a pipe does not need. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
@@ -61,9 +61,9 @@ function reportShortage(
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {
   const { credits, balance, weekly_allowance: allowance, lookups } = quote
-  if (shortage === 'quota') return `The quota does not cover ${grouped(lookups)} lookups`
-  const most = `which can cost ${credited(credits.max)}`
+  if (shortage === 'quota') return `The quota does not cover ${formatNumber(lookups)} lookups`
+  const most = `which can cost ${formatCredits(credits.max)}`
   return shortage === 'credits'
-    ? `The balance of ${credited(balance ?? 0)} does not cover this batch, ${most}`
-    : `The ${credited(allowance ?? 0)} left of this week do not cover this batch, ${most}`
+    ? `The balance of ${formatCredits(balance ?? 0)} does not cover this batch, ${most}`
+    : `The ${formatCredits(allowance ?? 0)} left of this week do not cover this batch, ${most}`
 }

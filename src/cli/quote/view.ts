@@ -2,7 +2,7 @@ import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { credited, grouped, type Look } from '../output/text.js'
+import { formatCredits, formatNumber, type Look } from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
@@ -12,15 +12,19 @@ function facts(quote: BatchQuote): Readonly<Record<string, string>> {
   const isFree = credits.max === 0
   const isUnknown = (name: string) => unknown.includes(name)
   return {
-    Rows: grouped(rows),
+    Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Credits: isFree ? 'none' : creditsText(credits),
     Expected: isFree ? '' : basisText(quote.basis),
-    Balance: balance === null ? notSaid : credited(balance),
+    Balance: balance === null ? notSaid : formatCredits(balance),
     'This week':
-      allowance === null ? (isUnknown('weekly_allowance') ? notSaid : '') : `${credited(allowance)} left`,
+      allowance === null
+        ? isUnknown('weekly_allowance')
+          ? notSaid
+          : ''
+        : `${formatCredits(allowance)} left`,
     'Quotas left': quotasText(quote.quotas),
-    Budget: budget === null ? '' : `${credited(budget)} left`,
+    Budget: budget === null ? '' : `${formatCredits(budget)} left`,
     Affordable: affordableText(quote),
     Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
   }
@@ -37,7 +41,7 @@ const quotaNames: Readonly<Record<string, string>> = {
 /** Returns what is left of each quota, in one line. */
 export function quotasText(quotas: BatchQuote['quotas']): string {
   const left = Object.entries(quotas).map(
-    ([name, state]) => `${grouped(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
+    ([name, state]) => `${formatNumber(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
   )
   return left.join(', ')
 }
@@ -52,16 +56,16 @@ function lookupsText(quote: BatchQuote): string {
     [quote.skipped, 'skipped'],
     [quote.invalid, 'invalid'],
   ] as const
-  const told = others.filter(([count]) => count > 0).map(([count, text]) => `${grouped(count)} ${text}`)
-  return [grouped(quote.lookups), ...told].join(', ')
+  const parts = others.filter(([count]) => count > 0).map(([count, text]) => `${formatNumber(count)} ${text}`)
+  return [formatNumber(quote.lookups), ...parts].join(', ')
 }
 
 const creditsText = ({ min, expected, max }: BatchQuote['credits']): string =>
-  `at least ${grouped(min)}, about ${grouped(expected)}, at most ${grouped(max)}`
+  `at least ${formatNumber(min)}, about ${formatNumber(expected)}, at most ${formatNumber(max)}`
 
 function basisText(basis: Basis): string {
   if (basis.kind === 'own')
-    return `from ${grouped(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
+    return `from ${formatNumber(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
   if (basis.kind === 'default')
     return `no lookups of your own yet: ${basis.share * 100} % of the most is assumed`
   return ''
@@ -71,7 +75,7 @@ function affordableText({ rows, rows_affordable: affordable, credits }: BatchQuo
   if (credits.max === 0) return ''
   return affordable === rows
     ? 'all rows'
-    : `the first ${grouped(affordable)} of ${grouped(rows)} rows for certain`
+    : `the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows for certain`
 }
 
 const timeText = ({ seconds }: BatchQuote): string =>

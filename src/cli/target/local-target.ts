@@ -14,7 +14,8 @@ import type { Context, DistributedRun, GlobalOptions, Home } from '../context/co
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
-import { grouped } from '../output/text.js'
+import { openEngineStore } from '../context/open-databases.js'
+import { formatNumber } from '../output/text.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
 
 /** What the local target needs. */
@@ -67,7 +68,7 @@ export function createLocal(ports: LocalPorts): Local {
     const source = lazySource(catalogue)
     const onTrouble = reportTrouble(ports)
     // Only a PostgreSQL database can be shared with other workers.
-    const taking = isPostgres(ports.home().engine) ? { rowCaller: engineAnswering(await engine()) } : {}
+    const taking = isPostgres(ports.home().engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
     const made = createWorker({
       ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
       ...taking,
@@ -108,11 +109,11 @@ export function createLocal(ports: LocalPorts): Local {
 
 /** Returns what reports errors of accepted work. Work is retried, so that the same error is reported once. */
 export function reportTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
-  let told = ''
+  let lastText = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
-    if (text !== told) notify(`Accepted work cannot go on for now: ${text}`, {})
-    told = text
+    if (text !== lastText) notify(`Accepted work cannot go on for now: ${text}`, {})
+    lastText = text
   }
 }
 
@@ -142,7 +143,7 @@ async function makeKey(
   if (created)
     notify(
       `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
-        `${grouped(credits)} credits. Sample companies: prospect data sample`,
+        `${formatNumber(credits)} credits. Sample companies: prospect data sample`,
       options,
     )
   // Another process may have just created the workspace and be about to store its own key: both keys work.
@@ -161,13 +162,13 @@ function lazySender({ clock, onClose, names }: LocalPorts): Sender {
     return made
   })
   return {
-    send: async (attempt) => (await sender()).send(names ? worded(attempt, names) : attempt),
+    send: async (attempt) => (await sender()).send(names ? renameWords(attempt, names) : attempt),
     check: async (...checked) => (await sender()).check(...checked),
     close: async () => {},
   }
 }
 
-const worded = (attempt: DeliveryAttempt, names: WireNames): DeliveryAttempt => ({
+const renameWords = (attempt: DeliveryAttempt, names: WireNames): DeliveryAttempt => ({
   ...attempt,
   body: toJson(renameOut(parseExact(attempt.body), names)),
 })
@@ -195,7 +196,7 @@ function lazySource(catalogue: () => Promise<Catalogue>): Source {
 }
 
 /** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
-export const engineAnswering = ({ actingFor }: Engine): RowCaller => ({
+export const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
   ...{ source: '', chunksAtOnce: 2, atOnce: 200, mayRepeat: async () => true, actingFor },
 })
 
@@ -203,7 +204,7 @@ export const engineAnswering = ({ actingFor }: Engine): RowCaller => ({
 const usualAtOnce = 8
 
 /** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
-export async function partFor(
+export async function openRowWorker(
   context: Context,
   options: GlobalOptions,
   remote: Caller,
@@ -212,13 +213,9 @@ export async function partFor(
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   // Without the server's key no call could succeed, so it is checked first.
   const apiKey = (await context.apiKey(options)) ?? ''
-  const { openStore } = await import('../../storage/engine/store.js')
-  const { sharedClock } = await import('../../engine/clock.js')
   const { guardCallerFor } = await import('../../engine/request/proxy-guard.js')
   const { runChunkWorker } = await import('../../engine/distributed/worker.js')
-  const store = await openStore(context.home.engine, () => context.clock.now())
-  context.onClose(() => store.close())
-  const clock = sharedClock(store, context.clock)
+  const { store, clock } = await openEngineStore(context)
   const rowCaller: RowCaller = {
     ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
     mayRepeat: async () => remote.supportsIdempotency?.() ?? true,

@@ -31,7 +31,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
       `${source} must not hold a user or password.`,
-      `Write ${corrected(url)} and give the key as any other.`,
+      `Write ${correctUrl(url)} and give the key as any other.`,
     )
   if (
     url.search !== '' ||
@@ -39,7 +39,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
     /[?#]/.test(text) ||
     !url.pathname.replace(/\/$/, '').endsWith(ending)
   )
-    throw new UsageError(`${source} must end in ${ending}.`, `Write ${corrected(url)}`)
+    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}`)
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
     throw new UsageError(
       `${source} is an http address: the key and the data could be read on the way.`,
@@ -50,7 +50,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
 }
 
 /** Returns the address that was probably meant. */
-function corrected({ origin, pathname }: URL): string {
+function correctUrl({ origin, pathname }: URL): string {
   const before = pathname.split(/\/api(?:\/|$)/)[0] ?? ''
   return origin + before.replace(/\/+$/, '') + ending
 }
@@ -147,11 +147,11 @@ export function namesOf(
  * then is.
  */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const named = parseUrl(env.PROSPECT_BASE_URL ?? '')
-  return !named || named.origin === origin
+  const engineTargetName = parseUrl(env.PROSPECT_BASE_URL ?? '')
+  return !engineTargetName || engineTargetName.origin === origin
 }
 
-const own = 'local'
+const localName = 'local'
 
 /** Returns the recorded name of a target. An engine keeps its name when its state is moved, except this machine's. */
 export async function targetName(
@@ -160,7 +160,7 @@ export async function targetName(
 ): Promise<string> {
   const target = targetOf(options, context.streams.env, context.settings())
   if (target.kind === 'remote') return target.baseUrl
-  return isOwn(context.home) ? own : named(context, await engineOf(context, options))
+  return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context, options))
 }
 
 /** Returns the recorded name of a target, and the names that an engine had at other places. */
@@ -174,29 +174,29 @@ export async function targetNames(
     // State that was moved back from a server belongs to this machine again.
     const engine = existsSync(home.engine) ? await engineOf(context, { create: false }) : undefined
     return engine === undefined
-      ? { name: own, formerly: [] }
-      : { name: own, engine, formerly: [{ target: `${own} ${engine}` }] }
+      ? { name: localName, formerly: [] }
+      : { name: localName, engine, formerly: [{ target: `${localName} ${engine}` }] }
   }
   const engine = await engineOf(context, options)
-  const name = named(context, engine)
+  const name = engineTargetName(context, engine)
   if (engine === undefined) return { name, formerly: [] }
-  const isMoved = (await engineAt(besides(home))) === engine
+  const isMoved = (await engineAt(enginePathBeside(home))) === engine
   return {
     name,
     engine,
-    formerly: [{ target: placeName(home) }, isMoved ? { target: own } : { target: own, engine }],
+    formerly: [{ target: placeName(home) }, isMoved ? { target: localName } : { target: localName, engine }],
   }
 }
 
-const besides = ({ catalogue }: Home): string => join(dirname(catalogue), 'engine.db')
+const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue), 'engine.db')
 
-const isOwn = (home: Home): boolean => home.engine === besides(home)
+const isOwn = (home: Home): boolean => home.engine === enginePathBeside(home)
 
-const named = ({ home }: HomeContext, engine: string | undefined): string =>
-  engine === undefined ? placeName(home) : `${own} ${engine}`
+const engineTargetName = ({ home }: HomeContext, engine: string | undefined): string =>
+  engine === undefined ? placeName(home) : `${localName} ${engine}`
 
 /** Returns the name that an engine at another place had before names followed from its workspace. */
-const placeName = ({ engine }: Home): string => `${own} ${digest(withoutSecrets(engine))}`
+const placeName = ({ engine }: Home): string => `${localName} ${digest(withoutSecrets(engine))}`
 
 /** Returns a database address without user and password. */
 const withoutSecrets = (location: string): string =>

@@ -9,7 +9,7 @@ import { recordSpent } from '../operation/record-spending.js'
 import { reportNothingFound } from '../operation/refusal.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { grouped } from '../output/text.js'
+import { formatNumber } from '../output/text.js'
 import type { Wait } from './options.js'
 import { reportOfWork, resultCommand, stepText, successText } from './outcome.js'
 import { printResult } from './result.js'
@@ -149,8 +149,8 @@ async function reportUnresolved(
     if (names.length < maxNames) names.push(line === undefined ? name : `${name} (line ${line})`)
   }
   if (count === 0) return
-  const more = count > names.length ? ` and ${grouped(count - names.length)} more` : ''
-  const of = `${grouped(count)} of ${grouped(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
+  const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
+  const of = `${formatNumber(count)} of ${formatNumber(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
   context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`, globals)
 }
 

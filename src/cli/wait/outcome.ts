@@ -4,7 +4,7 @@ import { type OperationId, operation } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import type { Report } from '../context/errors.js'
 import type { Step } from '../output/progress.js'
-import { credited, grouped } from '../output/text.js'
+import { formatCredits, formatNumber } from '../output/text.js'
 
 /** How accepted work stands, on this machine or on a server. */
 export interface WorkState {
@@ -64,10 +64,10 @@ const truncationReasons = {
 
 function reportOfTruncation({ kind, operation: id, done, expected = done }: WorkState): Report {
   const { quota } = operation(id)
-  const of = expected > done ? ` of ${grouped(expected)}` : ''
+  const of = expected > done ? ` of ${formatNumber(expected)}` : ''
   const reason = truncationReasons[quota ?? 'credits']
   return {
-    error: `Only ${grouped(done)}${of} ${nounOf(kind, expected)} were imported: ${reason}`,
+    error: `Only ${formatNumber(done)}${of} ${nounOf(kind, expected)} were imported: ${reason}`,
     code: 'truncated',
     status: null,
     exit_code: quota ? exitCodes.planLimit : exitCodes.credits,
@@ -82,9 +82,9 @@ export function successText(
   work: Pick<WorkState, 'kind' | 'operation' | 'done'> & { readonly spent: number },
 ): string {
   const { kind, done } = work
-  const paid = isPriced(operation(work.operation)) ? ` for ${credited(work.spent)}` : ''
+  const paid = isPriced(operation(work.operation)) ? ` for ${formatCredits(work.spent)}` : ''
   const verb = kind === 'contact_enrichment' ? 'Looked up' : 'Imported'
-  return `${verb} ${grouped(done)} ${nounOf(kind, done)}${paid}.`
+  return `${verb} ${formatNumber(done)} ${nounOf(kind, done)}${paid}.`
 }
 
 /** Returns the text of the progress display: counts, and the credits of priced work. */
@@ -92,13 +92,13 @@ export const stepText =
   ({ kind, operation: id }: Pick<WorkState, 'kind' | 'operation'>) =>
   ({ rows, total, credits }: Step): string =>
     [
-      `${grouped(rows)}${total ? ` of ${grouped(Math.max(rows, total))}` : ''} ${nounOf(kind, total || rows)}`,
-      ...(isPriced(operation(id)) ? [credited(credits)] : []),
+      `${formatNumber(rows)}${total ? ` of ${formatNumber(Math.max(rows, total))}` : ''} ${nounOf(kind, total || rows)}`,
+      ...(isPriced(operation(id)) ? [formatCredits(credits)] : []),
     ].join(' · ')
 
 function countText({ kind, done, expected }: WorkState): string {
-  const of = expected === undefined || expected < done ? '' : ` of ${grouped(expected)}`
-  return `${grouped(done)}${of} ${nounOf(kind, expected ?? done)}`
+  const of = expected === undefined || expected < done ? '' : ` of ${formatNumber(expected)}`
+  return `${formatNumber(done)}${of} ${nounOf(kind, expected ?? done)}`
 }
 
 /** Returns the noun for the records of a kind of work. */

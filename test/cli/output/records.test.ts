@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import {
   columnsOf,
-  flattened,
+  flatten,
   idOf,
   namesOf,
-  picked,
+  pickFields,
   recordsIn,
   valueAt,
 } from '../../../src/cli/output/records.js'
@@ -47,7 +47,7 @@ describe('reading a record', () => {
 
   it('flattens a record to dotted names, except lists and empty objects', () => {
     const flat = { id: 'x', 'company.name': 'Acme', 'company.size.from': 1, tags: ['a'], none: {} }
-    expect(flattened(record)).toEqual(flat)
+    expect(flatten(record)).toEqual(flat)
     expect(namesOf([{ id: 1 }, record])).toEqual(Object.keys(flat))
   })
 
@@ -61,7 +61,7 @@ describe('reading a record', () => {
   })
 
   it('selects fields without changing the shape of the record', () => {
-    expect(picked(record, ['company.name', 'id', 'missing'])).toEqual({
+    expect(pickFields(record, ['company.name', 'id', 'missing'])).toEqual({
       company: { name: 'Acme' },
       id: 'x',
       missing: null,
@@ -69,7 +69,7 @@ describe('reading a record', () => {
   })
 
   it('does not pollute the prototype of objects', () => {
-    picked({}, ['__proto__.polluted'])
+    pickFields({}, ['__proto__.polluted'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 

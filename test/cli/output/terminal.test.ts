@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { barOf, duration, progressText } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
-import { grouped, lookOf, neutral, oneLine, widthOf } from '../../../src/cli/output/text.js'
+import { escapeControls, formatNumber, lookOf, oneLine, widthOf } from '../../../src/cli/output/text.js'
 
 const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })
@@ -13,7 +13,7 @@ describe('text on a terminal', () => {
       fc.property(
         codes.map((each) => String.fromCharCode(...each)),
         (text) => {
-          expect(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u.test(neutral(text))).toBe(false)
+          expect(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u.test(escapeControls(text))).toBe(false)
           expect(/[\p{Cc}\p{Bidi_Control}]/u.test(oneLine(text))).toBe(false)
         },
       ),
@@ -22,7 +22,7 @@ describe('text on a terminal', () => {
 
   it('keeps text in every language unchanged', () => {
     for (const text of ['Škoda Auto a.s.', '東京電力', 'شركة', '👩🏽‍🚀 Space'])
-      expect(neutral(text)).toBe(text)
+      expect(escapeControls(text)).toBe(text)
   })
 
   it('measures the width of text in columns', () => {
@@ -30,7 +30,13 @@ describe('text on a terminal', () => {
   })
 
   it('groups the digits of numbers', () => {
-    expect([0, 999, 1000, 1234567, -1234].map(grouped)).toEqual(['0', '999', '1,000', '1,234,567', '-1,234'])
+    expect([0, 999, 1000, 1234567, -1234].map(formatNumber)).toEqual([
+      '0',
+      '999',
+      '1,000',
+      '1,234,567',
+      '-1,234',
+    ])
   })
 
   it('uses colours only on a terminal that allows them', () => {

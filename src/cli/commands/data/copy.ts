@@ -9,7 +9,7 @@ import { prepareHome } from '../../context/home.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { startProgress } from '../../output/progress.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
 export function copyCommand(environment: CommandEnvironment): Command {
@@ -36,7 +36,7 @@ async function copy(
   const context = withCatalogueOption(environment.context, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
-  const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)
+  const progress = await startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows`)
   const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())

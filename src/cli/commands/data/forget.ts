@@ -8,7 +8,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 import { openExisting, openExistingCatalogue, rewriteFiles, searchedPlaces } from './databases.js'
 
 /** `prospect data forget`: erases a person from all databases of this machine. */
@@ -138,5 +138,5 @@ function formatCounts({ catalogue, engine, state }: Pick<Report, 'catalogue' | '
   ]
   const found = counts.filter(([count]) => count > 0)
   if (found.length === 0) return 'nothing: no record mentions this person'
-  return found.map(([count, one, many]) => `${grouped(count)} ${count === 1 ? one : many}`).join(', ')
+  return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
 }

@@ -14,7 +14,7 @@ import { type CommandEnvironment, guide, type Invocation } from '../../options/c
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
 import { startProgress } from '../../output/progress.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export function importCommand(environment: CommandEnvironment): Command {
@@ -87,7 +87,7 @@ async function importRows(
     if (error instanceof ImportError && error.report) {
       const { added, updated } = error.report
       context.notify(
-        `Imported before the error: ${grouped(added)} added, ${grouped(updated)} updated.`,
+        `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
         globals,
       )
     }
@@ -98,7 +98,7 @@ async function importRows(
 }
 
 const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
-  `${grouped(rows)} records · ${grouped(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
+  `${formatNumber(rows)} records · ${formatNumber(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
 
 /** Returns the bytes until a signal comes. Throws a `Stop` then. */
 async function* untilSignal(
@@ -160,14 +160,14 @@ export function formatSummary(
 ): string {
   const besides =
     companies > 0 && kind !== 'companies'
-      ? [`${grouped(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
+      ? [`${formatNumber(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
       : []
   const parts = [
-    `${grouped(added)} ${added === 1 ? (singular[kind] ?? kind) : kind} added`,
-    `${grouped(updated)} updated`,
+    `${formatNumber(added)} ${added === 1 ? (singular[kind] ?? kind) : kind} added`,
+    `${formatNumber(updated)} updated`,
     ...besides,
   ]
-  return `${[...parts, `${grouped(rejectedTotal)} rejected`].join(', ')}\n`
+  return `${[...parts, `${formatNumber(rejectedTotal)} rejected`].join(', ')}\n`
 }
 
 const shownRejects = 20
@@ -182,9 +182,9 @@ export function reportRejects(
   for (const { line, reason } of rejected.slice(0, shownRejects))
     context.notify(`Line ${line}: ${reason}`, globals)
   const more = rejectedTotal - Math.min(shownRejects, rejected.length)
-  const rest = more > 0 ? ` ${grouped(more)} more are not shown; --json lists up to 1,000.` : ''
+  const rest = more > 0 ? ` ${formatNumber(more)} more are not shown; --json lists up to 1,000.` : ''
   throw new Stop(
-    `${grouped(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
+    `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
     exitCodes.someFailed,
     'Fix them and import the file again. Records that exist already are updated.',
     'rows_rejected',

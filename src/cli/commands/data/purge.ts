@@ -5,7 +5,7 @@ import { type CommandEnvironment, guide, type Invocation } from '../../options/c
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { durationMs } from '../../options/values.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 import { type ExistingDatabases, openExisting, rewriteFiles } from './databases.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
@@ -61,5 +61,5 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
 const formatSummary = (purged: Readonly<Record<string, number>>): string => {
   const counts = Object.entries(purged).filter(([, count]) => count > 0)
   if (counts.length === 0) return 'Nothing is that old.\n'
-  return `Deleted ${counts.map(([what, count]) => `${grouped(count)} ${what}`).join(', ')}.\n`
+  return `Deleted ${counts.map(([what, count]) => `${formatNumber(count)} ${what}`).join(', ')}.\n`
 }

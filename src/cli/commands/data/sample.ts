@@ -3,7 +3,7 @@ import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from 
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { whole } from '../../options/values.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(environment: CommandEnvironment): Command {
@@ -73,5 +73,5 @@ export async function addSample(
 
 const formatSummary = (added: unknown): string =>
   `Loaded ${Object.entries(added as Added)
-    .map(([kind, count]) => `${grouped(count)} ${kind}`)
+    .map(([kind, count]) => `${formatNumber(count)} ${kind}`)
     .join(', ')}.\n`

@@ -9,7 +9,7 @@ import {
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 import type { DoctorContext } from './context.js'
 import { formatSize, type Name, quoteForShell, type Readable, reasonOf, type Served } from './disk.js'
 import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
@@ -181,7 +181,7 @@ async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Pro
       stopped.push(run)
   }
   const named = stopped.slice(0, mostNamed).map((run) => {
-    const rows = `${grouped(run.done)} of ${grouped(run.total)} rows`
+    const rows = `${formatNumber(run.done)} of ${formatNumber(run.total)} rows`
     return warning(
       `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,
       `prospect runs resume ${run.id}`,
@@ -189,7 +189,7 @@ async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Pro
   })
   const more = stopped.length - named.length
   return more > 0
-    ? [...named, warning(`${grouped(more)} more runs were stopped.`, 'prospect runs list')]
+    ? [...named, warning(`${formatNumber(more)} more runs were stopped.`, 'prospect runs list')]
     : named
 }
 

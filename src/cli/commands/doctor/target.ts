@@ -4,7 +4,7 @@ import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import type { DoctorContext } from './context.js'
@@ -148,7 +148,7 @@ function clockVerdicts({ clock }: DoctorContext, { headers }: Answer): readonly 
   const minutes = Math.round(Math.abs(theirs - clock.now()) / 60_000)
   return [
     warning(
-      `The clocks of this machine and of the server differ by ${grouped(minutes)} minutes.`,
+      `The clocks of this machine and of the server differ by ${formatNumber(minutes)} minutes.`,
       'Set the time of this machine: signed deliveries are refused beyond 5 minutes.',
     ),
   ]
@@ -160,7 +160,7 @@ async function key(context: DoctorContext, target: RemoteTarget): Promise<readon
     const credits = await call('credits.show')
     if (!isOk(credits)) return [refusal(credits)]
     const balance = valueAt(credits.body, 'credits.enrichment')
-    const left = typeof balance === 'number' ? `; ${grouped(balance)} credits are left` : ''
+    const left = typeof balance === 'number' ? `; ${formatNumber(balance)} credits are left` : ''
     return [ok(`The server accepts the key${left}.`), ...serverSessions(await call('account.show'))]
   } catch (error) {
     if (error instanceof Stop) return [problem(error.message, error.hint)]

@@ -1,4 +1,4 @@
-import { grouped } from '../../output/text.js'
+import { formatNumber } from '../../output/text.js'
 
 /** A warning can wait. A problem makes commands fail or costs money. */
 type Status = 'ok' | 'warning' | 'problem'
@@ -35,4 +35,4 @@ export const orElse = (troubles: readonly Verdict[], fine: string): readonly Ver
 
 /** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${grouped(count)} ${count === 1 ? noun : plural}`
+  `${formatNumber(count)} ${count === 1 ? noun : plural}`

@@ -7,7 +7,7 @@ import { type CommandEnvironment, createGroup, guide } from '../../options/comma
 import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
-import { grouped, type Look } from '../../output/text.js'
+import { formatNumber, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
 import { addAdminAction } from './admin.js'
 
@@ -184,7 +184,7 @@ function secretCommand(environment: CommandEnvironment): Command {
 /** `prospect engine status` for a person. */
 export function formatStatus(body: unknown, look: Look): string {
   const at = (path: string) => valueAt(body, path)
-  const number = (path: string) => grouped(Number(at(path) ?? 0))
+  const number = (path: string) => formatNumber(Number(at(path) ?? 0))
   const facts = {
     Workspace: at('workspace.name'),
     Plan: at('plan_listed') === false ? `${at('plan')} (not listed: limits of free)` : at('plan'),
@@ -197,7 +197,7 @@ export function formatStatus(body: unknown, look: Look): string {
     Sessions: `network ${formatValidity(at('sessions.network'))}, premium ${formatValidity(at('sessions.premium'))}`,
     Clock: `${at('clock.now')}${formatClockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
     Catalogue: Object.entries((at('catalogue') ?? {}) as Row)
-      .map(([kind, count]) => `${grouped(Number(count))} ${kind}`)
+      .map(([kind, count]) => `${formatNumber(Number(count))} ${kind}`)
       .join(', '),
     Schema: at('schema_version'),
   }
@@ -209,7 +209,7 @@ function formatStates(counts: unknown, states: readonly string[], none: string):
   const parts = states
     .map((state) => [state, Number(valueAt(counts, state) ?? 0)] as const)
     .filter(([, count]) => count > 0)
-    .map(([state, count]) => `${grouped(count)} ${state}`)
+    .map(([state, count]) => `${formatNumber(count)} ${state}`)
   return parts.join(', ') || none
 }
 
@@ -218,7 +218,7 @@ const formatValidity = (state: unknown): string => (state === true ? 'valid' : '
 function formatClockNote(frozen: unknown, offsetSeconds: number): string {
   if (frozen === true) return ' (frozen)'
   if (offsetSeconds === 0) return ''
-  return ` (${grouped(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'})`
+  return ` (${formatNumber(Math.abs(offsetSeconds))} s ${offsetSeconds > 0 ? 'ahead' : 'behind'})`
 }
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */

@@ -10,9 +10,9 @@ import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
-import { contextOfRuns, placeOf, sharedOptions } from '../../options/databases.js'
+import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
 import { valueAt } from '../../output/records.js'
-import { credited, grouped } from '../../output/text.js'
+import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** What spending can be summed by. */
@@ -39,7 +39,7 @@ async function showLedger(
   { options, globals }: Invocation,
 ): Promise<number> {
   const by = options.by as By | undefined
-  const spending = await openSpending(context, placeOf(context, options))
+  const spending = await openSpending(context, runPlaceOf(context, options))
   const spent = await spending.list({ ...readDays(options), profile: globals.profile })
   const columns = ['calls', 'credits']
   if (by) await print(sumBy(spent, by), globals, { columns: [by, ...columns] })
@@ -75,7 +75,7 @@ export function checkCommand(environment: CommandEnvironment): Command {
     await environment.print(verdict, globals)
     if (verdict.ok) return exitCodes.ok
     throw new Stop(
-      `This machine recorded ${credited(verdict.ledger)}, but the target reports only ${grouped(verdict.target_says)}.`,
+      `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
       exitCodes.checkFailed,
       'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.',
       'ledger_differs',

@@ -6,7 +6,7 @@ import { reportRefusal } from '../../operation/refusal.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { grouped, type Look } from '../../output/text.js'
+import { formatNumber, type Look } from '../../output/text.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
@@ -57,19 +57,19 @@ function listFacts({ plan, credits, weekly }: Limits): Readonly<Record<string, s
   const { enrichment, held, next_allocation: next } = credits
   return {
     Plan: plan === null ? '' : formatPlan(plan),
-    Credits: `${enrichment === null ? '–' : grouped(enrichment)}${held ? `, ${grouped(held)} held` : ''}`,
-    'Next grant': next === null ? '' : `${grouped(next.credits)} at ${next.at}`,
+    Credits: `${enrichment === null ? '–' : formatNumber(enrichment)}${held ? `, ${formatNumber(held)} held` : ''}`,
+    'Next grant': next === null ? '' : `${formatNumber(next.credits)} at ${next.at}`,
     'This week':
       weekly === null
         ? ''
-        : `${grouped(weekly.left)} left of ${grouped(weekly.limit)}: ${grouped(weekly.spent)} spent, ` +
-          `${grouped(weekly.held)} held; resets at ${weekly.resets_at}`,
+        : `${formatNumber(weekly.left)} left of ${formatNumber(weekly.limit)}: ${formatNumber(weekly.spent)} spent, ` +
+          `${formatNumber(weekly.held)} held; resets at ${weekly.resets_at}`,
   }
 }
 
 function formatPlan(plan: string): string {
   const { requestsPerMinute: requests } = planOf(plan)
-  const each = `${grouped(requests)} ${requests === 1 ? 'request' : 'requests'} per minute and endpoint`
+  const each = `${formatNumber(requests)} ${requests === 1 ? 'request' : 'requests'} per minute and endpoint`
   return isListedPlan(plan) ? `${plan}, ${each}` : `${plan}, not listed: limits of Free, ${each}`
 }
 

@@ -5,7 +5,7 @@ import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import { isoTime } from '../../options/values.js'
 import { fileOf, formatOf } from '../../output/output.js'
-import { neutral, oneLine } from '../../output/text.js'
+import { escapeControls, oneLine } from '../../output/text.js'
 
 /** What a receiver prints first. */
 export interface FirstLines {
@@ -35,7 +35,7 @@ export function openLines(context: StreamsContext, globals: GlobalOptions, faile
   const isObjects = printsJson(context, globals)
   let last = Promise.resolve()
   const line = (text: string) => {
-    last = last.then(() => write(stdout, `${neutral(text)}\n`))
+    last = last.then(() => write(stdout, `${escapeControls(text)}\n`))
     last.catch(failed)
   }
   return {

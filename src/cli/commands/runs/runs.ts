@@ -12,7 +12,7 @@ import { executeBatch, exportAnswers } from '../../batch/run.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
-import { contextOfRuns, placeOf, placeWords, sharedOptions } from '../../options/databases.js'
+import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
 import { groups } from '../../options/global-options.js'
 
 /** `prospect runs`: the batches of this machine, with their answers. */
@@ -34,7 +34,7 @@ function listCommand(environment: CommandEnvironment): Command {
   )
   return environment.action(command, async ({ options, globals }) => {
     const { context } = environment
-    const records = await openRuns(toRunHome(context), placeOf(context, options))
+    const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
     const runs = await Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
     const columns = ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at']
     await environment.print(runs, globals, { columns })
@@ -50,7 +50,7 @@ function showCommand(environment: CommandEnvironment): Command {
   guide(command, ['runs show 7f6f2d0e', 'runs show 7f6f2d0e --json'])
   return environment.action(command, async ({ args: [id = ''], options, globals }) => {
     const { context } = environment
-    const records = await openRuns(toRunHome(context), placeOf(context, options))
+    const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
     const run = await findRun(records, id)
     const { reserved, profile, fileHash } = run
     const view = await toRunView(context, run, records)
@@ -104,7 +104,7 @@ function resumeCommand(environment: CommandEnvironment): Command {
   )
   return environment.action(command, async (invocation) => {
     const { context } = environment
-    const place = placeOf(context, invocation.options)
+    const place = runPlaceOf(context, invocation.options)
     const records = await openRuns(toRunHome(context), place)
     const run = await findRun(records, invocation.args[0] ?? '')
     return executeBatch(context, {
@@ -131,7 +131,7 @@ function exportCommand(environment: CommandEnvironment): Command {
     const records = await openRuns(toRunHome(context), place)
     const run = await findRun(records, invocation.args[0] ?? '')
     const request = await fromRecord({ ...run, output: null }, invocation, context.streams)
-    const words = placeWords(environment.context, place)
+    const words = runPlaceOption(environment.context, place)
     return exportAnswers(context, { ...request, ...place, run, place: words, records })
   })
 }

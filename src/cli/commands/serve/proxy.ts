@@ -7,7 +7,7 @@ import { openEngineStore } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
 import { accounted } from '../../operation/record-spending.js'
 import { publicAddress } from '../../options/webhooks.js'
-import { partFor } from '../../target/local-target.js'
+import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 import { type Backend, createApp } from './http-server.js'
 import { openProxiedWork } from './proxied-work.js'
@@ -58,7 +58,7 @@ export async function openProxy(
   const serve = await createApp(context, caller, globals, { baseUrl, words: names, behind })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
-      ? await partFor(context, options, compose(outgoing, remote))
+      ? await openRowWorker(context, options, compose(outgoing, remote))
       : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined

@@ -87,11 +87,11 @@ async function workFor(
       'Add --database postgres://…, or set PROSPECT_DATABASE_URL.',
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
-  const { partFor } = await import('../../target/local-target.js')
+  const { openRowWorker } = await import('../../target/local-target.js')
   const options = { ...globals, baseUrl }
   const target = targetOf(options, context.streams.env, context.settings())
   const caller = compose([withTimeout(options.timeout ?? target.timeout)], await context.caller(options))
-  const runChunkWorker = await partFor(context, options, caller, calls)
+  const runChunkWorker = await openRowWorker(context, options, caller, calls)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.', globals)
     await runChunkWorker(signal)
