@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
+import { toJson } from '../../src/api/values/json.js'
 import type { Remote, RemoteOptions } from '../../src/client/remote.js'
 import { certify } from './certificate.js'
 import { accepting, answering, closeAfterTest, type Listener } from './listeners.js'
@@ -249,6 +250,18 @@ describe('bodies of a response', () => {
     const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
     expect(reply.body).toEqual({ id: 'l', network_list_id: 9007199254740993n, new: { é: 1.5 } })
     expect(reply.text).toBe(text)
+  })
+
+  it('keeps a number that is too large for a number of JavaScript', async () => {
+    const text = '{"id":"l","large":1e400,"larger":[-1E+999,9007199254740993]}'
+    const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
+    expect(toJson(reply.body)).toBe(text)
+  })
+
+  it('reports a body with too many values as a 502, and does not parse it', async () => {
+    const text = `{"id":"l","x":[${'{},'.repeat(400_000)}{}]}`
+    const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
+    expect(reply).toMatchObject(upstream('with more than 400,000 values'))
   })
 
   it('accepts bodies in an older shape', async () => {

@@ -1,0 +1,263 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { operations } from '../../src/api/operations/table.js'
+import { createAdmin } from '../../src/engine/admin/admin.js'
+import { openapi } from '../../src/reference/openapi.js'
+import { openStore } from '../../src/storage/engine/store.js'
+import { inputs, type Schema } from '../http/requests.js'
+import { randomIds } from '../support/engine.js'
+import { random } from '../support/killed-batch.js'
+import { ownServer } from '../support/postgres.js'
+import { start } from '../support/processes.js'
+import { found, grouped } from './findings.js'
+import { seedOf, some } from './share.js'
+
+const program = fileURLToPath(new URL('../../bin/prospect.js', import.meta.url))
+const requests = some(20_000, 1_000)
+const attackers = 16
+const members = 20
+/** The largest body takes 32 MiB, the thread that parses it some times more. */
+const mostMemoryMb = 1_200
+
+/** A request that is sent as it is. */
+interface Hostile {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body: Buffer | undefined
+  /** Whether the client leaves before the reply. */
+  readonly leaves: boolean
+}
+
+type Pick = (below: number) => number
+
+const mebibyte = 1_048_576
+const filled = (head: string, unit: string, tail: string, size: number) =>
+  Buffer.from(head + unit.repeat(Math.max(1, Math.floor(size / unit.length))).replace(/,$/, '') + tail)
+
+/** Bodies made for the parser, the validation and the memory of a server. */
+const bodies: readonly ((size: number) => Buffer)[] = [
+  (size) => filled('{"name":"x","companies":[],"x":[', '{},', ']}', size),
+  (size) => filled('{"name":"x","companies":[', '{"domain":"a.example"},', ']}', size),
+  (size) => filled('{"name":"x","companies":[', '{"domain":"no domain","country_code":"ZZ"},', ']}', size),
+  (size) => filled('{"job_titles":[', '"Head of Sales and of many other things",', ']}', size),
+  (size) => filled('{"included_locations":[', '0,', ']}', size),
+  (size) => filled('{"domain":"', 'a', '"}', size),
+  (size) => filled('{"domain":"a.example","x":', '9', '}', size),
+  (size) => filled('{"x":[', '12345678901234567890,', ']}', size),
+  (size) => filled('{"x":[', '1e400,', ']}', size),
+  (size) => filled('{"x":', '[', '', size),
+  (size) => filled('{"custom":', '{"a":', '', size),
+  (size) => filled('{', '"\\u0061":1,', '}', size),
+  (size) => filled('{', '"__proto__":{"polluted":1},', '}', size),
+  (size) => filled('{"x":"', '\\ud800', '"}', size),
+  (size) => filled('', ' ', '{}', size),
+  (size) => Buffer.alloc(size, 0xff),
+  (size) => Buffer.alloc(size),
+]
+
+const contentTypes = [
+  'application/json',
+  'text/plain',
+  'application/json; charset=latin1',
+  'multipart/form-data',
+  '',
+]
+const encodings = ['gzip', 'br', 'identity', 'deflate, gzip', 'x']
+const queries = [
+  '__proto__=1',
+  'constructor=1',
+  'limit=1e400',
+  'cursor=%00',
+  'page=-1',
+  '%',
+  '=',
+  '&&&',
+  'per_page=999999',
+]
+const paths = [
+  '/lists',
+  '/job_title_suggestions',
+  '/accounts/single_enrich',
+  '/contacts/bulk_enrich',
+  '/searches',
+  '/credits',
+]
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'TRACE']
+
+/** Returns a generator of hostile requests, which a seed makes again. */
+async function createAttack(seed: number, keys: readonly string[]): Promise<() => Hostile> {
+  const pick: Pick = random(seed)
+  const one = <T>(values: readonly T[]): T => values[pick(values.length)] as T
+  const schemas = (await openapi({ version: 'test' })) as { components: { schemas: Record<string, Schema> } }
+  const samples = Object.entries(schemas.components.schemas)
+    .filter(([name]) => name.endsWith('Request'))
+    .flatMap(([, schema], at) => fc.sample(inputs(schema), { seed: seed + at, numRuns: 50 }))
+    .map((input) => Buffer.from(JSON.stringify(input)))
+  const rows = operations()
+  const sizeOf = () => {
+    const kind = pick(400)
+    if (kind === 0) return 31 * mebibyte + pick(2 * mebibyte)
+    if (kind < 20) return pick(2 * mebibyte)
+    return kind < 120 ? pick(100_000) : pick(2_000)
+  }
+  const damaged = (body: Buffer): Buffer => {
+    const copy = Buffer.from(body)
+    for (let times = pick(4); times > 0 && copy.length > 0; times--) copy[pick(copy.length)] = pick(256)
+    return pick(5) === 0 ? copy.subarray(0, pick(copy.length + 1)) : copy
+  }
+  return () => {
+    const row = one(rows)
+    const isKnown = pick(10) > 0
+    const method = isKnown ? row.method : one(methods)
+    const given =
+      pick(6) === 0
+        ? one(paths)
+        : row.path.replace(/\{\w+\}/, () => one(['x', '%00', '%', 'a%2fb', '__proto__']))
+    const query = pick(4) === 0 ? `?${one(queries)}` : ''
+    const hasBody = method === 'POST' || method === 'PUT' || method === 'PATCH'
+    const body = hasBody ? (pick(2) === 0 ? damaged(one(samples)) : one(bodies)(sizeOf())) : undefined
+    const headers: Record<string, string> = {
+      'content-type': pick(8) === 0 ? one(contentTypes) : 'application/json',
+    }
+    if (pick(12) > 0) headers['x-api-key'] = pick(20) === 0 ? 'x'.repeat(1 + pick(500)) : one(keys)
+    if (pick(20) === 0) headers['content-encoding'] = one(encodings)
+    if (pick(10) === 0) headers['idempotency-key'] = one(['a', 'b', '"c"', 'x'.repeat(300)])
+    if (pick(40) === 0) headers['x-long'] = 'x'.repeat(pick(20_000))
+    if (body && pick(3) > 0) headers['content-length'] = String(body.length)
+    return { method, path: `/api/v2${given}${query}`, headers, body, leaves: pick(50) === 0 }
+  }
+}
+
+/** Sends a request; resolves with its status, or with why there is none. */
+function send(port: number, agent: Agent, { leaves, body, ...options }: Hostile): Promise<string> {
+  return new Promise((resolve) => {
+    const sent = httpRequest({ host: '127.0.0.1', port, agent, ...options })
+    sent.setTimeout(60_000, () => resolve('late'))
+    sent.on('error', () => resolve(leaves ? 'left' : 'closed'))
+    sent.on('response', (response) => {
+      response.resume().on('error', () => {})
+      response.on('close', () => resolve(String(response.statusCode)))
+    })
+    if (leaves) setTimeout(() => sent.destroy(), 5)
+    sent.end(body)
+  })
+}
+
+/** Asks for the balance every 20 ms, in a thread of its own; resolves with its delays and what went wrong. */
+function observe(port: number, key: string) {
+  const worker = new Worker(
+    `const { parentPort, workerData: { port, key } } = require('node:worker_threads')
+    let isOver = false
+    parentPort.on('message', () => { isOver = true })
+    const run = async () => {
+      const delays = [], wrong = []
+      while (!isOver) {
+        const began = performance.now()
+        try {
+          const response = await fetch('http://127.0.0.1:' + port + '/api/v2/credits', { headers: { 'x-api-key': key } })
+          await response.arrayBuffer()
+          if (response.status !== 200) wrong.push(response.status)
+        } catch (error) { wrong.push(String(error.cause ?? error)) }
+        delays.push(performance.now() - began)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      parentPort.postMessage({ delays, wrong })
+      parentPort.close()
+    }
+    run()`,
+    { eval: true, workerData: { port, key } },
+  )
+  const ended = new Promise<{ delays: number[]; wrong: unknown[] }>((resolve) =>
+    worker.once('message', resolve),
+  )
+  return () => {
+    worker.postMessage('end')
+    return ended
+  }
+}
+
+const memoryMb = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
+  Math.round(
+    Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
+  )
+
+it.runIf(process.platform === 'linux').each(['SQLite', 'PostgreSQL'])(
+  'P46: a server on %s survives hostile requests, and answers others meanwhile',
+  async (name) => {
+    const home = mkdtempSync(join(tmpdir(), 'prospect-attack-'))
+    const database = name === 'SQLite' ? undefined : await ownServer()
+    const address = database?.url ?? join(home, 'engine.db')
+    const seed = seedOf()
+    const store = await openStore(address)
+    const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
+    const { key: observer = '' } = await admin.init()
+    await admin.setPlan('Scale')
+    await admin.setCredits(1_000_000)
+    const keys: string[] = []
+    for (let at = 0; at < members; at++) {
+      const { email } = await admin.addMember({ email: `m${at}@localhost` })
+      keys.push((await admin.createKey({ member: email, ...(at === 0 ? { scopes: ['credits'] } : {}) })).key)
+    }
+    process.env.PROSPECT_HOME = home
+    const server = start(program, 'serve', '--port', '0', '--json', '--quiet', '--database', address)
+    const agent = new Agent({ keepAlive: true, maxSockets: attackers })
+    try {
+      while (server.lines.length === 0) await pause(20)
+      const { base_url, pid } = JSON.parse(server.lines[0] ?? '{}') as { base_url: string; pid: number }
+      const port = Number(new URL(base_url).port)
+      const before = memoryMb(pid, 'VmRSS')
+      const next = await createAttack(seed, keys)
+      const stop = observe(port, observer)
+      const statuses = new Map<string, number>()
+      let left = requests
+      const attacker = async () => {
+        while (left-- > 0) {
+          const hostile = next()
+          const status = await send(port, agent, hostile)
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+          if (status === '500' || status === 'late')
+            console.error(status, hostile.method, hostile.path, hostile.body?.length)
+        }
+      }
+      await Promise.all(Array.from({ length: attackers }, attacker))
+      const { delays, wrong } = await stop()
+      const peak = memoryMb(pid, 'VmHWM')
+      await pause(15_000)
+      const after = memoryMb(pid, 'VmRSS')
+      const isAlive = server.child.exitCode === null
+      const verified = await admin.verify()
+      const sorted = [...delays].sort((a, b) => a - b)
+      const counts = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
+      found({
+        promise: 'P46',
+        tried: `${grouped(requests)} hostile requests by ${attackers} clients to serve on ${name} (seed ${seed}); ${counts.join(', ')}`,
+        lost: `${statuses.get('500') ?? 0} answers 500; ledger ${verified.ok ? 'exact' : 'wrong'}; ${wrong.length} of ${grouped(delays.length)} other requests unanswered`,
+        measured:
+          `others waited at most ${Math.round(sorted.at(-1) ?? 0)} ms, p99 ${Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)} ms; ` +
+          `memory ${before} MB before, at most ${peak} MB, ${after} MB afterwards`,
+      })
+      expect([isAlive, verified.ok, wrong]).toEqual([true, true, []])
+      expect([statuses.get('500'), statuses.get('502'), statuses.get('late')]).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ])
+      expect(peak).toBeLessThanOrEqual(mostMemoryMb)
+    } finally {
+      agent.destroy()
+      server.child.kill('SIGTERM')
+      await server.ended
+      await store.close()
+      await database?.stop()
+      rmSync(home, { recursive: true })
+    }
+  },
+)
