@@ -1,4 +1,7 @@
-/** Returns a function that works only on its first call and then returns the same result. A rejected promise is forgotten. */
+/**
+ * Returns a function that works only on its first call and then returns the same result. A rejected promise is
+ * forgotten.
+ */
 export function once<A extends unknown[], T>(work: (...values: A) => T): (...values: A) => T {
   let done: { readonly value: T } | undefined
   return (...values) => {

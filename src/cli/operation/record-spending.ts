@@ -9,7 +9,9 @@ import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileName, targetName } from '../target/resolve-target.js'
 
-/** Opens the record of what this machine spent, or of all machines that share a database. It closes with the command. */
+/**
+ * Opens the record of what this machine spent, or of all machines that share a database. It closes with the command.
+ */
 export async function openSpending(
   context: HomeContext,
   { database: address }: RunPlace = {},

@@ -68,7 +68,10 @@ export async function askChoice<T extends string>(
 
 const promptStreams = ({ streams }: StreamsContext) => ({ input: streams.stdin, output: streams.stderr })
 
-/** Asks before something is lost. Throws UsageError where the answer is no, or where nothing can be asked without `--yes`. */
+/**
+ * Asks before something is lost. Throws UsageError where the answer is no, or where nothing can be asked without
+ * `--yes`.
+ */
 export async function confirmLoss(context: Context, loss: string, options: GlobalOptions): Promise<void> {
   if (options.yes) return
   if (!canAsk(context, options)) throw new UsageError(loss, 'Add --yes to do it all the same.')

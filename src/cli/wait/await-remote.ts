@@ -14,7 +14,9 @@ import type { WaitStrategy } from './strategy.js'
 import { toAcceptedWork } from './watch.js'
 import { watchRemote } from './watch-remote.js'
 
-/** Sends a request that starts work, waits for the result, and prints it in place of the reply. Returns the exit code. */
+/**
+ * Sends a request that starts work, waits for the result, and prints it in place of the reply. Returns the exit code.
+ */
 export async function sendAndWait(
   context: Context,
   request: OperationRequest,

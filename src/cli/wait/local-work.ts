@@ -23,7 +23,9 @@ export interface LocalWork {
   readonly lineOf?: ((ordinal: number) => number | undefined) | undefined
 }
 
-/** Does accepted work until it ends, a signal comes or the time is up, and reports the outcome. Returns the exit code. */
+/**
+ * Does accepted work until it ends, a signal comes or the time is up, and reports the outcome. Returns the exit code.
+ */
 export async function finishLocalWork(context: Context, work: LocalWork): Promise<number> {
   const { globals, wait } = work
   return interruptible(context.streams, async (interrupted) => {
@@ -68,7 +70,9 @@ const pollMs = 250
 /** How long a slow receiver of deliveries may hold up the end of a command, in milliseconds. */
 const stopWorkerMs = 2_000
 
-/** Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued. */
+/**
+ * Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued.
+ */
 async function follow(
   context: ClockContext & TargetContext,
   jobId: string,

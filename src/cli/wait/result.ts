@@ -79,7 +79,10 @@ async function readResult(
 
 const pageRows = 500
 
-/** Yields the records of a job in the order found, page by page. A company has what was found with it beside its fields. */
+/**
+ * Yields the records of a job in the order found, page by page. A company has what was found with it beside its
+ * fields.
+ */
 export async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
   for (let after = 0; ; ) {
     const page = await admin.jobRecords(id, after, pageRows)

@@ -22,7 +22,9 @@ export interface Arrivals {
   readonly names: WireNames | undefined
 }
 
-/** Watches work by the deliveries of the server. Duplicates count once; a result can come in parts or record by record. */
+/**
+ * Watches work by the deliveries of the server. Duplicates count once; a result can come in parts or record by record.
+ */
 export function watchDeliveries(accepted: AcceptedWork, { events, receiver, names }: Arrivals): Watch {
   const gathering = createGathering(accepted)
   const read = (one: Arrived): Carried => parseDelivery(accepted.kind, one, names)
