@@ -14,7 +14,7 @@ const root = join(__dirname, '..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 if (!isSupported(process.versions.node, manifest.engines.node)) useSupportedNode()
-else if (['--version', '-V'].includes(process.argv[2])) process.stdout.write(`${manifest.version}\n`)
+else if (['--version', '-V'].includes(process.argv[2])) printVersion()
 else start(process.argv.slice(2))
 
 /** Runs the program with the Node that the clone has downloaded; without one, says which Node is needed. */
@@ -31,6 +31,16 @@ function useSupportedNode() {
     `prospect needs Node ${needed}, and this is Node ${process.versions.node}: ${advice}.\n`,
   )
   process.exitCode = 2
+}
+
+function printVersion() {
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error) => {
+    if (error.code === 'EPIPE') return
+    process.stderr.write(`The output cannot be written: ${error.code}.\n`)
+    process.exitCode = 10
+  })
+  process.stdout.write(`${manifest.version}\n`)
 }
 
 async function start(argv) {

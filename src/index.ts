@@ -17,7 +17,7 @@ import { createEngine } from './engine/request/engine.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
 import { openShared } from './storage/database/open.js'
-import { isPostgres } from './storage/driver/connection.js'
+import { isPostgres, locationProblem } from './storage/driver/connection.js'
 import { openSqlite } from './storage/driver/sqlite/driver.js'
 import { openStore } from './storage/engine/store.js'
 import { openState } from './storage/state/open.js'
@@ -66,6 +66,10 @@ const nowhereElse: Targets = { allow: [], loopback: false }
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
   const { engine = ':memory:' } = options
   const { catalogue: place = isPostgres(engine) ? engine : ':memory:' } = options
+  for (const location of [engine, place]) {
+    const problem = locationProblem(location)
+    if (problem !== undefined) throw new TypeError(`The location of a database ${problem}.`)
+  }
   const { ids = systemIds, targets = nowhereElse } = options
   const store = await openStore(engine)
   const clock = options.clock ?? sharedClock(store, systemClock)

@@ -38,6 +38,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error',
   EISDIR: 'it is a folder',
   EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'its name is too long',
   ENOENT: 'no such file or folder',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of its path is not a folder',

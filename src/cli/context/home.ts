@@ -17,9 +17,9 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { systemCode, systemReason } from '../../csv/errors.js'
-import { isPostgres } from '../../storage/driver/connection.js'
+import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Home, Streams } from './context.js'
-import { Stop } from './errors.js'
+import { Stop, UsageError } from './errors.js'
 
 /** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {
@@ -32,7 +32,7 @@ export function homeOf(streams: Streams, platform: NodeJS.Platform = process.pla
     folder: folders.config,
     config: join(folders.config, 'config.json'),
     credentials: join(folders.config, 'credentials.json'),
-    engine: database ? locate(database, cwd) : join(folders.data, 'engine.db'),
+    engine: database ? locate(database, cwd, 'PROSPECT_DATABASE_URL') : join(folders.data, 'engine.db'),
     catalogue: join(folders.data, 'catalogue.db'),
     state: join(folders.state, 'state.db'),
   }
@@ -49,11 +49,18 @@ const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, 
 /** Returns the home with another database for the engine. */
 export const withEngine = (home: Home, database: string, cwd: string): Home => ({
   ...home,
-  engine: locate(database, cwd),
+  engine: locate(database, cwd, '--database'),
 })
 
-const locate = (database: string, cwd: string): string =>
-  isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
+function locate(database: string, cwd: string, source: string): string {
+  const problem = locationProblem(database)
+  if (problem !== undefined)
+    throw new UsageError(
+      `${source} ${problem}.`,
+      'Write it like postgres://role@host/database, or give the path of a file.',
+    )
+  return isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
+}
 
 function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folders {
   const home = env.HOME || homedir()
@@ -108,7 +115,7 @@ function create(folder: string): Stats {
 
 /** Throws Stop for a file with a secret that others can read. A pipe is fine. */
 export function checkSecret(file: string): void {
-  const stats = statSync(file, { throwIfNoEntry: false })
+  const stats = followed(file)
   if (!stats?.isFile()) return
   checkOwner(file, stats)
   if (isWide(stats))
@@ -125,6 +132,15 @@ export function checkFile(file: string): void {
   checkOwner(file, stats)
   if (isWide(stats))
     refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)
+}
+
+function followed(file: string): Stats | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    const name = file.length > 100 ? `${file.slice(0, 100)}…` : file
+    throw new UsageError(`${name} cannot be read: ${systemReason(error)}.`)
+  }
 }
 
 function checkOwner(path: string, stats: Stats): void {

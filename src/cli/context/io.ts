@@ -1,31 +1,49 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Input } from '../../api/calls/caller.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact } from '../../api/values/json.js'
 import { systemReason } from '../../csv/errors.js'
 import type { Streams } from './context.js'
-import { PipeClosed, UsageError } from './errors.js'
+import { PipeClosed, Stop, UsageError } from './errors.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
 
-/** Writes a text and waits until the stream has taken it. Throws PipeClosed when the reader is gone. */
+/** Writes and waits until the text is on its way. Throws `PipeClosed` when the reader has gone, `Stop` when it fails. */
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((done, fail) => {
     stream.write(text, (error) => {
       if (!error) done()
-      else fail(isClosedPipe(error) ? new PipeClosed() : error)
+      else fail(isClosedPipe(error) ? new PipeClosed() : toOutputStop(error))
     })
   })
 }
 
-/** Keeps a reader that leaves early (`| head`) from causing an uncaught error. Writes still fail. */
-export function toleratePipes({ stdout, stderr }: Streams): void {
-  for (const stream of [stdout, stderr])
-    stream.on('error', (error: Error) => {
-      if (!isClosedPipe(error)) throw error
-    })
+/**
+ * Keeps streams that fail from becoming uncaught errors: a reader that leaves early (`| head`), a full disk. Returns a
+ * function that returns what stdout failed with, if anything did; a reader that left is no failure.
+ */
+export function watchStreams({ stdout, stderr }: Streams): () => Promise<Stop | undefined> {
+  let failure: Stop | undefined
+  stderr.on('error', () => {})
+  stdout.on('error', (error: Error) => {
+    if (!isClosedPipe(error)) failure ??= toOutputStop(error)
+  })
+  return async () => {
+    // The event of a failed write comes after its call.
+    await new Promise((resolve) => setImmediate(resolve))
+    return failure
+  }
 }
+
+const toOutputStop = (error: Error): Stop =>
+  new Stop(
+    `The output cannot be written: ${systemReason(error)}.`,
+    exitCodes.unreachable,
+    'Free some space, or write it to another place, and run the command again.',
+    'output',
+  )
 
 const isClosedPipe = (error: Error): boolean =>
   ['EPIPE', 'ERR_STREAM_DESTROYED'].includes((error as NodeJS.ErrnoException).code ?? '')

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { RunPlace } from '../../batch/run/records.js'
-import { isPostgres } from '../../storage/driver/connection.js'
+import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from './command-environment.js'
@@ -27,8 +27,9 @@ export const catalogueOption = (): Option =>
 export function serverAddress(location: string): string {
   const address = withoutPassword(location)
   if (isPostgres(address)) return address
+  const problem = locationProblem(address) ?? 'is not the address of a PostgreSQL database'
   throw new UsageError(
-    `${address} is no address of a PostgreSQL database.`,
+    `--database ${problem}.`,
     'Write it like postgres://role@host/database; the catalogue of this machine needs no option.',
   )
 }

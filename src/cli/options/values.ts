@@ -8,19 +8,20 @@ export function word(text: string): string {
   return text
 }
 
+/** Returns a number in decimal digits; NaN for any other text, such as `0x10`, `1e3` or an empty one. */
+const decimal = (text: string): number => (/^[+-]?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN)
+
 /** Reads a number above zero. */
 export function positive(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
-    throw new InvalidArgumentError('Give a number above 0.')
+  const value = decimal(text)
+  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('Give a number above 0.')
   return value
 }
 
 /** Reads a number that is not negative. */
 export function notNegative(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError('Give 0 or a number above.')
+  const value = decimal(text)
+  if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError('Give 0 or a number above.')
   return value
 }
 
@@ -46,8 +47,8 @@ export const repeated = (text: string, before: readonly string[] | undefined): s
 
 /** Reads a number of seconds. */
 export function seconds(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
+  const value = decimal(text)
+  if (!Number.isFinite(value) || value < 0)
     throw new InvalidArgumentError('Give a number of seconds, or none to wait until the end.')
   return value
 }

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../api/values/json.js'
+import { systemCode, systemReason } from '../../csv/errors.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
@@ -15,7 +16,8 @@ export async function reportError(
 ): Promise<number> {
   const { stderr } = context.streams
   const text = isJson(context, options) ? escapeControls(JSON.stringify(report)) : oneLine(toSentence(report))
-  await write(stderr, `${context.redact(text)}\n`)
+  // Where stderr fails too, the exit code has to say it.
+  await write(stderr, `${context.redact(text)}\n`).catch(() => {})
   return report.exit_code
 }
 
@@ -41,7 +43,26 @@ export async function outcomeOf(
   // Ctrl-C at a question.
   if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
   const report = reportOf(error instanceof CommanderError ? toUsageError(error) : error)
-  return report ? reportError(context, report, options) : reportBug(error, context, options)
+  if (report) return reportError(context, report, options)
+  return isSystemError(error)
+    ? reportError(context, reportSystemError(error), options)
+    : reportBug(error, context, options)
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error && systemCode(error) !== undefined
+
+/** What it means that the system refused something that no command expects to fail, such as a full disk. */
+function reportSystemError(error: NodeJS.ErrnoException): Report {
+  const { path = 'A file' } = error
+  const name = path.length > 100 ? `${path.slice(0, 100)}…` : path
+  return {
+    error: `${name} cannot be read or written: ${systemReason(error)}`,
+    code: 'system',
+    status: null,
+    exit_code: exitCodes.unreachable,
+    hint: 'Check free space and permissions, and run the command again.',
+  }
 }
 
 /** Returns commander's error in our words, without values after `=`, which could be secrets. */

@@ -1,5 +1,5 @@
 import type { Streams } from '../context/context.js'
-import { toleratePipes, write } from '../context/io.js'
+import { watchStreams, write } from '../context/io.js'
 import { version } from '../context/version.js'
 import { createCommandEnvironment } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
@@ -13,7 +13,7 @@ export async function main(
   streams: Streams,
   overrides: Overrides = {},
 ): Promise<number> {
-  toleratePipes(streams)
+  const outputFailure = watchStreams(streams)
   const context = createContext(streams, overrides)
   const options = peekGlobals(argv)
   try {
@@ -29,9 +29,12 @@ export async function main(
     }
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
     await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
+    const failure = await outputFailure()
+    if (failure) throw failure
     return environment.exitCode()
   } catch (error) {
-    return await outcomeOf(error, context, options)
+    const isHelp = error instanceof Error && 'exitCode' in error && error.exitCode === 0
+    return await outcomeOf((isHelp && (await outputFailure())) || error, context, options)
   } finally {
     await context.close()
   }

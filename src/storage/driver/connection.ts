@@ -1,7 +1,21 @@
 import type { Awaitable } from '../../engine/ports/ports.js'
 
 /** Whether a database is on a server, by its location. */
-export const isPostgres = (location: string): boolean => /^postgres(?:ql)?:/.test(location)
+export const isPostgres = (location: string): boolean => /^postgres(?:ql)?:/i.test(location)
+
+/**
+ * Returns what is wrong with the location of a database; `undefined` for a PostgreSQL address, a path or `:memory:`. What
+ * looks like another address must not become the name of a file: a password in it could be read there. It never repeats
+ * what stands between `//` and `@`.
+ */
+export function locationProblem(location: string): string | undefined {
+  if (/^[\s"'`]|[\s"'`]$/.test(location)) return 'begins or ends with a space or a quotation mark'
+  if (isPostgres(location) || !location.includes('://')) return undefined
+  const scheme = /^[\w+.-]+(?=:\/\/)/.exec(location)?.[0]
+  return scheme === undefined
+    ? 'is neither an address nor a path'
+    : `is not a PostgreSQL address but one of ${scheme}`
+}
 
 /** A value as both databases take it: integers for times (milliseconds) and booleans, JSON as text. */
 export type Value = string | number | null | Uint8Array
