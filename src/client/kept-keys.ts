@@ -55,7 +55,7 @@ export function idempotent(options: KeptKeysOptions): Layer {
         const { key, again } = await keys.take({
           fingerprint,
           operation: id,
-          fresh: call.freshKey ?? ids.uuid(),
+          fresh: call.freshKey?.() ?? ids.uuid(),
           now: clock.now(),
         })
         if (again) onAgain(id)

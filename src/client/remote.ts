@@ -156,7 +156,7 @@ function headersOf(
   { apiKey, idempotencyKey, freshKey }: CallOptions,
 ): Readonly<Record<string, string>> {
   const key =
-    row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? freshKey ?? ids.uuid()) : undefined
+    row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? freshKey?.() ?? ids.uuid()) : undefined
   // No server accepts a key that a header cannot hold.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) throw new ApiError('invalid_api_key')
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')

@@ -21,6 +21,9 @@ export interface Row {
 /** Longest row in bytes; a quote that is never closed would else swallow the file into memory. */
 const rowLimit = 1_048_576
 
+/** Most cells of a row, as in spreadsheets. Each costs memory, however short it is. */
+const maxCells = 16_384
+
 /** Splits UTF-8 text into rows, as many at a time as one piece of text completes; those before an error come before it. */
 export async function* parseRows(
   texts: AsyncIterable<Buffer>,
@@ -141,7 +144,7 @@ export class PlainRows {
         at = end + 1
         continue
       }
-      if (cells === 'odd' || cells === 'open') return this.#stop()
+      if (cells === 'odd' || cells === 'open' || cells.length > maxCells) return this.#stop()
       if (cells.length > 0) rows.push({ line: this.#line, cells })
       this.#line += lines
       return end < 0 ? to : end + 1
@@ -228,7 +231,7 @@ export class AnyRows {
   #taken(step: (done: (error?: Error | null) => void) => void): Promise<Taken> {
     return new Promise((resolve) => {
       step((error) => {
-        const failure = error ? toCsvError(error, this.#parser.nextLine, this.#limit) : undefined
+        const failure = error ? toCsvError(error, this.#parser.nextLine, this.#limit) : this.#parser.failure()
         resolve({ rows: this.#parser.takeRows(), failure })
       })
     })
@@ -243,6 +246,11 @@ class RowParser extends Parser {
   #blank = 0
   /** The parser counts a CRLF within quotes as two lines. */
   #surplus: number
+  readonly #limit: number
+  /** Rows and blank lines, and the bytes up to here, when the last of them ended; the parser limits cells only. */
+  #ended = 0
+  #endedAt = 0
+  #tooWide: CsvError | undefined
 
   constructor({ delimiter, firstLine, looseQuotes = false, limit }: ParseOptions) {
     super({
@@ -254,6 +262,7 @@ class RowParser extends Parser {
       max_record_size: limit,
     })
     this.#surplus = 1 - firstLine
+    this.#limit = limit
     this.resume()
     // The failed write is yieldRows; without a listener the process would end.
     this.on('error', () => {})
@@ -262,6 +271,17 @@ class RowParser extends Parser {
   /** The line that the row being read begins on. */
   get nextLine(): number {
     return this.#end + 1 + this.info.empty_lines - this.#blank - this.#surplus
+  }
+
+  /** Returns what is wrong with a row that the parser itself would take, however much memory it needs. */
+  failure(): CsvError | undefined {
+    if (this.#tooWide) return this.#tooWide
+    const { bytes, records, empty_lines } = this.info
+    if (records + empty_lines !== this.#ended) {
+      this.#ended = records + empty_lines
+      this.#endedAt = bytes
+    }
+    return bytes - this.#endedAt > this.#limit ? tooLong(this.nextLine, this.#limit) : undefined
   }
 
   takeRows(): Row[] {
@@ -273,6 +293,12 @@ class RowParser extends Parser {
   override push(cells: string[] | null): boolean {
     if (cells === null) return super.push(null)
     const line = this.nextLine
+    if (cells.length > maxCells)
+      this.#tooWide ??= new CsvError(
+        `the row that begins here has ${cells.length.toLocaleString('en')} cells, and ${maxCells.toLocaleString('en')} are the most.`,
+        line,
+      )
+    if (this.#tooWide) return true
     this.#rows.push({ line, cells })
     if (this.info.lines > line + this.#surplus)
       for (const cell of cells) this.#surplus += cell.split('\r\n').length - 1
@@ -281,6 +307,12 @@ class RowParser extends Parser {
     return true
   }
 }
+
+const tooLong = (line: number, limit: number): CsvError =>
+  new CsvError(
+    `the row that begins here is longer than ${limit} bytes. Most often a quote was opened and never closed.`,
+    line,
+  )
 
 function toCsvError(error: unknown, line: number, limit: number): unknown {
   switch ((error as { code?: unknown }).code) {
@@ -300,10 +332,7 @@ function toCsvError(error: unknown, line: number, limit: number): unknown {
         line,
       )
     case 'CSV_MAX_RECORD_SIZE':
-      return new CsvError(
-        `the row that begins here is longer than ${limit} bytes. Most often a quote was opened and never closed.`,
-        line,
-      )
+      return tooLong(line, limit)
     default:
       return error
   }

@@ -69,3 +69,60 @@ test('generated tables are read as they were written, whatever the pieces they c
     { numRuns: tries(1_000, 5_000) },
   )
 })
+
+/** Reads all rows, and returns what stopped the reading and how many pieces it had taken by then. */
+async function readUntilRefused(pieces: Iterable<Buffer>) {
+  let taken = 0
+  let rows = 0
+  async function* counted() {
+    for (const piece of pieces) {
+      taken += 1
+      yield piece
+    }
+  }
+  try {
+    for await (const batch of parseRows(counted(), { delimiter: ',', firstLine: 1 })) rows += batch.length
+  } catch (error) {
+    return { rows, taken, error: error as Error & { readonly exit?: number } }
+  }
+  return { rows, taken }
+}
+
+function* repeated(text: string, times: number): Generator<Buffer> {
+  const piece = Buffer.from(text)
+  for (let count = 0; count < times; count++) yield piece
+}
+
+test('a row of 120 million delimiters is refused with its line after the longest row that is allowed', async () => {
+  const commas = repeated(','.repeat(65_536), 1_832)
+  const { rows, taken, error } = await readUntilRefused([Buffer.from('a,b\n1,2\n'), ...commas])
+  expect([rows, error?.exit]).toEqual([2, 2])
+  expect(error?.message).toMatch(/Line 3: the row that begins here is longer than 1048576 bytes/i)
+  expect(taken).toBeLessThan(40)
+})
+
+test('a row has at most 16,384 cells, quoted or not', async () => {
+  const row = (cells: number, cell: string) => Buffer.from(`${Array(cells).fill(cell).join(',')}\n`)
+  for (const cell of ['', 'x', '"x"', '"x\r\ny"']) {
+    expect((await readUntilRefused([row(16_384, cell)])).rows).toBe(1)
+    const { rows, error } = await readUntilRefused([
+      Buffer.from('a,b\n'),
+      row(16_385, cell),
+      Buffer.from('c,d\n'),
+    ])
+    expect([rows, error?.exit]).toEqual([1, 2])
+    expect(error?.message).toMatch(/Line 2: .*16,385 cells/i)
+  }
+})
+
+test('blank lines are not counted as a long row', async () => {
+  const blank = repeated('\n'.repeat(65_536), 40)
+  const { rows, error } = await readUntilRefused([
+    Buffer.from('"a" ,b\n'.replace(' ', '')),
+    Buffer.from('x\r"y"\r'),
+    ...blank,
+    Buffer.from('c,d\n'),
+  ])
+  expect(error).toBeUndefined()
+  expect(rows).toBe(4)
+})

@@ -17,8 +17,8 @@ export interface CallOptions {
   /** The caller's API key. */
   readonly apiKey?: string | undefined
   readonly idempotencyKey?: string | undefined
-  /** Replaces the random idempotency key of a call to a server that has none: a repetition sends the same one. */
-  readonly freshKey?: string | undefined
+  /** Returns the idempotency key of a call to a server that was given none; the same one for each repetition. */
+  readonly freshKey?: (() => string) | undefined
   /** Replaces the idempotency key for a target on this machine: the reply is kept until `discardReplies`. */
   readonly row?: RunRow | undefined
   readonly signal?: AbortSignal | undefined

@@ -2,14 +2,14 @@ import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { GlobalOptions, Home, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
-import { checkSecret, prepareHome, readPrivate, writePrivate } from './home.js'
+import { checkSecret, localPrefix, prepareHome, readPrivate, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
 /** Stored keys by the origin they were stored for. */
 type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>
 
 /** Returns the origin under which the key of a local workspace is stored. */
-export const localOrigin = (workspaceId: string): string => `local:${workspaceId}`
+export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
 
 /** Returns the key stored for this very origin. */
 export function storedKey(home: Home, origin: string): string | undefined {

@@ -82,8 +82,24 @@ export function prepareHome(home: Home): void {
   const own = [home.config, home.catalogue, home.state].map((file) => dirname(file))
   for (const folder of new Set(own)) privateFolder(folder)
   for (const file of [home.config, home.credentials, home.catalogue, home.state]) checkFile(file)
-  if (home.engine.startsWith('/')) checkFile(home.engine)
+  if (!home.engine.startsWith('/')) return
+  checkFile(home.engine)
+  checkNotEmptied(home)
 }
+
+/** Refuses an engine of 0 bytes when a key of one of its workspaces is stored: SQLite would take it for a new database. */
+function checkNotEmptied({ engine, credentials }: Home): void {
+  if (statsOf(engine)?.size !== 0 || !readPrivate(credentials)?.includes(`"${localPrefix}`)) return
+  throw new Stop(
+    `${engine} is empty, but this machine has the key of a workspace that was in it.`,
+    exitCodes.unreachable,
+    'Delete the empty file, then restore a backup with prospect engine restore, or start again with prospect init.',
+    'storage_failed',
+  )
+}
+
+/** Begins the origins of the local engine's workspaces in the file of stored keys. */
+export const localPrefix = 'local:'
 
 function privateFolder(folder: string): void {
   const stats = statsOf(folder) ?? create(folder)

@@ -46,7 +46,12 @@ export async function callOnce(
   const maxWait = options.maxWait ?? target.maxWait ?? defaultMaxWait
   const timeout = options.timeout ?? target.timeout
   const apiKey = await context.apiKey(options)
-  const keys = { apiKey, idempotencyKey: options.idempotencyKey, freshKey: context.ids.uuid() }
+  let fresh: string | undefined
+  const freshKey = () => {
+    fresh ??= context.ids.uuid()
+    return fresh
+  }
+  const keys = { apiKey, idempotencyKey: options.idempotencyKey, freshKey }
   for (let waited = 0; ; ) {
     const call: CallOptions = { ...keys, ...deadline(timeout) }
     const reply = await callAndLog(context, caller, operation, input, call, options)

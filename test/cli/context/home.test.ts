@@ -50,6 +50,20 @@ describe('the home folder', () => {
     expect((await credits()).code).toBe(0)
   })
 
+  it('refuses an engine that was emptied while the key of its workspace is stored', async () => {
+    await credits()
+    for (const name of await readdir(home)) if (/^engine\.db-/.test(name)) await removed(join(home, name))
+    await writeFile(join(home, 'engine.db'), '')
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).error]).toEqual([
+      10,
+      expect.stringContaining('engine.db is empty'),
+    ])
+    expect((await lstat(join(home, 'engine.db'))).size).toBe(0)
+    await removed(join(home, 'engine.db'))
+    expect((await credits()).code).toBe(0)
+  })
+
   it('makes an empty home folder private, and refuses a full one that others can read', async () => {
     await mkdir(home, { mode: 0o755 })
     expect((await credits()).code).toBe(0)
