@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
-import { bundled } from '../support/processes.js'
+import { bundled, prospect } from '../support/processes.js'
 import { found } from './findings.js'
 import { some } from './share.js'
 
@@ -55,6 +55,39 @@ it('P17: no internal address is contacted, whatever a name server answers', asyn
       lost: '0 connections to 127.0.0.1, [::1], 10.1.2.3, 100.64.0.1 and 169.254.169.254',
       measured: `${came.queries} questions to the name server; ${came.public} connections to the public address`,
     })
+  } finally {
+    rmSync(program)
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it('P47: names whose server never answers delay only the workspace that gave them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-namespace-'))
+  const resolv = join(folder, 'resolv.conf')
+  writeFileSync(resolv, 'nameserver 127.0.0.1\n')
+  const program = await bundled('programs/dead-names.ts')
+  try {
+    const [names, seconds] = [100, some(300, 10)]
+    const tried = `${names} names whose server never answers, from one of two workspaces of prospect serve, for ${seconds} s`
+    if ((await inNamespace(resolv, 'true')).exitCode !== 0) {
+      found({ promise: 'P47', tried, lost: 'not run: it needs root, unshare and ip (iproute2)' })
+      return
+    }
+    const args = [process.execPath, program, prospect, String(names), String(seconds)]
+    const { stdout, stderr, exitCode } = await inNamespace(resolv, ...args)
+    expect(exitCode, stderr).toBe(0)
+    const { without, during, accepted } = JSON.parse(stdout)
+    found({
+      promise: 'P47',
+      tried,
+      lost: `${names - accepted} requests`,
+      measured:
+        `deliveries of the other: median ${during.deliveries[0]} ms, p95 ${during.deliveries[1]} ms, ` +
+        `without the names ${without.deliveries[0]} and ${without.deliveries[1]} ms`,
+    })
+    expect(accepted).toBe(names)
+    expect(during.deliveries[1]).toBeLessThanOrEqual(2 * without.deliveries[1] + 200)
+    expect(during.requests[1]).toBeLessThanOrEqual(2 * without.requests[1] + 200)
   } finally {
     rmSync(program)
     rmSync(folder, { recursive: true })
