@@ -53,6 +53,9 @@ export function systemCode(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/** Returns a path as a message can show it: of a very long one the beginning. */
+export const shortenPath = (path: string): string => (path.length > 100 ? `${path.slice(0, 100)}…` : path)
+
 /** What a system error means, in words. */
 export function systemReason(error: unknown): string {
   const code = systemCode(error)

@@ -16,7 +16,7 @@ import {
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { systemCode, systemReason } from '../../csv/errors.js'
+import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Home, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
@@ -154,8 +154,7 @@ function followed(file: string): Stats | undefined {
   try {
     return statSync(file, { throwIfNoEntry: false })
   } catch (error) {
-    const name = file.length > 100 ? `${file.slice(0, 100)}…` : file
-    throw new UsageError(`${name} cannot be read: ${systemReason(error)}.`)
+    throw new UsageError(`${shortenPath(file)} cannot be read: ${systemReason(error)}.`)
   }
 }
 

@@ -9,18 +9,19 @@ export function word(text: string): string {
 }
 
 /** Returns a number in decimal digits; NaN for any other text, such as `0x10`, `1e3` or an empty one. */
-const decimal = (text: string): number => (/^[+-]?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN)
+export const parseDecimal = (text: string): number =>
+  /^[+-]?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
 
 /** Reads a number above zero. */
 export function positive(text: string): number {
-  const value = decimal(text)
+  const value = parseDecimal(text)
   if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('Give a number above 0.')
   return value
 }
 
 /** Reads a number that is not negative. */
 export function notNegative(text: string): number {
-  const value = decimal(text)
+  const value = parseDecimal(text)
   if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError('Give 0 or a number above.')
   return value
 }
@@ -47,7 +48,7 @@ export const repeated = (text: string, before: readonly string[] | undefined): s
 
 /** Reads a number of seconds. */
 export function seconds(text: string): number {
-  const value = decimal(text)
+  const value = parseDecimal(text)
   if (!Number.isFinite(value) || value < 0)
     throw new InvalidArgumentError('Give a number of seconds, or none to wait until the end.')
   return value

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { systemCode, systemReason } from '../../csv/errors.js'
+import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
@@ -55,9 +55,8 @@ const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
 /** What it means that the system refused something that no command expects to fail, such as a full disk. */
 function reportSystemError(error: NodeJS.ErrnoException): Report {
   const { path = 'A file' } = error
-  const name = path.length > 100 ? `${path.slice(0, 100)}…` : path
   return {
-    error: `${name} cannot be read or written: ${systemReason(error)}`,
+    error: `${shortenPath(path)} cannot be read or written: ${systemReason(error)}`,
     code: 'system',
     status: null,
     exit_code: exitCodes.unreachable,

@@ -1,4 +1,4 @@
-import type { Streams } from '../context/context.js'
+import type { Context, Streams } from '../context/context.js'
 import { watchStreams, write } from '../context/io.js'
 import { version } from '../context/version.js'
 import { createCommandEnvironment } from '../options/command-environment.js'
@@ -17,25 +17,27 @@ export async function main(
   const context = createContext(streams, overrides)
   const options = peekGlobals(argv)
   try {
-    if (argv[0] === '--version' || argv[0] === '-V') {
-      await write(streams.stdout, `${await version()}\n`)
-      return 0
-    }
-    const environment = createCommandEnvironment(context)
-    if (argv[0] === '__complete') {
-      const { completeWords } = await import('./complete.js')
-      await completeWords(environment, argv.slice(1))
-      return 0
-    }
-    const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
-    await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
-    const failure = await outputFailure()
-    if (failure) throw failure
-    return environment.exitCode()
-  } catch (error) {
-    const isHelp = error instanceof Error && 'exitCode' in error && error.exitCode === 0
-    return await outcomeOf((isHelp && (await outputFailure())) || error, context, options)
+    const code = await runCommand(context, argv).catch((error) => outcomeOf(error, context, options))
+    const failure = code === 0 ? await outputFailure() : undefined
+    return failure ? await outcomeOf(failure, context, options) : code
   } finally {
     await context.close()
   }
+}
+
+/** Runs the command that the arguments name. Returns its exit code. */
+async function runCommand(context: Context, argv: readonly string[]): Promise<number> {
+  if (argv[0] === '--version' || argv[0] === '-V') {
+    await write(context.streams.stdout, `${await version()}\n`)
+    return 0
+  }
+  const environment = createCommandEnvironment(context)
+  if (argv[0] === '__complete') {
+    const { completeWords } = await import('./complete.js')
+    await completeWords(environment, argv.slice(1))
+    return 0
+  }
+  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
+  await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
+  return environment.exitCode()
 }

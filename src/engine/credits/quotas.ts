@@ -85,16 +85,14 @@ export async function takeQuota(
   now: number,
 ): Promise<number> {
   const owner = ownerOf(workspace)
-  const counted: { name: QuotaName; startedAt: number; state: QuotaState }[] = []
+  const counters: { name: QuotaName; startedAt: number; count: number; remaining: number }[] = []
   for (const name of names.filter((name) => rules[name].quota === quota)) {
-    const rule = rules[name]
-    const counter = await tx.lockCounter(owner, name)
-    const { startedAt } = countedAt(counter, rule, now)
-    counted.push({ name, startedAt, state: toQuotaState(workspace, rule, counter, now) })
+    const { startedAt, count } = countedAt(await tx.lockCounter(owner, name), rules[name], now)
+    counters.push({ name, startedAt, count, remaining: limitOf(workspace, rules[name]) - count })
   }
-  const taken = Math.min(units, ...counted.map(({ state }) => state.remaining))
+  const taken = Math.min(units, ...counters.map(({ remaining }) => remaining))
   if (taken <= 0) return 0
-  for (const { name, startedAt, state } of counted)
-    await tx.setCounter(owner, name, { startedAt, count: state.used + taken })
+  for (const { name, startedAt, count } of counters)
+    await tx.setCounter(owner, name, { startedAt, count: count + taken })
   return taken
 }

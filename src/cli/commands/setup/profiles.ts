@@ -4,6 +4,7 @@ import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
 import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import { parseDecimal } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 
@@ -140,7 +141,7 @@ interface Key {
 }
 
 const parseSeconds = (least: number, open: boolean) => (text: string) => {
-  const value = text.trim() === '' ? Number.NaN : Number(text)
+  const value = parseDecimal(text)
   return Number.isFinite(value) && (open ? value > least : value >= least) ? value : undefined
 }
 

@@ -21,6 +21,7 @@ describe('config', () => {
     expect(await here.json('config', 'set', 'timeout', '60')).toEqual({ profile: 'default', timeout: 60 })
     expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('60\n')
     expect(await here.json('config', 'get', 'timeout')).toBe(60)
+    expect((await here.run(['config', 'set', 'timeout', '0x10'])).code).toBe(2)
     await here.json('config', 'set', 'timeout', 'default')
     expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('')
   })
