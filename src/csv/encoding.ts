@@ -15,7 +15,7 @@ const marks = [
   { label: 'utf-16be', bytes: [0xfe, 0xff] },
 ] as const
 
-/** The encoding of a file: what its mark says, else the one that was asked for, else by its first bytes. */
+/** Returns the encoding of a file: by its mark, else the one that was asked for, else by its first bytes. */
 export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
   const label = asked === undefined ? undefined : decoderFor(asked).encoding
   const mark = marks.find(({ bytes }) => bytes.every((byte, at) => head[at] === byte))
@@ -26,10 +26,10 @@ export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
 
 /** Latin text in UTF-16 has a NUL in every second byte, which UTF-8 never has. */
 function byNuls(head: Uint8Array): string | undefined {
-  const nuls = [0, 0] as [number, number]
-  for (let at = 0; at < head.length; at++) if (head[at] === 0) nuls[(at & 1) as 0 | 1]++
+  let [even, odd] = [0, 0]
+  for (let at = 0; at < head.length; at += 2) if (head[at] === 0) even++
+  for (let at = 1; at < head.length; at += 2) if (head[at] === 0) odd++
   const many = head.length * 0.2
-  const [even, odd] = nuls
   if (odd > many && even < odd / 10) return 'utf-16le'
   if (even > many && odd < even / 10) return 'utf-16be'
   return undefined
@@ -45,13 +45,13 @@ function decoderFor(label: string) {
   }
 }
 
-/** The beginning of a text, without its mark, from the first bytes of its file. */
+/** Returns the beginning of a text, without its mark, from the first bytes of its file. */
 export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
   new TextDecoder(label).decode(head.subarray(mark), { stream: true })
 
 /**
- * Turns the bytes of a file into UTF-8 without its mark, in pieces of whole characters, and refuses what is not
- * text, with its line.
+ * Converts the bytes of a file to UTF-8 without its mark, in pieces of whole characters. Throws CsvError with the line
+ * of what is not text.
  */
 export async function* decode(
   chunks: AsyncIterable<Buffer>,
@@ -87,7 +87,7 @@ async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: Lines): AsyncGen
   if (rest.length > 0) throw notUtf8(rest, lines)
 }
 
-/** How many bytes at the end begin a character that is not complete yet. */
+/** Returns how many bytes at the end belong to a character that is not complete yet. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] as number
@@ -135,9 +135,9 @@ async function* decodeText(
   yield next(undefined)
 }
 
-/** How text becomes the bytes of a file that is read like another one. */
+/** Converts text to the bytes of a file in the encoding of another one. */
 export interface Encoder {
-  /** What the file begins with. */
+  /** First bytes of the file. */
   readonly mark: Buffer
   encode(text: string): Buffer
 }
@@ -145,13 +145,13 @@ export interface Encoder {
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Text in the encoding of a file that was read, with the mark that it had. Encodings with more than one byte for a
+ * Returns the encoder for a file like one that was read, with the mark that it had. Encodings with several bytes per
  * character become UTF-8 with a mark, which a reader obeys before anything else.
  */
 export function encoderFor(label: string, hadMark: boolean): Encoder {
   const none = Buffer.alloc(0)
   if (label === 'utf-8') return { mark: hadMark ? utf8Mark : none, encode: (text) => Buffer.from(text) }
-  // Without a mark, UTF-16 is known by its Latin letters only.
+  // Without a mark, UTF-16 is recognised by its Latin letters only.
   if (label === 'utf-16le')
     return { mark: Buffer.from([0xff, 0xfe]), encode: (text) => Buffer.from(text, 'utf16le') }
   if (label === 'utf-16be')
@@ -163,43 +163,96 @@ export function encoderFor(label: string, hadMark: boolean): Encoder {
 
 const question = 0x3f
 
-/** The byte of each character, where every character is one byte. */
+/** Returns the byte of each character; `undefined` where some characters have several. */
 function singleBytes(label: string): ReadonlyMap<string, number> | undefined {
   const bytes = Array.from({ length: 256 }, (_, byte) => byte)
-  // Two bytes are two characters, whichever they are.
+  // In such an encoding any two bytes are two characters.
   const isSingle = bytes.every((byte) => [0x41, 0xa1].every((next) => textOf(label, byte, next).length === 2))
   if (!isSingle || label === 'iso-2022-jp') return undefined
   return new Map(bytes.map((byte) => [textOf(label, byte), byte]))
 }
 
-// Node decodes windows-1252 as what it is only from a stream.
+// Node decodes windows-1252 correctly only from a stream.
 const textOf = (label: string, ...bytes: readonly number[]): string =>
   new TextDecoder(label).decode(Uint8Array.from(bytes), { stream: true })
 
 const lineFeed = 10
 const carriageReturn = 13
 
-/** Counts the lines of a text that passes by in pieces. Lines end with LF or CRLF, or with CR where a piece has no LF. */
+/** Counts the lines of a text in pieces. Lines end with LF or CRLF, or with CR where a piece has no LF. */
 export class Lines {
   #line = 1
 
-  /** The line that the next byte is on, counted from 1. */
+  /** Returns the line of the next byte, counted from 1. */
   get line(): number {
     return this.#line
   }
 
-  /** Goes past the bytes before `end`. */
+  /** Counts the lines of the bytes before `end`. */
   pass(bytes: Uint8Array, end = bytes.length): void {
     const mark = bytes.includes(lineFeed) ? lineFeed : carriageReturn
     for (let at = bytes.indexOf(mark); at >= 0 && at < end; at = bytes.indexOf(mark, at + 1)) this.#line++
   }
 }
 
-/** Leaves out the first bytes of a stream. */
+/** Yields a stream without its first bytes. */
 export async function* skip(bytes: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let left = bytes
   for await (const chunk of chunks) {
     yield chunk.subarray(left)
     left = Math.max(0, left - chunk.length)
   }
+}
+
+/** The delimiter of a table, as its first lines show it. */
+export interface DetectedDelimiter {
+  readonly delimiter: string
+  /** Text before the table: a `sep=` line with its line end, or nothing. */
+  readonly preamble: string
+}
+
+const candidates = [',', ';', '\t', '|'] as const
+const linesLookedAt = 50
+
+/** Returns the delimiter of a table by its beginning: from a `sep=` line, else the candidate that its lines agree on. */
+export function detectDelimiter(sample: string): DetectedDelimiter {
+  const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(sample)
+  if (sep?.[1] !== undefined) return { delimiter: sep[1], preamble: sep[0] }
+  return { delimiter: agreedDelimiter(countPerLine(sample)), preamble: '' }
+}
+
+/** For each line, how often each candidate is outside quotes. */
+type DelimiterCounts = readonly (readonly number[])[]
+
+function agreedDelimiter(lines: DelimiterCounts): string {
+  const [header = []] = lines
+  const score = (at: number) => lines.filter((counts) => counts[at] === header[at]).length
+  const inHeader = candidates
+    .map((delimiter, at) => ({ delimiter, count: header[at] ?? 0, score: score(at) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.score - a.score || b.count - a.count)
+  if (inHeader[0]) return inHeader[0].delimiter
+  // There is one column only. A candidate in its cells would split them.
+  return candidates.find((_, at) => lines.every((counts) => counts[at] === 0)) ?? ','
+}
+
+function countPerLine(sample: string): DelimiterCounts {
+  const lines: number[][] = []
+  let counts = candidates.map(() => 0)
+  let quoted = false
+  let start = 0
+  for (let at = 0; at < sample.length && lines.length < linesLookedAt; at++) {
+    const char = sample[at] as string
+    if (char === '"') quoted = !quoted
+    if (quoted) continue
+    const candidate = candidates.indexOf(char as (typeof candidates)[number])
+    if (candidate >= 0) counts[candidate] = (counts[candidate] ?? 0) + 1
+    if (char !== '\n' && char !== '\r') continue
+    if (at > start) lines.push(counts)
+    counts = candidates.map(() => 0)
+    start = at + 1
+  }
+  // The sample may end within a line, so its last one counts only where there is no other.
+  if (lines.length === 0) lines.push(counts)
+  return lines
 }

@@ -6,8 +6,8 @@ export class Refusal extends Error {
   /** The code of the error in a report. */
   readonly reportCode: string
 
-  constructor(sentence: string, hint = '', exit = 2, reportCode = 'usage') {
-    super(sentence)
+  constructor(message: string, hint = '', exit = 2, reportCode = 'usage') {
+    super(message)
     this.name = 'Refusal'
     this.exit = exit
     this.hint = hint
@@ -20,13 +20,13 @@ export class CsvError extends Error {
   /** Exit code of a command that ends with it. */
   readonly exit = 2
   /** What is wrong, without the line. */
-  readonly sentence: string
+  readonly problem: string
   readonly line: number | undefined
 
-  constructor(sentence: string, line?: number) {
-    super(line === undefined ? sentence : `Line ${line}: ${sentence}`)
+  constructor(problem: string, line?: number) {
+    super(line === undefined ? problem : `Line ${line}: ${problem}`)
     this.name = 'CsvError'
-    this.sentence = sentence
+    this.problem = problem
     this.line = line
   }
 }

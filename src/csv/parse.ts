@@ -1,34 +1,61 @@
 import { Parser } from 'csv-parse'
+import { type DetectedDelimiter, decode, type Encoding, skip } from './encoding.js'
 import { CsvError } from './errors.js'
-
-/** How a text is split into rows. */
-export interface ParseOptions {
-  readonly delimiter: string
-  /** Line of the file that the text begins on. */
-  readonly firstLine: number
-  /** Takes a quote within an unquoted cell as it is. */
-  readonly looseQuotes?: boolean | undefined
-  /** Longest row in bytes. */
-  readonly limit: number
-}
+import { undefuse } from './formulas.js'
 
 /** One row of a table: its cells, and the line it begins on. */
-export interface Row {
+export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
 }
 
-/** Longest row in bytes; a quote that is never closed would else swallow the file into memory. */
+/** Options for reading the rows of a table. */
+export interface RowOptions {
+  /** Keeps cells as they are in the file, including those that were made safe for spreadsheets. */
+  readonly raw?: boolean | undefined
+  /** Accepts a quote within an unquoted cell, instead of refusing the file. */
+  readonly looseQuotes?: boolean | undefined
+  /** Longest row in bytes. */
+  readonly limit?: number | undefined
+}
+
+/** Reads the rows of a table from the bytes of its file, header included. Throws CsvError after the rows it could read. */
+export async function* readRows(
+  chunks: AsyncIterable<Buffer>,
+  encoding: Encoding,
+  { delimiter, preamble }: DetectedDelimiter,
+  { raw = false, looseQuotes, limit }: RowOptions = {},
+): AsyncGenerator<CsvRow[]> {
+  const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
+  const firstLine = preamble === '' ? 1 : 2
+  for await (const rows of parseRows(texts, { delimiter, firstLine, looseQuotes, limit }))
+    yield raw ? rows : rows.map(restoreCells)
+}
+
+function restoreCells(row: CsvRow): CsvRow {
+  return row.cells.some((cell) => cell.startsWith("'"))
+    ? { line: row.line, cells: row.cells.map(undefuse) }
+    : row
+}
+
+/** How a text is split into rows. */
+interface ParseOptions extends Omit<RowOptions, 'raw'> {
+  readonly delimiter: string
+  /** Line of the file that the text begins on. */
+  readonly firstLine: number
+}
+
+/** Longest row in bytes. Without a limit, a quote that is never closed would read the whole file into memory. */
 const rowLimit = 1_048_576
 
-/** Most cells of a row, as in spreadsheets. Each costs memory, however short it is. */
+/** Maximum number of cells in a row, as in spreadsheets. Each takes memory, however short it is. */
 const maxCells = 16_384
 
-/** Splits UTF-8 text into rows, as many at a time as one piece of text completes; those before an error come before it. */
+/** Splits UTF-8 text into rows. Yields the rows that each piece of text completes; rows before an error come first. */
 export async function* parseRows(
   texts: AsyncIterable<Buffer>,
-  options: Omit<ParseOptions, 'limit'> & { readonly limit?: number | undefined },
-): AsyncGenerator<Row[]> {
+  options: ParseOptions,
+): AsyncGenerator<CsvRow[]> {
   const { delimiter, firstLine, limit = rowLimit } = options
   const plain = new PlainRows(delimiter, firstLine, limit)
   let any: AnyRows | undefined
@@ -37,32 +64,32 @@ export async function* parseRows(
     else {
       yield plain.take(text)
       if (!plain.stopped) continue
-      any = new AnyRows({ ...options, limit, firstLine: plain.line })
+      any = new AnyRows({ ...options, firstLine: plain.line })
       yield* yieldRows(await any.take(plain.rest))
     }
   }
   if (!any) {
     yield plain.end()
     if (!plain.stopped) return
-    any = new AnyRows({ ...options, limit, firstLine: plain.line })
+    any = new AnyRows({ ...options, firstLine: plain.line })
     yield* yieldRows(await any.take(plain.rest))
   }
   yield* yieldRows(await any.end())
 }
 
-function* yieldRows({ rows, failure }: Taken): Generator<Row[]> {
+function* yieldRows({ rows, failure }: ParsedRows): Generator<CsvRow[]> {
   yield rows
   if (failure) throw failure
 }
 
 const lineFeed = 10
 const carriageReturn = 13
-/** A row of more lines is left to others: each line would have its beginning read again. */
-const mostLines = 16
+/** A row of more lines is left to the other parser: here each line is read again from the row's beginning. */
+const maxLines = 16
 
 /**
- * Splits what most files hold into rows, many times faster than a parser for everything: rows that end with LF or CRLF,
- * cells that are quoted whole or not at all. It stops before the first row that is anything else.
+ * Splits simple text into rows, many times faster than a general parser: rows that end with LF or CRLF, cells that are
+ * quoted whole or not at all. It stops before the first row that is anything else.
  */
 export class PlainRows {
   readonly #delimiter: string
@@ -79,12 +106,12 @@ export class PlainRows {
     this.#limit = limit
   }
 
-  /** Whether it met a row that it leaves to others: the one that `rest` begins with. */
+  /** Whether it met a row that it cannot split: the one that `rest` begins with. */
   get stopped(): boolean {
     return this.#stopped
   }
 
-  /** What was not split yet. */
+  /** The bytes that are not split yet. */
   get rest(): Buffer {
     return this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting)
   }
@@ -94,27 +121,27 @@ export class PlainRows {
     return this.#line
   }
 
-  /** The rows that end in a piece of text. */
-  take(text: Buffer): Row[] {
+  /** Returns the rows that end in a piece of text. */
+  take(text: Buffer): CsvRow[] {
     this.#waiting.push(text)
     this.#length += text.length
     return text.includes(lineFeed) || this.#isOdd(text) ? this.#readRows(false) : []
   }
 
-  /** The row that the text ends with, where it has no line feed. */
-  end(): Row[] {
+  /** Returns the last row of the text, where it has no line feed. */
+  end(): CsvRow[] {
     return this.#readRows(true)
   }
 
-  /** Whether a row that has no line feed yet is long, or ended in another way. */
+  /** Whether a row that has no line feed yet is too long, or ends with a carriage return. */
   #isOdd(text: Buffer): boolean {
     const ended = text.indexOf(carriageReturn)
     return this.#length > this.#limit || (ended >= 0 && ended < text.length - 1)
   }
 
-  #readRows(isLast: boolean): Row[] {
+  #readRows(isLast: boolean): CsvRow[] {
     const bytes = this.rest
-    const rows: Row[] = []
+    const rows: CsvRow[] = []
     let from = 0
     while (from < bytes.length && !this.#stopped) {
       const to = this.#readRow(bytes, from, isLast, rows)
@@ -128,15 +155,15 @@ export class PlainRows {
     return rows
   }
 
-  /** Reads the row that begins here; answers where the next one does, or nothing where this one does not end yet. */
-  #readRow(bytes: Buffer, from: number, isLast: boolean, rows: Row[]): number | undefined {
+  /** Reads the row that begins at `from`. Returns where the next one begins; `undefined` where this one is not complete. */
+  #readRow(bytes: Buffer, from: number, isLast: boolean, rows: CsvRow[]): number | undefined {
     let lines = 0
     for (let at = from; ; ) {
       const end = bytes.indexOf(lineFeed, at)
       if (end < 0 && !isLast) return undefined
       const to = end < 0 ? bytes.length : end
       lines += 1
-      if (to - from > this.#limit || lines > mostLines) return this.#stop()
+      if (to - from > this.#limit || lines > maxLines) return this.#stop()
       const cells = this.#cellsOf(
         bytes.toString('utf8', from, bytes[to - 1] === carriageReturn ? to - 1 : to),
       )
@@ -155,7 +182,7 @@ export class PlainRows {
     this.#stopped = true
   }
 
-  /** The cells of a row, none when it is blank; `open` when a quote in it is not closed, `odd` when it is not plain. */
+  /** Returns the cells of a row, none when it is blank; `open` when a quote is not closed, `odd` when it is not simple. */
   #cellsOf(row: string): string[] | 'open' | 'odd' {
     if (row === '') return []
     if (row.includes('\r')) return 'odd'
@@ -175,13 +202,13 @@ function quotedCells(row: string, delimiter: string): string[] | 'open' | 'odd' 
   }
 }
 
-/** A cell's text, and where what follows it begins. */
-interface Cell {
+/** The text of a cell, and the position behind it. */
+interface ParsedCell {
   readonly text: string
   readonly end: number
 }
 
-function quotedCell(row: string, from: number): Cell | 'open' {
+function quotedCell(row: string, from: number): ParsedCell | 'open' {
   let doubled = false
   for (let at = from; ; at += 2) {
     at = row.indexOf('"', at)
@@ -195,40 +222,40 @@ function quotedCell(row: string, from: number): Cell | 'open' {
   }
 }
 
-function bareCell(row: string, from: number, delimiter: string): Cell | 'odd' {
+function bareCell(row: string, from: number, delimiter: string): ParsedCell | 'odd' {
   const next = row.indexOf(delimiter, from)
   const end = next < 0 ? row.length : next
   const text = row.slice(from, end)
   return text.includes('"') ? 'odd' : { text, end }
 }
 
-/** Rows that were read, and what stopped the reading after them, if something did. */
-export interface Taken {
-  readonly rows: Row[]
+/** Rows that were read, and the error after them, if there was one. */
+interface ParsedRows {
+  readonly rows: CsvRow[]
   readonly failure?: unknown
 }
 
-/** Splits text of any shape into rows, or says what is wrong with it. */
+/** Splits any CSV text into rows, or returns what is wrong with it. */
 export class AnyRows {
   readonly #parser: RowParser
   readonly #limit: number
 
   constructor(options: ParseOptions) {
-    this.#parser = new RowParser(options)
-    this.#limit = options.limit
+    this.#limit = options.limit ?? rowLimit
+    this.#parser = new RowParser({ ...options, limit: this.#limit })
   }
 
-  /** The rows that end in a piece of text. */
-  take(text: Buffer): Promise<Taken> {
+  /** Returns the rows that end in a piece of text. */
+  take(text: Buffer): Promise<ParsedRows> {
     return this.#taken((done) => this.#parser.write(text, done))
   }
 
-  /** The row that the text ends with. */
-  end(): Promise<Taken> {
+  /** Returns the last row of the text. */
+  end(): Promise<ParsedRows> {
     return this.#taken((done) => this.#parser.end(done))
   }
 
-  #taken(step: (done: (error?: Error | null) => void) => void): Promise<Taken> {
+  #taken(step: (done: (error?: Error | null) => void) => void): Promise<ParsedRows> {
     return new Promise((resolve) => {
       step((error) => {
         const failure = error ? toCsvError(error, this.#parser.nextLine, this.#limit) : this.#parser.failure()
@@ -238,10 +265,10 @@ export class AnyRows {
   }
 }
 
-/** Takes rows where the parser hands them out: several times faster than reading them from a stream one by one. */
+/** Collects rows as the parser pushes them: several times faster than reading them from a stream one by one. */
 class RowParser extends Parser {
-  #rows: Row[] = []
-  /** Last line of the row before, and blank lines so far, both in the parser's own count. */
+  #rows: CsvRow[] = []
+  /** Last line of the row before, and blank lines so far, both as the parser counts them. */
   #end = 0
   #blank = 0
   /** The parser counts a CRLF within quotes as two lines. */
@@ -252,7 +279,7 @@ class RowParser extends Parser {
   #endedAt = 0
   #tooWide: CsvError | undefined
 
-  constructor({ delimiter, firstLine, looseQuotes = false, limit }: ParseOptions) {
+  constructor({ delimiter, firstLine, looseQuotes = false, limit = rowLimit }: ParseOptions) {
     super({
       delimiter,
       record_delimiter: ['\r\n', '\n', '\r'],
@@ -264,16 +291,16 @@ class RowParser extends Parser {
     this.#surplus = 1 - firstLine
     this.#limit = limit
     this.resume()
-    // The failed write is yieldRows; without a listener the process would end.
+    // The failed write reports it. Without a listener the process would end.
     this.on('error', () => {})
   }
 
-  /** The line that the row being read begins on. */
+  /** Returns the first line of the row that is being read. */
   get nextLine(): number {
     return this.#end + 1 + this.info.empty_lines - this.#blank - this.#surplus
   }
 
-  /** Returns what is wrong with a row that the parser itself would take, however much memory it needs. */
+  /** Returns the error of a row that is too large, which the parser itself would accept. */
   failure(): CsvError | undefined {
     if (this.#tooWide) return this.#tooWide
     const { bytes, records, empty_lines } = this.info
@@ -284,7 +311,7 @@ class RowParser extends Parser {
     return bytes - this.#endedAt > this.#limit ? tooLong(this.nextLine, this.#limit) : undefined
   }
 
-  takeRows(): Row[] {
+  takeRows(): CsvRow[] {
     const rows = this.#rows
     this.#rows = []
     return rows
@@ -323,7 +350,7 @@ function toCsvError(error: unknown, line: number, limit: number): unknown {
       )
     case 'CSV_INVALID_CLOSING_QUOTE':
       return new CsvError(
-        'in this row a quoted cell goes on after its closing quote. Close the cell where it ends, and double ("") the quotes within it.',
+        'in this row a quoted cell continues after its closing quote. Close the cell where it ends, and double ("") the quotes within it.',
         line,
       )
     case 'INVALID_OPENING_QUOTE':

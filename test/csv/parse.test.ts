@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decode } from '../../src/csv/encoding.js'
-import { parseRows, type Row } from '../../src/csv/parse.js'
+import { type CsvRow, parseRows } from '../../src/csv/parse.js'
 import { tries } from '../support/effort.js'
 
 const utf16le = (text: string) => Buffer.from(text, 'utf16le')
@@ -61,7 +61,7 @@ test('generated tables are read as they were written, whatever the pieces they c
     fc.asyncProperty(generated, async (one) => {
       const encode: (text: string) => Buffer = encoders[one.label as keyof typeof encoders]
       const texts = decode(inPieces(encode(write(one)), one.pieces), { label: one.label, mark: 0 })
-      const rows: Row[] = []
+      const rows: CsvRow[] = []
       for await (const batch of parseRows(texts, { delimiter: one.delimiter, firstLine: 1 }))
         rows.push(...batch)
       expect(rows.map((row) => row.cells)).toEqual(one.table)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CsvError } from '../../src/csv/errors.js'
-import { AnyRows, PlainRows, parseRows, type Row } from '../../src/csv/parse.js'
+import { AnyRows, type CsvRow, PlainRows, parseRows } from '../../src/csv/parse.js'
 import { tries } from '../support/effort.js'
 
 const limit = 40
@@ -18,7 +18,7 @@ const text = fc
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
 
 interface Outcome {
-  readonly rows: readonly Row[]
+  readonly rows: readonly CsvRow[]
   readonly line?: number | undefined
 }
 
@@ -31,7 +31,7 @@ async function* inPieces(bytes: Buffer, of: readonly number[]): AsyncGenerator<B
 }
 
 async function parsed(bytes: Buffer, looseQuotes: boolean, of: readonly number[]): Promise<Outcome> {
-  const rows: Row[] = []
+  const rows: CsvRow[] = []
   try {
     const options = { delimiter: ',', firstLine: 3, looseQuotes, limit }
     for await (const some of parseRows(inPieces(bytes, of), options)) rows.push(...some)

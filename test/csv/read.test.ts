@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { detectEncoding, sampleOf } from '../../src/csv/encoding.js'
+import { detectDelimiter, detectEncoding, sampleOf } from '../../src/csv/encoding.js'
 import { CsvError } from '../../src/csv/errors.js'
-import type { Row } from '../../src/csv/parse.js'
-import { detectDialect, type RowOptions, readRows } from '../../src/csv/read.js'
+import { type CsvRow, type RowOptions, readRows } from '../../src/csv/parse.js'
 
 const utf16le = (text: string) => Buffer.from(text, 'utf16le')
 const utf16be = (text: string) => Buffer.from(text, 'utf16le').swap16()
@@ -21,11 +20,11 @@ async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 async function readOn(content: string | Uint8Array, options: Options = {}) {
   const bytes = Buffer.from(content as Uint8Array)
   const encoding = detectEncoding(bytes.subarray(0, 65_536), options.encoding)
-  const dialect = detectDialect(sampleOf(bytes.subarray(0, 65_536), encoding))
-  const rows: Row[] = []
+  const detected = detectDelimiter(sampleOf(bytes.subarray(0, 65_536), encoding))
+  const rows: CsvRow[] = []
   let error: unknown
   try {
-    const batches = readRows(inPieces(bytes, options.piece ?? 65_536), encoding, dialect, options)
+    const batches = readRows(inPieces(bytes, options.piece ?? 65_536), encoding, detected, options)
     for await (const batch of batches) rows.push(...batch)
   } catch (thrown) {
     error = thrown
@@ -33,7 +32,7 @@ async function readOn(content: string | Uint8Array, options: Options = {}) {
   return {
     error,
     encoding: encoding.label,
-    delimiter: dialect.delimiter,
+    delimiter: detected.delimiter,
     cells: rows.map((row) => row.cells),
     lines: rows.map((row) => row.line),
   }
@@ -92,7 +91,7 @@ describe('the encoding of a file', () => {
   })
 })
 
-describe('the dialect of a file', () => {
+describe('the delimiter of a file', () => {
   test.each([
     [',', 'name,site\nA,b\n'],
     [';', 'name;site\n"A;B";b\nC,D;e\n'],

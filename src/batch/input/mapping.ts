@@ -208,8 +208,8 @@ export class MappingError extends Error {
   /** Fields of which one is needed and has no column; none where something else is wrong. */
   readonly needed: readonly string[]
 
-  constructor(sentence: string, needed: readonly string[] = []) {
-    super(sentence)
+  constructor(message: string, needed: readonly string[] = []) {
+    super(message)
     this.name = 'MappingError'
     this.needed = needed
   }

@@ -2,11 +2,10 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../api/calls/errors.js'
-import { detectEncoding, sampleOf } from '../../csv/encoding.js'
+import { detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
-import type { Row } from '../../csv/parse.js'
-import { detectDialect, type RowOptions, readRows } from '../../csv/read.js'
+import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
 /** How a file is read where it cannot be, or should not be, recognised by itself. */
 export interface ReadOptions extends RowOptions {
@@ -29,7 +28,7 @@ export interface Table {
   /** Size of the file. */
   readonly bytes: number
   /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
-  rows(): AsyncGenerator<readonly Row[]>
+  rows(): AsyncGenerator<readonly CsvRow[]>
 }
 
 const sampleBytes = 65_536
@@ -38,9 +37,10 @@ const sampleBytes = 65_536
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
   const { head, bytes } = await readHead(path)
   const encoding = detectEncoding(head, options.encoding)
-  const { delimiter, preamble } = detectDialect(sampleOf(head, encoding))
-  const dialect = { delimiter: options.delimiter ?? delimiter, preamble }
-  const rows = () => readRows(fileChunks(path), encoding, dialect, options)
+  const detected = detectDelimiter(sampleOf(head, encoding))
+  const { delimiter = detected.delimiter } = options
+  const { preamble } = detected
+  const rows = () => readRows(fileChunks(path), encoding, { delimiter, preamble }, options)
   const header = await headerOf(path, rows())
   return {
     path,
@@ -48,7 +48,7 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     headerLine: header.line,
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
-    delimiter: dialect.delimiter,
+    delimiter,
     preamble,
     bytes,
     rows: () => withoutHeader(rows()),
@@ -92,7 +92,7 @@ function toReadError(path: string, error: unknown): unknown {
   return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
 }
 
-async function headerOf(path: string, batches: AsyncGenerator<Row[]>): Promise<Row> {
+async function headerOf(path: string, batches: AsyncGenerator<CsvRow[]>): Promise<CsvRow> {
   for await (const [header] of batches) {
     if (!header) continue
     checkHeader(header)
@@ -101,7 +101,7 @@ async function headerOf(path: string, batches: AsyncGenerator<Row[]>): Promise<R
   throw new CsvError(`${path} is empty. Its first line must name the columns.`)
 }
 
-function checkHeader({ cells, line }: Row): void {
+function checkHeader({ cells, line }: CsvRow): void {
   if (cells.every((name) => name.trim() === ''))
     throw new CsvError('this should name the columns, but all its cells are empty.', line)
   const seen = new Map<string, number>()
@@ -116,7 +116,7 @@ function checkHeader({ cells, line }: Row): void {
   })
 }
 
-async function* withoutHeader(batches: AsyncGenerator<Row[]>): AsyncGenerator<readonly Row[]> {
+async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
   let seen = false
   for await (const batch of batches) {
     const rows = seen ? batch : batch.slice(1)
@@ -155,7 +155,7 @@ export async function checkTable(
   let ragged = 0
   let skipped = 0
   let firstRagged: number | undefined
-  const isRagged = (row: Row) => row.cells.length !== table.header.length
+  const isRagged = (row: CsvRow) => row.cells.length !== table.header.length
   for await (const batch of table.rows()) {
     rows += batch.length
     for (const row of batch) {
@@ -172,7 +172,7 @@ export async function checkTable(
 function see(
   repeats: RepeatFilter,
   identityOf: (cells: readonly string[]) => string | undefined,
-  row: Row,
+  row: CsvRow,
 ): void {
   try {
     const identity = identityOf(row.cells)

@@ -164,8 +164,8 @@ export class OutputError extends Error {
   readonly exit = 10
   readonly code: string | undefined
 
-  constructor(sentence: string, code?: string) {
-    super(sentence)
+  constructor(message: string, code?: string) {
+    super(message)
     this.name = 'OutputError'
     this.code = code
   }

@@ -1,4 +1,4 @@
-import type { Row } from '../../csv/parse.js'
+import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, Recalled } from '../journal/journal.js'
 import { type Lookup, prepare, RowBatch, type RowState } from '../run/row-batch.js'
@@ -195,7 +195,7 @@ class Counter {
     this.#counting = counting
   }
 
-  async count(rows: readonly Row[]): Promise<void> {
+  async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
     const { journal, skip } = this.#counting
     const first = counted.rows

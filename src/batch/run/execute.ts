@@ -1,4 +1,4 @@
-import type { Row } from '../../csv/parse.js'
+import type { CsvRow } from '../../csv/parse.js'
 import type { Answer } from '../journal/answer.js'
 import { DurabilityCheckpoint, JournalWriter } from '../journal/writer.js'
 import type { OutputRow } from '../output/format.js'
@@ -191,10 +191,10 @@ class Runner {
 
 /** The same rows in portions of one size, whatever they come in; the last one may be smaller. */
 async function* inPortions(
-  batches: AsyncIterable<readonly Row[]>,
+  batches: AsyncIterable<readonly CsvRow[]>,
   size: number,
-): AsyncGenerator<readonly Row[]> {
-  let rest: readonly Row[] = []
+): AsyncGenerator<readonly CsvRow[]> {
+  let rest: readonly CsvRow[] = []
   let broken: { readonly error: unknown } | undefined
   try {
     for await (const batch of batches) {

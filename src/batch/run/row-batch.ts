@@ -1,7 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
-import type { Row } from '../../csv/parse.js'
+import type { CsvRow } from '../../csv/parse.js'
 import type { Answer, Source } from '../journal/answer.js'
 import type { Wanted } from '../journal/journal.js'
 
@@ -17,7 +17,7 @@ export interface Outcome {
 
 /** A row on its way through a run. */
 export class RowState {
-  readonly row: Row
+  readonly row: CsvRow
   /** Number of the row, counted from 0 after the header. */
   readonly ordinal: number
   readonly #rowBatch: RowBatch
@@ -34,7 +34,7 @@ export class RowState {
   #settled = false
   #duplicates: RowState[] = []
 
-  constructor(row: Row, ordinal: number, rowBatch: RowBatch) {
+  constructor(row: CsvRow, ordinal: number, rowBatch: RowBatch) {
     this.row = row
     this.ordinal = ordinal
     this.#rowBatch = rowBatch
@@ -89,7 +89,7 @@ export class RowBatch {
   #open: number
   #resolve: () => void = () => {}
 
-  constructor(rows: readonly Row[], firstOrdinal: number) {
+  constructor(rows: readonly CsvRow[], firstOrdinal: number) {
     this.states = rows.map((row, at) => new RowState(row, firstOrdinal + at, this))
     this.#open = rows.length
     this.settled = new Promise((resolve) => {

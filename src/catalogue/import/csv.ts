@@ -1,4 +1,4 @@
-import type { Row as CsvRow } from '../../csv/parse.js'
+import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, RecordKind } from '../kinds/kind.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'

@@ -1,5 +1,5 @@
-import { decode, detectEncoding, sampleOf } from '../../csv/encoding.js'
-import { detectDialect, readRows } from '../../csv/read.js'
+import { decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
+import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { readCsvRows } from './csv.js'
 import { readJsonRows } from './ndjson.js'
@@ -17,7 +17,11 @@ export async function openFile(
   const sample = sampleOf(beginning, encoding)
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
-  return readCsvRows(kind, readRows(chunks, encoding, detectDialect(sample), { looseQuotes: true }), options)
+  return readCsvRows(
+    kind,
+    readRows(chunks, encoding, detectDelimiter(sample), { looseQuotes: true }),
+    options,
+  )
 }
 
 /** How much of a file is read to recognise it. */

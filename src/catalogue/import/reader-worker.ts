@@ -31,7 +31,7 @@ async function readMessages(port: MessagePort, { kind, options }: ReaderTask): P
     post({ end: true })
   } catch (error) {
     if (error instanceof InputBroken) post({ end: true })
-    else if (error instanceof ImportError) post({ error: { sentence: error.sentence, line: error.line } })
+    else if (error instanceof ImportError) post({ error: { problem: error.problem, line: error.line } })
     else throw error
   }
 }

@@ -46,19 +46,19 @@ export function addRejected(tally: ImportTally, rejected: Rejected): void {
 /** A file that cannot be read to its end; a usage error. */
 export class ImportError extends Error {
   /** The message without the line. */
-  readonly sentence: string
+  readonly problem: string
   readonly line: number | undefined
   /** What was imported before the error; set by the import. */
   report: ImportReport | undefined
 
-  constructor(sentence: string, line?: number) {
-    super(line === undefined ? sentence : `Line ${line}: ${sentence}`)
+  constructor(problem: string, line?: number) {
+    super(line === undefined ? problem : `Line ${line}: ${problem}`)
     this.name = 'ImportError'
-    this.sentence = sentence
+    this.problem = problem
     this.line = line
   }
 }
 
 /** Converts an error in a file's encoding or CSV syntax to an ImportError; returns other errors as they are. */
 export const toImportError = (error: unknown): unknown =>
-  error instanceof CsvError ? new ImportError(error.sentence, error.line) : error
+  error instanceof CsvError ? new ImportError(error.problem, error.line) : error

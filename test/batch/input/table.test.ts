@@ -3,14 +3,14 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { checkTable, openTable, type ReadOptions, spool } from '../../../src/batch/input/table.js'
 import { CsvError } from '../../../src/csv/errors.js'
-import type { Row } from '../../../src/csv/parse.js'
+import type { CsvRow } from '../../../src/csv/parse.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
 
 async function readAll(content: string | Uint8Array, options?: ReadOptions) {
   const table = await openTable(await folder.file(content), options)
-  const rows: Row[] = []
+  const rows: CsvRow[] = []
   for await (const batch of table.rows()) rows.push(...batch)
   return { table, rows, cells: rows.map((row) => row.cells) }
 }
