@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { errors } from '../../src/api/calls/errors.js'
-import { isPriced } from '../../src/api/operations/facts.js'
+import { isPriced, observedNote } from '../../src/api/operations/facts.js'
 import { type Plan, plans } from '../../src/api/operations/plans.js'
 import { operation, operations } from '../../src/api/operations/table.js'
 import * as record from '../../src/api/schemas/records.js'
@@ -61,7 +61,7 @@ function operationTable(): string {
   const rows = operations().map((row) => [
     `\`${row.method} ${row.path}\``,
     `\`${row.command}${row.flag ? ` --${row.flag}` : ''}\``,
-    row.summary,
+    row.observed ? `${row.summary}. *${observedNote}*` : row.summary,
     priceWords(row),
     row.quota ? quotaWords[row.quota] : '',
     rateWords(row),

@@ -22,11 +22,11 @@ function grouped(map) {
 
 const section = (area, commands) => [`## ${area}`, ...commands.map(entry)].join('\n\n')
 
-function entry({ command, flag, summary, arguments: words, options, method, path, price, limits }) {
+function entry({ command, flag, summary, note, arguments: words, options, method, path, price, limits }) {
   const own = options.filter((option) => !isShared(option))
   const parts = [
     `### \`prospect ${[command, flag].filter(Boolean).join(' ')}\``,
-    `${summary.replace(/\.$/, '')}.`,
+    `${summary.replace(/\.$/, '')}.${note ? ` *${note}*` : ''}`,
     method && `\`${method} ${path}\`. Price: ${price} Limits: ${limits}`,
     words.length > 0 && words.map(argument).join('\n'),
     own.length > 0 && optionTable(own),

@@ -8,6 +8,7 @@ import {
 } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
+import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { creditsCharged } from '../api/operations/units.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
@@ -164,7 +165,7 @@ function headersOf(
     accept: 'application/json',
     'accept-encoding': 'identity',
     'user-agent': version === undefined ? 'prospect' : `prospect/${version}`,
-    ...(row.method === 'POST' ? { 'content-type': 'application/json' } : {}),
+    ...(hasBody(row) ? { 'content-type': 'application/json' } : {}),
     ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
     ...(key === undefined ? {} : { [idempotency ?? usualHeader]: key }),
   }

@@ -1,6 +1,7 @@
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
+import { hasBody } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { PackedJson, toJson } from '../api/values/json.js'
 
@@ -20,7 +21,7 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
   const fields = (names ? renameOut(rest, names) : rest) as Input
-  if (method === 'POST') return { method, path, body: bodyOf(fields) }
+  if (hasBody(operation)) return { method, path, body: bodyOf(fields) }
   return { method, path: path + queryOf(fields) }
 }
 

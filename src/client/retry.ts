@@ -13,8 +13,8 @@ const firstPauseMs = 300
 export type AttemptResult = Reply | Lost
 
 /**
- * Whether a call only reads and may be sent twice. Calls with idempotency keys change something. A repeated deletion
- * would answer that nothing is there.
+ * Whether a call may be sent twice: it only reads, or replaces what it names. Calls with idempotency keys add something. A
+ * repeated deletion would answer that nothing is there.
  */
 export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'method'>): boolean =>
   !idempotent && method !== 'DELETE'

@@ -10,7 +10,7 @@ import {
 } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
-import { usualBody } from '../api/operations/facts.js'
+import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { checked, declaresMore } from './body.js'
@@ -65,7 +65,7 @@ function routesOf(operation: Operation, options: Serving): Route[] {
 function operationAnswer(operation: Operation, serving: Serving): Route['answer'] {
   const { caller, names, report } = serving
   const limit = (operation.body ?? usualBody).bytes
-  const inputOf = operation.method === 'POST' ? bodyInput(operation, serving) : queryInput(serving)
+  const inputOf = hasBody(operation) ? bodyInput(operation, serving) : queryInput(serving)
   return async (request, params) => {
     if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
     try {

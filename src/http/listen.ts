@@ -221,7 +221,7 @@ export function endSlowBodies(server: Server, everyMs: number): void {
   }, everyMs).unref()
   server.on('connection', (socket) => socket.once('close', () => uploads.delete(socket)))
   server.on('request', (request, response) => {
-    if (request.method === 'POST') uploads.set(request.socket, { request, response, strikes: 0 })
+    if (request.method !== 'GET') uploads.set(request.socket, { request, response, strikes: 0 })
   })
   server.once('close', () => clearInterval(timer))
 }

@@ -1,5 +1,5 @@
 import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
-import { isLimited, isPriced } from '../api/operations/facts.js'
+import { hasBody, isLimited, isPriced } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import document from './document.json' with { type: 'json' }
 import type { JsonSchema } from './schemas.js'
@@ -89,7 +89,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Recor
     [408, true],
     [409, operation.idempotent],
     [413, true],
-    [415, operation.method === 'POST'],
+    [415, hasBody(operation)],
     [422, fields.length > 0],
     [429, isLimited(operation) || fields.includes('live')],
     [431, true],

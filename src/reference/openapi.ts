@@ -1,6 +1,6 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { aliasesOf } from '../api/operations/aliases.js'
-import { isLimited, isPriced } from '../api/operations/facts.js'
+import { hasBody, isLimited, isPriced, observedNote } from '../api/operations/facts.js'
 import { areaOf, type Operation, operations } from '../api/operations/table.js'
 import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
 import document from './document.json' with { type: 'json' }
@@ -45,8 +45,13 @@ type OperationRow = readonly [operation: Operation, shape: Shape]
 /** Returns bodies by name, smaller ones first, so that larger ones refer to them. */
 function listBodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchema][] {
   const all = rows.flatMap(([operation, shape]): [string, JsonSchema][] => [
-    ...(operation.method === 'POST'
-      ? [[bodyName(operation, 'Request'), toJsonSchema(shape.input)] as [string, JsonSchema]]
+    ...(hasBody(operation)
+      ? [
+          [bodyName(operation, 'Request'), bodySchema(operation, toJsonSchema(shape.input))] as [
+            string,
+            JsonSchema,
+          ],
+        ]
       : []),
     [bodyName(operation, 'Reply'), toJsonSchema(shape.output)],
   ])
@@ -77,16 +82,20 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
     summary: operation.summary,
     description: descriptionOf(operation),
     'x-command': `prospect ${operation.command}${operation.flag ? ` --${operation.flag}` : ''}`,
+    ...(operation.observed ? { 'x-observed': true } : {}),
     ...(isPriced(operation) ? { 'x-price': operation.price } : {}),
     ...(operation.quota ? { 'x-quota': operation.quota } : {}),
     'x-rate': operation.rate,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(operation.method === 'POST'
+    ...(hasBody(operation)
       ? {
           requestBody: {
             description: `At most ${bodyWords(operation)}.`,
             required: true,
-            content: jsonContent(known.place(input), examples[operation.id].request),
+            content: jsonContent(
+              known.place(bodySchema(operation, input)),
+              inBody(operation, examples[operation.id].request),
+            ),
           },
         }
       : {}),
@@ -97,6 +106,17 @@ function describeOperation(operation: Operation, shape: Shape, known: NamedSchem
   }
 }
 
+/** Returns the fields that are not in the path. */
+const inBody = <T>({ path }: Operation, fields: Readonly<Record<string, T>>): Record<string, T> =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !path.includes(`{${name}}`)))
+
+/** Returns the schema of a request body: that of the input without what is in the path. */
+function bodySchema(operation: Operation, input: JsonSchema): JsonSchema {
+  const properties = inBody(operation, input.properties as Record<string, JsonSchema>)
+  const required = ((input.required ?? []) as string[]).filter((name) => Object.hasOwn(properties, name))
+  return { ...input, properties, ...(input.required ? { required } : {}) }
+}
+
 const jsonContent = (schema: JsonSchema, example: unknown): JsonSchema => ({
   'application/json': { schema, example },
 })
@@ -104,6 +124,7 @@ const jsonContent = (schema: JsonSchema, example: unknown): JsonSchema => ({
 function descriptionOf(operation: Operation): string {
   const aliases = Object.entries(aliasesOf(operation.id))
   return [
+    ...(operation.observed ? [observedNote] : []),
     `Price: ${priceWords(operation)}.`,
     ...(operation.quota ? [`Quota: ${quotaWords[operation.quota]}.`] : []),
     `Request limit: ${rateWords(operation)}.`,
@@ -130,7 +151,7 @@ function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
   const required = new Set((input.required ?? []) as string[])
   const fields = Object.entries(input.properties as Record<string, JsonSchema>).flatMap(([name, field]) => {
     const inPath = operation.path.includes(`{${name}}`)
-    if (operation.method === 'POST' && !inPath) return []
+    if (hasBody(operation) && !inPath) return []
     const { description, ...schema } = field
     const place = { name, in: inPath ? 'path' : 'query', required: inPath || required.has(name) }
     const example = examples[operation.id].request[name]

@@ -88,11 +88,13 @@ const least: Readonly<Record<OperationId, readonly Record<string, unknown>[]>> =
   'messenger.validate': [{ phone_number: '+33612345678' }, { phone_numbers: ['+33612345678'] }],
   'searches.list': [{}, { page: 2 }, { cursor: 'abc', per_page: 1, enriched: false }],
   'searches.get': [{ id: uuid }, { id: uuid, status: 'disqualified', page: 1 }],
+  'searches.delete': [{ id: uuid }],
   'lists.create': [
     { name: 'x', companies: [{ name: 'Acme' }, { domain: 'a.example' }, { network_url: company }] },
   ],
   'lists.list': [{}],
   'lists.get': [{ id: uuid }],
+  'lists.rename': [{ id: uuid, name: 'x' }],
   'personas.list': [{}],
   'personas.get': [{ uuid }],
   'personas.create': [{ name: 'x' }],

@@ -275,6 +275,8 @@ describe('secrets and servers', () => {
     'searches list --all',
     'lists get x',
     'personas delete x',
+    'searches delete x',
+    'lists rename x --name y',
     'api GET /credits --include',
     'api POST /accounts/single_enrich -f domain=x --include',
     'login',

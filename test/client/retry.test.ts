@@ -11,9 +11,12 @@ const lost = (sent: boolean, code: string) => new Lost('lost', sent, code)
 const first = { attempts: 1, repeatable: true, random: 1, now: 0 }
 
 describe('which operations are reads', () => {
-  it('counts no priced operation as a read, and sends every write but personas.delete with an idempotency key', () => {
+  it('counts no priced operation as a read, and sends every write but deletions with an idempotency key', () => {
     const unsafe = operations().filter((row) => !isRead(row))
-    expect(unsafe.filter(({ idempotent }) => !idempotent).map(({ id }) => id)).toEqual(['personas.delete'])
+    expect(unsafe.filter(({ idempotent }) => !idempotent).map(({ id }) => id)).toEqual([
+      'searches.delete',
+      'personas.delete',
+    ])
     const priced = operations().filter(({ price }) => Object.keys(price).length > 0)
     expect(priced.filter(isRead)).toEqual([])
   })

@@ -115,6 +115,30 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await claim('b', 9_000_000)).toMatchObject({ token: 'b' })
     })
 
+    it('drops a job with all that refers to it, and locks it for its own workspace only', async () => {
+      await add({ id: 'j1' }, { id: 'j2' })
+      await claim('a', 100, 'j1')
+      await store.transaction(async (tx) => {
+        for (const id of ['j1', 'j2']) {
+          await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: '{}' }])
+          await tx.addEnrichments([
+            { ...{ id: `e ${id}`, jobId: id, ordinal: 1 }, firstName: 'Ada', lastName: null, custom: null },
+          ])
+        }
+      })
+      await store.transaction(async (tx) => {
+        expect(await tx.lockJobOf('w2', 'j1')).toBeUndefined()
+        expect(await tx.lockJobOf('w1', 'j1')).toMatchObject({ id: 'j1', token: 'a' })
+        await tx.dropJob('j1')
+        expect(await tx.lockJob('j1', 'a')).toBeUndefined()
+      })
+      await store.read(async (reads) => {
+        expect(await reads.job('w1', 'j1')).toBeUndefined()
+        expect([await reads.countRecords('j1'), await reads.countRecords('j2')]).toEqual([0, 1])
+        expect([await reads.enrichments('j1'), (await reads.enrichments('j2')).length]).toEqual([[], 1])
+      })
+    })
+
     it('fences off a worker that has lost a job', async () => {
       await add({})
       await claim('a', 100)

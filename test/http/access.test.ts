@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hasBody } from '../../src/api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { type Fields, requests, unknownId } from '../spec/requests.js'
@@ -32,10 +33,9 @@ async function ask(row: Operation, key: string | undefined, more: Fields = {}): 
   const url = base + path.replace(/\{(\w+)\}/, (_, name: string) => String(input[name]))
   const rest = Object.entries(input).filter(([name]) => !path.includes(`{${name}}`))
   const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
-  const request =
-    method === 'POST'
-      ? new Request(url, { method, headers, body: JSON.stringify(input) })
-      : new Request(`${url}?${query}`, { method, headers })
+  const request = hasBody(row)
+    ? new Request(url, { method, headers, body: JSON.stringify(input) })
+    : new Request(`${url}?${query}`, { method, headers })
   const response = await serve(request)
   return {
     status: response.status,
@@ -95,9 +95,9 @@ describe.each(rows)('%s', (id, row) => {
 /** The operations that create something with an id, and those that take such an id. */
 const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId[]])[] = [
   ['personas.create', ['personas.get', 'personas.delete']],
-  ['lists.create', ['lists.get']],
-  ['leads.search', ['searches.get']],
-  ['leads.extract', ['searches.get']],
+  ['lists.create', ['lists.get', 'lists.rename']],
+  ['leads.search', ['searches.get', 'searches.delete']],
+  ['leads.extract', ['searches.get', 'searches.delete']],
   ['contacts.enrich', ['contacts.get', 'contacts.get_enrichment']],
   ['contacts.enrich_sync', ['contacts.get', 'contacts.get_enrichment']],
   ['contacts.bulk_enrich', ['contacts.get', 'contacts.get_enrichment']],

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/areas/shapes.js'
+import { hasBody } from '../../src/api/operations/facts.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { parseUrl } from '../../src/api/values/url.js'
 import { acceptJob } from '../../src/engine/credits/accept.js'
@@ -92,8 +93,8 @@ function requestOf(row: Operation, sent: Sent, apiKey: string | undefined): Requ
   if (apiKey !== undefined) headers.set('x-api-key', apiKey)
   if (sent.idempotencyKey !== undefined) headers.set('idempotency-key', sent.idempotencyKey)
   const url = `${origin}/api/v2${row.path.replace(/\{\w+\}/, () => sent.path)}`
-  if (row.method === 'POST')
-    return new Request(url, { method: 'POST', headers, body: sent.damage(JSON.stringify(sent.input)) })
+  if (hasBody(row))
+    return new Request(url, { method: row.method, headers, body: sent.damage(JSON.stringify(sent.input)) })
   const texts = Object.entries(sent.input).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((one) => [name, String(textOf(one))]),
   )

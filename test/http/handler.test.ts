@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { hasBody } from '../../src/api/operations/facts.js'
 import { operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { CountingCaller } from './counting-caller.js'
@@ -31,7 +32,7 @@ const post = (path: string, body: NonNullable<RequestInit['body']>, headers: Rec
 describe('routes', () => {
   it.each(operations().map((row) => [row.id, row] as const))('routes a request to %s', async (id, row) => {
     const path = row.path.replace(/\{\w+\}/, '0b0e7a2e-4b5f-4f3a-9a33-000000000001')
-    const body = row.method === 'POST' ? { body: '{}', headers: json } : { headers: auth }
+    const body = hasBody(row) ? { body: '{}', headers: json } : { headers: auth }
     const response = await serve(new Request(base + path, { method: row.method, ...body }))
     expect(await response.json()).toEqual({ id })
   })

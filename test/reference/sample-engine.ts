@@ -1,3 +1,4 @@
+import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operation } from '../../src/api/operations/table.js'
 import type { EventName } from '../../src/api/webhooks/events.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
@@ -85,7 +86,7 @@ function requestOf(id: OperationId, input: Fields, key: string): Request {
   const url = `${origin}/api/v2${path.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]))}`
   const rest = Object.entries(input).filter(([name]) => !inPath.includes(name))
   const headers = { 'x-api-key': key, 'content-type': 'application/json' }
-  if (method === 'POST')
+  if (hasBody({ method }))
     return new Request(url, { method, headers, body: JSON.stringify(Object.fromEntries(rest)) })
   const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
   return new Request(`${url}?${query}`, { method, headers })

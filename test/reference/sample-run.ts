@@ -125,13 +125,15 @@ const about = (made: Made): Partial<Record<OperationId, Fields>> => ({
   'searches.get': { id: idOf(made, 'leads.extract'), per_page: 1 },
   'lists.list': { per_page: 1 },
   'lists.get': { id: idOf(made, 'lists.create') },
+  'lists.rename': { id: idOf(made, 'lists.create'), name: 'Robots and logistics' },
+  'searches.delete': { id: idOf(made, 'leads.advanced_search') },
   'personas.get': { uuid: idOf(made, 'personas.create') },
   'personas.delete': { uuid: idOf(made, 'personas.create') },
 })
 
 function idOf(made: Made, id: OperationId): string {
-  const body = made.get(id) as { id?: string; enrichment_id?: string }
-  return body.id ?? body.enrichment_id ?? ''
+  const body = made.get(id) as { id?: string; enrichment_id?: string; message?: { id?: string } }
+  return body.id ?? body.enrichment_id ?? body.message?.id ?? ''
 }
 
 /** Sends one request of every operation, in the order in which they make sense; answers them in that of the table. */

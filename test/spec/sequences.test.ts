@@ -30,6 +30,7 @@ const kinds = {
     refused: { functions: ['none'] },
     shows: 'searches.get',
     lists: 'searches.list',
+    deletes: 'searches.delete',
   },
   contact: { makes: 'contacts.enrich', refused: { enrichment_type: ['fax'] }, shows: 'contacts.get' },
   bulk: { makes: 'contacts.bulk_enrich', refused: { contacts: [] }, shows: 'contacts.get_enrichment' },
@@ -138,8 +139,9 @@ class Model {
   }
 
   async #delete(one: Made, as: number): Promise<void> {
-    const { status } = await this.#ask('personas.delete', { uuid: one.id }, as)
-    const isThere = one.kind === 'persona' && one.owner === as && one.alive
+    const deletes = kindOf(one.kind).deletes ?? 'personas.delete'
+    const { status } = await this.#ask(deletes, { id: one.id, uuid: one.id }, as)
+    const isThere = kindOf(one.kind).deletes !== undefined && one.owner === as && one.alive
     expect([one.kind, status]).toEqual([one.kind, isThere ? 200 : 404])
     if (isThere) one.alive = false
   }

@@ -1,3 +1,4 @@
+import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import type { Provider, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
@@ -73,7 +74,7 @@ export function idOf(endpoint: string): OperationId {
 function requestOf(id: OperationId, fields: Fields, headers: Headers): Request {
   const { method, path } = operation(id)
   const url = `http://127.0.0.1:4010/api/v2${path.replace(/\{(\w+)\}/g, (_, name: string) => String(fields[name]))}`
-  if (method === 'POST') return new Request(url, { method, headers, body: JSON.stringify(fields) })
+  if (hasBody({ method })) return new Request(url, { method, headers, body: JSON.stringify(fields) })
   const rest = Object.entries(fields).filter(([name]) => !path.includes(`{${name}}`))
   const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
   return new Request(`${url}?${query}`, { method, headers })

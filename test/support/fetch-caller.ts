@@ -1,4 +1,5 @@
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
+import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operation } from '../../src/api/operations/table.js'
 
 type Fetch = (request: Request) => Promise<Response>
@@ -30,7 +31,7 @@ function requestOf(id: OperationId, fields: Input, options: CallOptions, baseUrl
   const headers = new Headers({ host: new URL(baseUrl).host })
   if (options.apiKey !== undefined) headers.set('x-api-key', options.apiKey)
   if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey)
-  if (method === 'POST') {
+  if (hasBody({ method })) {
     headers.set('content-type', 'application/json')
     return new Request(baseUrl + filled, { method, headers, body: JSON.stringify(rest) })
   }

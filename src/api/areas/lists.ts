@@ -40,4 +40,8 @@ export const shapes = {
     input: z.object({ id: field.pathId('Identifier of the list') }),
     output: record.listRecord(),
   }),
+  'lists.rename': () => ({
+    input: z.object({ id: field.pathId('Identifier of the list'), name: field.text('New name of the list') }),
+    output: record.listRecord(),
+  }),
 } as const

@@ -64,4 +64,8 @@ export const shapes = {
       pagination: record.pagination(),
     }),
   }),
+  'searches.delete': () => ({
+    input: z.object({ id: field.pathId('Identifier of the search') }),
+    output: z.object({ message: value.string('Confirmation') }),
+  }),
 } as const

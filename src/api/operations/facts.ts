@@ -57,12 +57,14 @@ export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
   readonly command: string
   readonly flag?: string
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Relative to the base address, with `{name}` for path parameters. */
   readonly path: string
   /** Status of a success. */
   readonly ok: 200 | 201 | 202
   readonly summary: string
+  /** Seen in the vendor's public clients and pages; the specification does not have it. */
+  readonly observed?: true
   /** Credits per unit found; empty when the operation is free. */
   readonly price: Partial<Readonly<Record<Unit, number>>>
   /** What must be affordable before the work; only on priced operations. */
@@ -114,6 +116,12 @@ export const countingOf = (facts: Pick<Facts, 'rate'>) => ({
   isCounted: isLimited(facts),
   isChosenByLive: 'live' in facts.rate,
 })
+
+/** Returns whether the fields of a request travel in its body, and not in the query. */
+export const hasBody = ({ method }: Pick<Facts, 'method'>): boolean => method === 'POST' || method === 'PUT'
+
+/** What help and documents say of an observed operation. */
+export const observedNote = 'Observed, not specified.'
 
 /** Returns whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

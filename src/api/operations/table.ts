@@ -194,6 +194,11 @@ export const table = {
     price: {}, rate: exempt, errors: 'coded', idempotent: false,
     columns: ['lead.full_name', 'lead.title', 'company.name'],
   },
+  'searches.delete': {
+    command: 'searches delete', method: 'DELETE', path: '/searches/{id}', ok: 200, observed: true,
+    summary: 'Delete a search with its records; one that still runs is cancelled first',
+    price: {}, rate: byPlan, errors: 'coded', idempotent: false, columns: ['message'],
+  },
   'lists.create': {
     command: 'lists create', method: 'POST', path: '/lists', ok: 201,
     summary: 'Create a list of companies',
@@ -211,6 +216,12 @@ export const table = {
     command: 'lists get', method: 'GET', path: '/lists/{id}', ok: 200,
     summary: 'One list and the status of its import',
     price: {}, rate: exempt, errors: 'text', idempotent: false,
+    columns: ['id', 'name', 'status', 'created_at'],
+  },
+  'lists.rename': {
+    command: 'lists rename', method: 'PUT', path: '/lists/{id}', ok: 200, observed: true,
+    summary: 'Rename a list',
+    price: {}, rate: byPlan, errors: 'text', idempotent: false,
     columns: ['id', 'name', 'status', 'created_at'],
   },
   'personas.list': {

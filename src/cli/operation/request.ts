@@ -1,5 +1,6 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { hasBody } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
@@ -106,8 +107,9 @@ export function dryRun(operation: Operation, input: Input): DryRun {
     encodeURIComponent(String(input[name] ?? '')),
   )
   const price = { min: 0, max: mostCredits(operation, input) }
-  if (operation.method === 'POST') return { method: operation.method, path, body: rest, price }
-  return { method: operation.method, path: path + queryOf(rest), body: null, price }
+  const { method } = operation
+  if (hasBody(operation)) return { method, path, body: rest, price }
+  return { method, path: path + queryOf(rest), body: null, price }
 }
 
 function queryOf(fields: Input): string {

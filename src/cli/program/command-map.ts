@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander'
+import { observedNote } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
@@ -30,6 +31,7 @@ export interface MappedCommand {
     readonly values?: readonly string[]
   }[]
   readonly options: readonly MappedOption[]
+  readonly note?: string
   readonly operation?: string
   readonly method?: string
   readonly path?: string
@@ -58,6 +60,7 @@ export async function commandMap(environment: CommandEnvironment): Promise<Mappe
       return {
         ...facts(command, row.command),
         ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
+        ...(row.observed ? { note: observedNote } : {}),
         operation: row.id,
         method: row.method,
         path: row.path,

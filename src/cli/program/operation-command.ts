@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
+import { observedNote } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/options.js'
@@ -96,6 +97,13 @@ function requestOptions(operation: Operation): Option[] {
 }
 
 function helpAfter(operation: Operation): string {
-  const lines = [`Price:    ${priceText(operation)}`, `Limits:   ${limitsText(operation)}`, '', 'Examples:']
+  const note = operation.observed ? [`Origin:   ${observedNote}`] : []
+  const lines = [
+    ...note,
+    `Price:    ${priceText(operation)}`,
+    `Limits:   ${limitsText(operation)}`,
+    '',
+    'Examples:',
+  ]
   return `\n${[...lines, ...examples[operation.id].map((line) => `  $ prospect ${line}`)].join('\n')}`
 }

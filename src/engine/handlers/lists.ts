@@ -46,6 +46,15 @@ export const lists: HandlersOf<'lists'> = {
     if (!found) throw new ApiError('not_found')
     return { output: toListOutput(found) }
   },
+  /** `PUT /lists/{id}`: gives a list another name. */
+  'lists.rename': async ({ input: { id, name }, principal: { workspace }, now, store }) => {
+    const renamed = await store.transaction(async (tx) => {
+      if (await tx.list(workspace.id, id)) await tx.changeList(id, { name, updatedAt: now })
+      return await tx.list(workspace.id, id)
+    }, workspace.id)
+    if (!renamed) throw new ApiError('not_found')
+    return { output: toListOutput(renamed) }
+  },
 }
 
 /** Yields the companies one by one: a long list is packed, and unpacked part by part. */

@@ -1,5 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { releaseHold } from '../credits/ledger.js'
 import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
@@ -43,6 +44,21 @@ export const searches: HandlersOf<'searches'> = {
         pagination,
       },
     }
+  },
+  /**
+   * `DELETE /searches/{id}`: with its records, and deliveries that are not made yet. What it was charged for stays paid,
+   * and the rest of its hold is released. Whoever works on it has lost it.
+   */
+  'searches.delete': async ({ input, principal: { workspace }, now, store }) => {
+    const deleted = await store.transaction(async (tx) => {
+      const search = await tx.lockJobOf(workspace.id, input.id)
+      if (search?.plan.does !== 'search') return false
+      await releaseHold(tx, search, search.held, now)
+      await tx.dropJob(search.id)
+      return true
+    }, workspace.id)
+    if (!deleted) throw new ApiError('not_found')
+    return { output: { message: 'Search deleted' } }
   },
 }
 

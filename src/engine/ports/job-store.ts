@@ -117,6 +117,8 @@ export interface JobWrites {
    * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
    */
   dropJobs(before: number, limit: number): Awaitable<Dropped>
+  /** Drops a job with its records, contacts and deliveries. */
+  dropJob(id: string): Awaitable<void>
   /** Drops all replies to the rows of a run, of every workspace; returns how many. */
   dropRepliesOfRun(run: string): Awaitable<number>
   addJob(job: AsyncJob): Awaitable<void>
@@ -130,12 +132,14 @@ export interface JobWrites {
   ): Awaitable<AsyncJob | undefined>
   /** Locks and returns the job, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>
+  /** Locks and returns a job of a workspace, whoever has it. */
+  lockJobOf(workspaceId: string, id: string): Awaitable<AsyncJob | undefined>
   renewJob(id: string, token: string, leaseUntil: number): Awaitable<boolean>
   changeJob(id: string, change: JobChange): Awaitable<void>
   addRecords(jobId: string, records: readonly JobRecord[]): Awaitable<void>
   addEnrichments(enrichments: readonly Enrichment[]): Awaitable<void>
   addList(list: NewList): Awaitable<void>
-  changeList(id: string, change: Pick<CompanyList, 'status' | 'updatedAt'>): Awaitable<void>
+  changeList(id: string, change: Partial<Pick<CompanyList, 'name' | 'status' | 'updatedAt'>>): Awaitable<void>
   setListed(listId: string, ordinal: number, accountId: string | null): Awaitable<void>
   addDeliveries(deliveries: readonly Delivery[]): Awaitable<void>
   /** Takes the delivery that has been due for longest. */

@@ -10,7 +10,7 @@ import type {
 } from '../../api/calls/caller.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { fingerprintOf } from '../../api/calls/fingerprint.js'
-import { countingOf } from '../../api/operations/facts.js'
+import { countingOf, hasBody } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { coerceInput } from '../../api/validation/coerce.js'
 import { validate } from '../../api/validation/validate.js'
@@ -132,7 +132,7 @@ async function validated(
   given: Input,
 ): Promise<Input> {
   const shape = await shapes(operation.id)
-  const typed = operation.method === 'POST' ? given : coerceInput(shape.input, given)
+  const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
   return validate(operation.id, shape, typed) as Input
 }
 

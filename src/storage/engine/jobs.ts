@@ -82,7 +82,10 @@ function jobConditions({ kind, state, enriched }: JobFilter): { where: string; v
 /** Returns the changes of jobs, their records and their enrichments. */
 export function jobWrites(connection: Connection) {
   const claim = claimSql(connection.dialect)
-  const lockSql = `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND token = ? AND state = 'running'${connection.dialect.forUpdate}`
+  const lockSql = (where: string) =>
+    `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND ${where}${connection.dialect.forUpdate}`
+  const lockClaimedSql = lockSql("token = ? AND state = 'running'")
+  const lockOwnSql = lockSql('workspace_id = ?')
   const getJob = async (sql: string, ...values: Value[]) => {
     const row = await connection.get<StoredRow>(sql, ...values)
     return row && jobTable.toRecord(row)
@@ -93,7 +96,8 @@ export function jobWrites(connection: Connection) {
       const theirs = owner === undefined ? '' : `${owner} %`
       return getJob(claim, token, lease.leaseUntil, ...freeValues(lease), theirs, id, id)
     },
-    lockJob: (id, token) => getJob(lockSql, id, token),
+    lockJob: (id, token) => getJob(lockClaimedSql, id, token),
+    lockJobOf: (workspaceId, id) => getJob(lockOwnSql, id, workspaceId),
     renewJob: async (id, token, leaseUntil) => (await connection.run(renewSql, leaseUntil, id, token)) > 0,
     changeJob: async (id, change) => {
       const update = jobTable.update(change, 'id = ?', id)
@@ -109,17 +113,28 @@ export function jobWrites(connection: Connection) {
     releaseJobs: () => releaseJobs(connection),
     dropJobs: async (before, limit): Promise<Dropped> => {
       const ended = await connection.all<{ id: string }>(endedSql, before, limit)
-      const ids = JSON.stringify(ended.map(({ id }) => id))
-      const drop = (table: string, column: string) =>
-        connection.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)
-      return {
-        records: await drop('records', 'job_id'),
-        contacts: await drop('enrichments', 'job_id'),
-        deliveries: await drop('deliveries', 'job_id'),
-        jobs: await drop('jobs', 'id'),
-      }
+      return await dropWork(
+        connection,
+        ended.map(({ id }) => id),
+      )
+    },
+    dropJob: async (id) => {
+      await dropWork(connection, [id])
     },
   } satisfies Partial<Transaction>
+}
+
+/** Drops jobs with all that refers to them. Returns how many rows. */
+async function dropWork(connection: Connection, jobIds: readonly string[]): Promise<Dropped> {
+  const ids = JSON.stringify(jobIds)
+  const drop = (table: string, column: string) =>
+    connection.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)
+  return {
+    records: await drop('records', 'job_id'),
+    contacts: await drop('enrichments', 'job_id'),
+    deliveries: await drop('deliveries', 'job_id'),
+    jobs: await drop('jobs', 'id'),
+  }
 }
 
 /**

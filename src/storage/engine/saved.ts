@@ -61,8 +61,9 @@ export function savedWrites(connection: Connection) {
         if (ordinal % companiesPerTurn === 0) await new Promise(setImmediate)
       }
     },
-    changeList: async (id, { status, updatedAt }) => {
-      await connection.run('UPDATE lists SET status = ?, updated_at = ? WHERE id = ?', status, updatedAt, id)
+    changeList: async (id, change) => {
+      const update = listTable.update(change, 'id = ?', id)
+      if (update) await connection.run(...update)
     },
     setListed: async (listId, ordinal, accountId) => {
       const sql = 'UPDATE list_companies SET account_id = ? WHERE list_id = ? AND ordinal = ?'

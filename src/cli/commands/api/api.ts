@@ -104,7 +104,8 @@ async function readRequest(
   // Each page replaces what the path itself says about pages.
   const path = isPaged ? pathText.replace(/\?.*$/s, '') : pathText
   const query = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
-  const body = method === 'POST' ? await readBody(context, input, fields) : undefined
+  const isSent = method === 'POST' || method === 'PUT'
+  const body = isSent ? await readBody(context, input, fields) : undefined
   const key = await context.apiKey(globals)
   const headers = {
     ...(key === undefined ? {} : { 'x-api-key': key }),
@@ -112,13 +113,13 @@ async function readRequest(
     ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
   }
   const init = { method, headers, ...(body === undefined ? {} : { body }) }
-  return { query, createRequest: (given) => new Request(toUrl(path, method === 'POST' ? {} : given), init) }
+  return { query, createRequest: (given) => new Request(toUrl(path, isSent ? {} : given), init) }
 }
 
 function parseMethod(text: string): string {
   const method = text.toUpperCase()
   if (/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method)) return method
-  throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST or DELETE, then the path.')
+  throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST, PUT or DELETE, then the path.')
 }
 
 /**
