@@ -11,7 +11,7 @@ import type { Table } from './input/table.js'
 import type { Rejects } from './output/writer.js'
 import { identityOf, valueReader } from './plan/lookup.js'
 import { type BatchQuote, createQuote } from './plan/quote.js'
-import type { Remaining } from './ports.js'
+import type { Remaining } from './run/ports.js'
 
 /** Returns the schema of the items of an array field. */
 export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>

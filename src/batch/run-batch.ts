@@ -1,14 +1,16 @@
 import type { Run } from '../storage/state/runs/runs.js'
-import type { Mapping } from './input/mapping.js'
+import { type Mapping, mapColumns } from './input/mapping.js'
 import { type Check, checkTable, type Table } from './input/table.js'
 import type { Report } from './output/report.js'
 import type { Rejects } from './output/writer.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
-import type { BatchPorts, TargetRefusal } from './ports.js'
+import type { Lookup } from './plan/row-batch.js'
 import { execute } from './run/execute.js'
-import { findKnown, identifyRun, openRunInput, readResults } from './run/find-run.js'
+import { findKnown, findRun, identifyRun, openRunInput, readResults } from './run/find-run.js'
 import {
+  noCaller,
+  openFinishedJournal,
   openJournal,
   openQuoteJournal,
   openSeenIdentities,
@@ -16,9 +18,9 @@ import {
   readBudget,
 } from './run/open-journal.js'
 import { openOutput } from './run/open-output.js'
+import type { BatchPorts, RunPorts, TargetRefusal } from './run/ports.js'
 import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './run/records.js'
 import type { BatchRequest } from './run/request.js'
-import type { Lookup } from './run/row-batch.js'
 
 /** A run that was executed, at least in part. */
 export interface ExecutedBatch {
@@ -156,4 +158,32 @@ async function executeBatch(
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
   }
+}
+
+/** Writes the recorded answers of a run, in the order of its rows. It sends nothing. */
+export async function exportRun(
+  request: BatchRequest,
+  ports: RunPorts,
+  signal: AbortSignal,
+): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned'>> {
+  const records = await openRuns(ports, { database: request.database }, request.records)
+  const { table } = await openRunInput(ports, request)
+  const mapping = mapColumns(toMappingRequest(request, table.header))
+  const lookup = createLookup(request, mapping, table.header)
+  const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
+  if (!run) throw new Error('a run that is known was not found')
+  const { rows, repeats } = await checkTable(
+    table,
+    (cells) => lookup.identity(lookup.input(cells)),
+    lookup.skip,
+  )
+  const missing = { status: 'skipped', error: 'Not looked up yet' } as const
+  const journal = await openFinishedJournal(records, run, missing)
+  const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, false)
+  const report = await execute({
+    ...{ table, ...lookup, repeats, operation: request.operation.id },
+    ...{ caller: noCaller, journal, writer, total: rows, signal },
+    time: { now: () => ports.clock.now(), sleep: async () => {} },
+  })
+  return { run, report, isAbandoned: isAbandoned() }
 }

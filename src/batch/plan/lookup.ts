@@ -10,14 +10,31 @@ import { toE164 } from '../../catalogue/normalize/phone.js'
 import { parseProfile } from '../../catalogue/normalize/profile.js'
 import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import { identifying, type Mapping, type MappingRequest, rowInput, toPins } from '../input/mapping.js'
+import {
+  identifying,
+  type Mapping,
+  type MappingRequest,
+  rowInput,
+  type SavedMap,
+  toPins,
+} from '../input/mapping.js'
+import type { ResultRequest } from '../output/columns.js'
 import { hasResult, onlyMissingOf } from '../output/format.js'
-import type { BatchRequest } from '../run/request.js'
-import type { Lookup } from '../run/row-batch.js'
+import type { Lookup } from './row-batch.js'
 
-/** Returns what the columns of a file are matched with. */
+/** As much of a batch's request as the lookups of its rows depend on. */
+interface LookupRequest extends ResultRequest {
+  readonly choices: {
+    readonly map: readonly string[]
+    readonly saved?: SavedMap | undefined
+    readonly explode?: boolean
+    readonly onlyMissing?: string | undefined
+  }
+}
+
+/** Returns the fields that the columns of a file are matched with. */
 export const toMappingRequest = (
-  { operation, shape, constants, choices }: BatchRequest,
+  { operation, shape, constants, choices }: LookupRequest,
   header: readonly string[],
 ): MappingRequest => ({
   header,
@@ -27,8 +44,8 @@ export const toMappingRequest = (
   ...toPins(choices.map, choices.saved),
 })
 
-/** Returns what the rows of a mapped file ask for, and what that can cost. */
-export function createLookup(request: BatchRequest, mapping: Mapping, header: readonly string[]): Lookup {
+/** Returns how each row of a mapped file becomes an input, with its identity and maximum price. */
+export function createLookup(request: LookupRequest, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
   const read = rowInput(mapping, constants, valueReader(shape.input))
@@ -50,7 +67,7 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 
-/** Fields that describe whom a row spendable; whatever else it has is an option of the request. */
+/** Fields that describe whom a row is about; all others are options of the request. */
 const weaker = [
   'country',
   'country_code',
@@ -66,7 +83,7 @@ const weaker = [
   'lastname',
 ]
 
-/** What makes two rows of a batch the same paid lookup: whom they mean, together with the options. */
+/** Returns what identifies a paid lookup: whom a row is about, and its options. */
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
   const descriptive = new Set<string>([...identifying[subject], ...weaker])
@@ -80,8 +97,8 @@ export function identityOf(operation: Operation): (input: Input) => string | und
   }
 }
 
-/** What the rows of an operation can cost. */
-function rowPriceOf({ operation, shape }: BatchRequest): Pick<Lookup, 'most' | 'perRecord'> {
+/** Returns the maximum price of a row, and the price of one record. */
+function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 'perRecord'> {
   const { job } = operation.price
   if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
   // An omitted limit is a price too.
@@ -89,7 +106,7 @@ function rowPriceOf({ operation, shape }: BatchRequest): Pick<Lookup, 'most' | '
   return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
 }
 
-/** Reads cells as the fields of a schema take them; countries by any of their names, phone numbers with any separators. */
+/** Returns a reader of cells for a schema: countries by any of their names, phone numbers with any separators. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
@@ -104,31 +121,31 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
 const isList = (schema: Parameters<typeof coerceField>[0] | undefined): boolean =>
   schema !== undefined && kindOf(schema).type === 'array'
 
-/** The parts of a cell that holds a list as an output writes it: `a; b`. */
+/** Splits a cell with a list as an output writes it: `a; b`. */
 const partsOf = (cell: string): string[] =>
   cell
     .split(';')
     .map((part) => part.trim())
     .filter((part) => part !== '')
 
-/** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
+/** Returns phone numbers as E.164; any other text is unchanged, for validation to refuse. */
 function inE164(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inE164)
   return typeof value === 'string' ? (toE164(value) ?? value) : value
 }
 
-/** Fields of which a request takes one only, the best first, by operation. */
+/** Fields of which a request accepts only one, the best first, by operation. */
 const exclusive: Readonly<Record<string, readonly string[]>> = {
   'accounts.count_profiles': ['company_network_url', 'company_network_id'],
   'messenger.validate': ['phone_numbers', 'phone_number'],
 }
 
-/** What a profile of the other kind has in its url. */
+/** Paths in the URL of a profile of the other kind. */
 const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
 
 const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
 
-/** Leaves out of the input of a row what would only spoil it: files have more columns than a request wants. */
+/** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
 function tidyInput(operation: Operation): (input: Input) => Input {
   const { id, batch } = operation
   const subject = batch?.identity ?? 'company'
@@ -143,7 +160,7 @@ function tidyInput(operation: Operation): (input: Input) => Input {
         ((one.includes(field) && field !== best) || isOther(input, field, kind)),
     )
     if (spoilt.length === 0) return input
-    // Where nothing else says whom the row spendable, the refusal is to name the field.
+    // Where nothing else says whom the row is about, the refusal has to name the field.
     const isKnown = identifying[subject].some(
       (field) => input[field] !== undefined && !spoilt.includes(field),
     )
@@ -155,7 +172,7 @@ function tidyInput(operation: Operation): (input: Input) => Input {
 /** Whether a field holds the profile of a company where a person is meant, or the other way round. */
 function isOther(input: Input, field: string, kind: 'company' | 'person'): boolean {
   const url = profileFields.includes(field) ? input[field] : undefined
-  // Most are right, and reading a url takes a while.
+  // Most are right, and parsing a URL is slow.
   if (typeof url !== 'string' || !signs[kind].test(url)) return false
   const profile = parseProfile(url)
   return profile !== undefined && profile.kind !== kind

@@ -1,7 +1,7 @@
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, Recalled } from '../journal/journal.js'
-import { type Lookup, prepare, RowBatch, type RowState } from '../run/row-batch.js'
+import { type Lookup, prepare, RowBatch, type RowState } from './row-batch.js'
 
 /** What is known of the rows of a file before anything is sent. */
 export interface Counted {

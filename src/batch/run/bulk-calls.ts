@@ -5,10 +5,10 @@ import { creditsCharged, resolvesNothing } from '../../api/operations/units.js'
 import type { Fields } from '../../api/values/objects.js'
 import { type Answer, isUnknown, judge, lostAnswer, lostCall, unknownAnswer } from '../journal/answer.js'
 import type { Accepted, Bulk, BulkJournal } from '../journal/journal.js'
-import type { Batch } from './batch.js'
+import type { RowState } from '../plan/row-batch.js'
 import { acceptedIn, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
 import type { InFlightCounter, RateGate, StopReason } from './flow.js'
-import type { RowState } from './row-batch.js'
+import type { Batch } from './ports.js'
 
 /**
  * What became of a request: its rows are answered or on their way, or they go in smaller requests, or one by one, and

@@ -1,10 +1,10 @@
 import { isOk } from '../../api/calls/caller.js'
 import { lostCall } from '../journal/answer.js'
 import type { Bulk } from '../journal/journal.js'
-import type { Batch } from './batch.js'
+import type { RowBatch, RowState } from '../plan/row-batch.js'
 import { takeAlike } from './bulk.js'
 import { BulkCalls, type BulkPorts, type Sent } from './bulk-calls.js'
-import type { RowBatch, RowState } from './row-batch.js'
+import type { Batch } from './ports.js'
 
 /** Rows, and the request that an earlier part sent for them. */
 type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]

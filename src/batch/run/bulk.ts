@@ -2,7 +2,7 @@ import type { Input } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Accepted } from '../journal/journal.js'
-import type { RowState } from './row-batch.js'
+import type { RowState } from '../plan/row-batch.js'
 
 /** How rows go out together. */
 export interface Together {

@@ -3,10 +3,10 @@ import type { Answer } from '../journal/answer.js'
 import { DurabilityCheckpoint, JournalWriter } from '../journal/writer.js'
 import type { OutputRow } from '../output/format.js'
 import { type Report, Tally } from '../output/report.js'
-import type { Batch } from './batch.js'
+import { RowBatch, type RowState } from '../plan/row-batch.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
 import { Calls, Launcher } from './launcher.js'
-import { RowBatch, type RowState } from './row-batch.js'
+import type { Batch } from './ports.js'
 
 const defaultConcurrency = 256
 const largestBatch = 256

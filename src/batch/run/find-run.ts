@@ -9,7 +9,7 @@ import type { Driver } from '../../storage/driver/connection.js'
 import type { Run, RunIdentity, Runs } from '../../storage/state/runs/runs.js'
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
-import type { RunPorts } from './ports.js'
+import type { KnownRun, RunPorts } from './ports.js'
 import { openRunFolder } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
@@ -84,12 +84,6 @@ async function hashOf(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return hash.digest('hex')
-}
-
-/** A run that a batch resumes. */
-export interface KnownRun extends Run {
-  /** It is finished, and only its rows whose outcome is unknown are sent again. */
-  readonly onlyUnknown?: boolean
 }
 
 /** Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. */

@@ -3,10 +3,10 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import { type Answer, cutAt, judge, lostAnswer, lostCall } from '../journal/answer.js'
 import type { Planned } from '../journal/journal.js'
 import type { JournalWriter } from '../journal/writer.js'
-import type { Batch } from './batch.js'
+import { prepare, type RowBatch, type RowState } from '../plan/row-batch.js'
 import { BulkLauncher } from './bulk-launcher.js'
 import type { InFlightCounter, RateGate, StopReason } from './flow.js'
-import { prepare, type RowBatch, type RowState } from './row-batch.js'
+import type { Batch } from './ports.js'
 
 /** What rows are sent with. */
 export interface CallPorts {

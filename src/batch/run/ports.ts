@@ -1,8 +1,16 @@
-import type { Caller } from '../../api/calls/caller.js'
+import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Run, TargetAlias } from '../../storage/state/runs/runs.js'
-import type { Batch } from './batch.js'
+import type { Mapping, MappingRequest } from '../input/mapping.js'
+import type { Table } from '../input/table.js'
+import type { Journal } from '../journal/journal.js'
+import type { Progress } from '../output/report.js'
+import type { Writer } from '../output/writer.js'
+import type { BatchQuote, RateWindow, SpendableCredits } from '../plan/quote.js'
+import type { Lookup } from '../plan/row-batch.js'
 import type { Together } from './bulk.js'
+import type { Time } from './flow.js'
 
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */
 export interface RunHome {
@@ -16,10 +24,10 @@ export interface RunHome {
   onClose(work: () => Promise<void> | void): void
 }
 
-/** What a target is called on record, and was called before. */
-export interface TargetNames {
+/** The name that a target is recorded under, and its former names. */
+export interface RecordedTarget {
   readonly name: string
-  /** What an engine is known by wherever it is; `undefined` on a server, or before it has a workspace. */
+  /** Id of an engine, wherever its database is; `undefined` on a server, or before it has a workspace. */
   readonly engine?: string
   readonly formerly: readonly Omit<TargetAlias, 'knownBy'>[]
 }
@@ -28,7 +36,7 @@ export interface TargetNames {
 export interface BatchTarget {
   /** The name that spending is counted under. */
   readonly profile: string
-  names(): Promise<TargetNames>
+  names(): Promise<RecordedTarget>
   caller(): Promise<Caller>
   apiKey(): Promise<string | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
@@ -43,7 +51,7 @@ export interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
   workers(): number
 }
 
-/** What a run needs of its surroundings. */
+/** What a run needs from its command. */
 export interface RunPorts extends RunHome {
   readonly target: BatchTarget
   readonly streams: {
@@ -52,4 +60,83 @@ export interface RunPorts extends RunHome {
     readonly cwd: string
   }
   notify(text: string): void
+}
+
+/** A target that refuses the free questions of a quote, such as one that does not accept the key. */
+export interface TargetRefusal {
+  readonly operation: Operation
+  readonly reply: Reply
+}
+
+/** Credits and requests that a target has left for an operation. */
+export interface Remaining {
+  readonly spendable: Omit<SpendableCredits, 'budget'>
+  /** null where the plan's limits are not known. */
+  readonly windows: readonly RateWindow[] | null
+}
+
+/** Shows the progress of long work. */
+export interface ProgressDisplay {
+  update(step: Pick<Progress, 'rows' | 'found' | 'credits' | 'total'>): void
+  /** Removes the display. */
+  stop(): void
+}
+
+/** A mapping, and the `--map` pairs that lead to it again without a question. */
+export interface ChosenMapping {
+  readonly mapping: Mapping
+  readonly map: readonly string[]
+}
+
+/** A run that a batch resumes. */
+export interface KnownRun extends Run {
+  /** The run is finished, and only its rows of unknown outcome are sent again. */
+  readonly onlyUnknown?: boolean
+}
+
+/** What a person sees of a batch and decides. */
+export interface BatchDialog {
+  /** Matches the columns of a file with fields; a person at a terminal may be asked. */
+  chooseMapping(request: MappingRequest): Promise<ChosenMapping>
+  showMapping(mapping: Mapping): void
+  showKnownRun(run: KnownRun): void
+  /** Reports that rows have more or fewer cells than the header. */
+  showRagged(rows: number, firstLine: number | undefined): void
+  /** Asks whether to start; the quote is made only where a person is asked. */
+  confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<boolean>
+  showCounting(): Promise<ProgressDisplay>
+  /** `workers` returns how many workers take part; `undefined` where this process makes the calls. */
+  showProgress(workers: () => number | undefined): Promise<ProgressDisplay>
+}
+
+/** What a batch needs from its command. */
+export interface BatchPorts extends RunPorts {
+  readonly dialog: BatchDialog
+  /** Asks a target for its remaining credits and requests, which is free. */
+  remaining(operation: Operation, constants: Input): Promise<Remaining | TargetRefusal>
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Runs work whose signal is given on Ctrl-C or SIGTERM. */
+  interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
+}
+
+/** Everything that executing a run takes. */
+export interface Batch extends Lookup {
+  readonly table: Pick<Table, 'header' | 'rows'>
+  readonly operation: OperationId
+  /** How several rows are sent as one request; where absent, each row is a request. */
+  readonly together?: Together | undefined
+  readonly caller: Caller
+  readonly callOptions?: CallOptions
+  readonly journal: Journal
+  readonly writer: Writer
+  readonly time: Time
+  /** Maximum number of calls at once; many, so that an engine can commit them together. */
+  readonly concurrency?: number
+  /** Number of rows of the file, where they were counted. */
+  readonly total?: number
+  /** Ends the run early: no further row is sent, and calls under way are awaited. */
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: Progress) => void
+  /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
+  readonly onSafe?: (before: number) => Promise<void>
 }

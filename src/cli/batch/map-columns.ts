@@ -12,7 +12,7 @@ import {
   type SavedMap,
   toPins,
 } from '../../batch/input/mapping.js'
-import type { ChosenMapping } from '../../batch/ports.js'
+import type { ChosenMapping } from '../../batch/run/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
 import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'

@@ -1,7 +1,7 @@
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { windowsOf, windowsOn } from '../../api/operations/windows.js'
-import type { Remaining, TargetRefusal } from '../../batch/ports.js'
+import type { Remaining, TargetRefusal } from '../../batch/run/ports.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
 import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from '../context/context.js'

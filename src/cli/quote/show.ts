@@ -1,7 +1,7 @@
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
-import type { TargetRefusal } from '../../batch/ports.js'
+import type { TargetRefusal } from '../../batch/run/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'

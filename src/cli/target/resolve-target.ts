@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
-import type { TargetNames } from '../../batch/run/ports.js'
+import type { RecordedTarget } from '../../batch/run/ports.js'
 import type {
   GlobalOptions,
   Home,
@@ -167,7 +167,7 @@ export async function targetName(
 export async function targetNames(
   context: StreamsContext & HomeContext & TargetContext,
   options: GlobalOptions,
-): Promise<TargetNames> {
+): Promise<RecordedTarget> {
   if (!context.isLocal(options)) return { name: await targetName(context, options), formerly: [] }
   const { home } = context
   if (isOwn(home)) {
