@@ -6,7 +6,14 @@ import { describe, expect, it } from 'vitest'
 const ours: Record<string, readonly string[]> = {
   api: [],
   engine: ['api'],
-  storage: ['api', 'engine/ports', 'http/inbox', 'batch/journal/journal', 'batch/journal/answer'],
+  storage: [
+    'api',
+    'engine/ports',
+    'http/inbox',
+    'batch/journal/journal',
+    'batch/journal/answer',
+    'batch/plan/budget',
+  ],
   csv: ['api'],
   catalogue: [
     'api',

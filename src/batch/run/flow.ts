@@ -3,6 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { CsvError } from '../../csv/errors.js'
 import type { BudgetShortage } from '../journal/journal.js'
 import { OutputError } from '../output/writer.js'
+import { describeShortage } from '../plan/budget.js'
 
 interface Cause {
   readonly reason: string
@@ -50,17 +51,8 @@ export class StopReason {
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
-  exhaust({ budget, credits }: BudgetShortage, ordinal: number): void {
-    const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
-    const isOfRun = budget === 'run'
-    this.#end({
-      reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
-      hint: isOfRun
-        ? 'Raise --max-credits, then resume.'
-        : 'Resume tomorrow (UTC), or raise --max-credits-per-day.',
-      exit_code: exitCodes.budget,
-      at_row: ordinal + 1,
-    })
+  exhaust(shortage: BudgetShortage, ordinal: number): void {
+    this.#end({ ...describeShortage(shortage), at_row: ordinal + 1 })
   }
 
   /** Ends the run because of Ctrl-C or SIGTERM. */

@@ -1,11 +1,17 @@
 import { isUnknown } from '../../../batch/journal/answer.js'
 import type { Accepted, Answered, Bulk, BulkJournal, Wanted } from '../../../batch/journal/journal.js'
+import {
+  type Budget,
+  type BudgetLeft,
+  type Claims,
+  grantCredits,
+  type Holds,
+} from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import type { KeptAnswer } from './answers.js'
-import type { Holds } from './holds.js'
 import { checkOwn, type OwnedRun, release, reserve as setAside } from './run-counters.js'
 import type { Run } from './runs.js'
-import { type Budget, budgetLeft, type Claims, grantsOf, type Left, scopeOf, settleDays } from './spending.js'
+import { budgetLeft, scopeOf, settleDays } from './spending.js'
 
 /** The books of a run that its requests for several rows are entered in. */
 export interface JournalParts {
@@ -66,7 +72,7 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
         await checkOwn(reads, own)
         return accepted ? undefined : budgetLeft(reads, run, budget, now())
       })
-      if (left && grantsOf(covered, left, claims()).length < covered.length) return left.shortage
+      if (left && grantCredits(covered, left, claims()).length < covered.length) return left.shortage
       // For one that failed nothing is set aside any more; it comes along with the others.
       for (const { ordinal, most } of rows) reserve.hold(ordinal, isCovered(ordinal) ? most : 0, true)
       return undefined
@@ -101,10 +107,10 @@ async function accept(connection: Connection, own: OwnedRun, bulk: Bulk, accepte
   await acceptBulk(connection, bulk, accepted)
 }
 
-async function plan(connection: Connection, { own, rows, least, books, now }: Asked, left: Left) {
+async function plan(connection: Connection, { own, rows, least, books, now }: Asked, left: BudgetLeft) {
   const { reserve, bulks, claims } = books
   const { shortage } = left
-  const grants = grantsOf(rows, left, claims())
+  const grants = grantCredits(rows, left, claims())
   if (grants.length < least) return { wanted: [], shortage }
   const wanted = rows.slice(0, grants.length)
   const ordinals = wanted.map(({ ordinal }) => ordinal)

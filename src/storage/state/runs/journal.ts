@@ -9,14 +9,14 @@ import type {
   Recalled,
   Wanted,
 } from '../../../batch/journal/journal.js'
+import { type Budget, type Claims, grantCredits, Holds } from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import { answersOf, keepAnswers, storedAnswer } from './answers.js'
 import { Bulks, bulkJournalOf, changeBulk } from './bulk-journal.js'
 import { DuplicateAnswers } from './duplicates.js'
-import { Holds, ResumeState } from './holds.js'
 import { type OwnedRun, recordAnswers, recordEnd, recordPlan } from './run-counters.js'
 import type { Run } from './runs.js'
-import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf, settleDays } from './spending.js'
+import { budgetLeft, countSpent, scopeOf, settleDays } from './spending.js'
 
 /** How a run is kept. */
 export interface JournalOptions {
@@ -159,7 +159,7 @@ class RunJournal implements Journal {
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
       const left = await budgetLeft(connection, this.#run, budget, now())
-      const granted = grantsOf(rows, left, this.#resumed.claims())
+      const granted = grantCredits(rows, left, this.#resumed.claims())
       const last = rows[granted.length - 1]
       if (last === undefined) return { grants: granted, shortage: left.shortage }
       this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
@@ -237,5 +237,63 @@ class RunJournal implements Journal {
       const ended = { status, done: this.#done, now: this.#options.now(), sent, isSettled, released } as const
       await recordEnd(connection, this.#own, ended)
     }, this.#scope)
+  }
+}
+
+/** What earlier parts of a run did with the rows of the current range. */
+class ResumeState {
+  readonly #run: Run
+  readonly #holds: Holds
+  #sent: ReadonlySet<number> = new Set()
+  #covered: ReadonlySet<number> = new Set()
+
+  constructor(run: Run, holds: Holds) {
+    this.#run = run
+    this.#holds = holds
+  }
+
+  /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
+  note(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
+    this.#covered = covered
+    this.#sent = failed.size > 0 ? new Set([...covered, ...failed]) : covered
+  }
+
+  /** Notes that no row of the current range was sent. */
+  pass(): void {
+    if (this.#sent.size > 0) this.#sent = this.#covered = new Set()
+  }
+
+  /** Returns whether a row may have been sent. */
+  sent(ordinal: number): boolean {
+    return this.#sent.has(ordinal)
+  }
+
+  /** Returns whether credits are still set aside for a row. */
+  covers(ordinal: number): boolean {
+    return this.#covered.has(ordinal)
+  }
+
+  get coversSome(): boolean {
+    return this.#covered.size > 0
+  }
+
+  /** Returns the limit that a row was sent with because of a budget. */
+  loweredOf(ordinal: number): number | null {
+    const { loweredRow, loweredLimit } = this.#run
+    return this.sent(ordinal) && ordinal === loweredRow ? loweredLimit : null
+  }
+
+  /** Returns the credits set aside for a row. */
+  heldFor({ ordinal, most, perRecord = 0 }: Wanted): number {
+    const limit = this.loweredOf(ordinal)
+    return limit === null ? most : limit * perRecord
+  }
+
+  claims(): Claims {
+    const holds = this.#holds
+    const of = (row: Wanted) =>
+      this.covers(row.ordinal) ? holds.addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
+    // Only rows of an earlier part have to fit in beside what is under way.
+    return { underWay: this.coversSome ? holds.underWay : 0, of }
   }
 }

@@ -1,25 +1,7 @@
-import type { BudgetShortage, Wanted } from '../../../batch/journal/journal.js'
+import type { BudgetShortage } from '../../../batch/journal/journal.js'
+import type { Budget, BudgetLeft } from '../../../batch/plan/budget.js'
 import type { Connection, Driver, Value } from '../../driver/connection.js'
 import { type Run, runScope } from './runs.js'
-
-/** Maximum credits to spend. */
-export interface Budget {
-  /** By a run, over all its parts. */
-  readonly perRun?: number | undefined
-  /** By a profile in a day (UTC, real time), over all processes of this machine. */
-  readonly perDay?: number | undefined
-}
-
-/** What the budgets leave for a run. */
-export interface Left {
-  /** Without the credits that are set aside. Below 0 when those and the spent ones exceed a lowered budget. */
-  readonly credits: number
-  /** Set aside for rows of this run that are under way. */
-  readonly reserved: number
-  /** The part of `reserved` for rows whose recorded outcome is unknown. */
-  readonly unknown: number
-  readonly shortage: BudgetShortage
-}
 
 /**
  * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
@@ -40,8 +22,8 @@ export async function budgetLeft(
   { number, profile }: Run,
   { perRun, perDay }: Budget,
   now: number,
-): Promise<Left> {
-  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<Left, 'unknown'>>(
+): Promise<BudgetLeft> {
+  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<BudgetLeft, 'unknown'>>(
     'SELECT credits, reserved, unknown FROM runs WHERE number = ?',
     number,
   )
@@ -89,55 +71,6 @@ async function spentToday(
     ...[profile, dayOf(now), profile, number, startOfDay(now)],
   )
   return spent?.credits ?? 0
-}
-
-/** The credits set aside for a row that may be sent. */
-export interface Grant {
-  readonly credits: number
-  /** Replaces the row's own `limit`. */
-  readonly limit?: number
-}
-
-/** What earlier parts of a run have set aside. */
-export interface Claims {
-  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
-  readonly underWay: number
-  /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
-  readonly of: (row: Wanted) => number | undefined
-}
-
-/**
- * Returns the grants for the first of the wanted rows, as many as the budgets permit. Rows of an earlier part have their
- * credits already; they are granted while those fit into the budget, which may have been lowered.
- */
-export function grantsOf(
-  wanted: readonly Wanted[],
-  { credits, reserved, unknown }: Left,
-  { underWay, of }: Claims,
-): Grant[] {
-  const grants: Grant[] = []
-  let left = Math.max(0, credits)
-  let room = credits + reserved - unknown - underWay
-  for (const row of wanted) {
-    const { most, perRecord } = row
-    const claimed = of(row)
-    const needed = claimed === undefined ? most : 0
-    const within = claimed === undefined ? most <= left : most === 0 || claimed <= room
-    if (within) {
-      grants.push({ credits: needed })
-      left -= needed
-      room -= claimed ?? most
-      continue
-    }
-    // With another limit, the same key would belong to another request.
-    if (claimed !== undefined) break
-    // A lower limit loses records, so it is the last resort: rows under way may still release credits.
-    const isLast = grants.length === 0 && reserved === 0 && perRecord !== undefined && left >= perRecord
-    if (!isLast) break
-    const limit = Math.floor(left / perRecord)
-    return [{ credits: limit * perRecord, limit }]
-  }
-  return grants
 }
 
 /** Who spent credits, and on what. Single calls have the run number 0. */

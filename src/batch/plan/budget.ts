@@ -1,0 +1,174 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isUnknown } from '../journal/answer.js'
+import type { Answered, BudgetShortage, Wanted } from '../journal/journal.js'
+
+/** Maximum credits to spend. */
+export interface Budget {
+  /** By a run, over all its parts. */
+  readonly perRun?: number | undefined
+  /** By a profile in a day (UTC, real time), over all processes of this machine. */
+  readonly perDay?: number | undefined
+}
+
+/** Credits that the budgets leave for a run. */
+export interface BudgetLeft {
+  /** Without the credits that are set aside. Below 0 when those and the spent ones exceed a lowered budget. */
+  readonly credits: number
+  /** Set aside for rows of this run that are under way. */
+  readonly reserved: number
+  /** The part of `reserved` for rows whose recorded outcome is unknown. */
+  readonly unknown: number
+  readonly shortage: BudgetShortage
+}
+
+/** Returns why a run ends with exit code 12: a budget leaves too little for its next row. */
+export function describeShortage({ budget, credits }: BudgetShortage) {
+  const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
+  const isOfRun = budget === 'run'
+  return {
+    reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
+    hint: isOfRun
+      ? 'Raise --max-credits, then resume.'
+      : 'Resume tomorrow (UTC), or raise --max-credits-per-day.',
+    exit_code: exitCodes.budget,
+  }
+}
+
+/** The credits set aside for a row that may be sent. */
+interface Grant {
+  readonly credits: number
+  /** Replaces the row's own `limit`. */
+  readonly limit?: number
+}
+
+/** What earlier parts of a run have set aside. */
+export interface Claims {
+  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
+  readonly underWay: number
+  /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
+  readonly of: (row: Wanted) => number | undefined
+}
+
+/**
+ * Returns the grants for the first of the wanted rows, as many as the budgets permit. Rows of an earlier part have their
+ * credits already; they are granted while those fit into the budget, which may have been lowered.
+ */
+export function grantCredits(
+  wanted: readonly Wanted[],
+  { credits, reserved, unknown }: BudgetLeft,
+  { underWay, of }: Claims,
+): Grant[] {
+  const grants: Grant[] = []
+  let left = Math.max(0, credits)
+  let room = credits + reserved - unknown - underWay
+  for (const row of wanted) {
+    const { most, perRecord } = row
+    const claimed = of(row)
+    const needed = claimed === undefined ? most : 0
+    const within = claimed === undefined ? most <= left : most === 0 || claimed <= room
+    if (within) {
+      grants.push({ credits: needed })
+      left -= needed
+      room -= claimed ?? most
+      continue
+    }
+    // With another limit, the same key would belong to another request.
+    if (claimed !== undefined) break
+    // A lower limit loses records, so it is the last resort: rows under way may still release credits.
+    const isLast = grants.length === 0 && reserved === 0 && perRecord !== undefined && left >= perRecord
+    if (!isLast) break
+    const limit = Math.floor(left / perRecord)
+    return [{ credits: limit * perRecord, limit }]
+  }
+  return grants
+}
+
+/** What answers change in the counters of a run. */
+interface CounterChange {
+  readonly credits: number
+  readonly calls: number
+  /** Credits that are no longer set aside. */
+  readonly released: number
+  /** Credits that stay set aside because the outcome of their rows is unknown. */
+  readonly unknown: number
+}
+
+/** The credits set aside for the rows of a run that are under way. */
+export class Holds {
+  readonly #held = new Map<number, number>()
+  /** Rows for which an earlier part set them aside. */
+  readonly #covered = new Set<number>()
+  /** Rows with an unknown outcome that are sent again. */
+  readonly #retried = new Set<number>()
+
+  hold(ordinal: number, credits: number, isCovered: boolean): void {
+    this.#held.set(ordinal, credits)
+    if (isCovered) this.#covered.add(ordinal)
+  }
+
+  retry(ordinal: number): void {
+    this.#retried.add(ordinal)
+  }
+
+  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
+  get underWay(): number {
+    let credits = 0
+    for (const [ordinal, held] of this.#held) if (!this.#retried.has(ordinal)) credits += held
+    return credits
+  }
+
+  /** Returns what sending a row at a maximum of `cost` adds to the credits under way or of unknown outcome. */
+  addedBy(ordinal: number, cost: number, most: number): number {
+    return cost - (this.#retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+  }
+
+  isRetried(ordinal: number): boolean {
+    return this.#retried.has(ordinal)
+  }
+
+  /** Returns the credits that this part set aside for rows without an answer, except for some. */
+  leftBut(isExcepted: (ordinal: number) => boolean): number {
+    let credits = 0
+    for (const [ordinal, held] of this.#held)
+      if (!this.#covered.has(ordinal) && !isExcepted(ordinal)) credits += held
+    return credits
+  }
+
+  /** Returns the credits that this part set aside for some rows. */
+  freshOf(ordinals: readonly number[]): number {
+    const own = ordinals.filter((ordinal) => !this.#covered.has(ordinal))
+    return own.reduce((credits, ordinal) => credits + (this.#held.get(ordinal) ?? 0), 0)
+  }
+
+  /** Releases the credits that this part set aside for some rows. */
+  release(ordinals: readonly number[]): void {
+    for (const ordinal of ordinals) if (!this.#covered.has(ordinal)) this.#held.delete(ordinal)
+  }
+
+  /** Returns what answers will change. */
+  changeBy(rows: readonly Answered[]): CounterChange {
+    const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
+    for (const { ordinal, answer, source, most } of rows) {
+      const wasUnknown = this.#retried.has(ordinal)
+      if (source === 'live') {
+        change.calls++
+        change.credits += answer.credits
+      }
+      if (isUnknown(answer)) change.unknown += wasUnknown ? 0 : most
+      else {
+        change.released += this.#held.get(ordinal) ?? 0
+        if (wasUnknown) change.unknown -= most
+      }
+    }
+    return change
+  }
+
+  /** Removes rows whose answers are recorded. */
+  settle(rows: readonly Answered[]): void {
+    for (const { ordinal } of rows) {
+      this.#held.delete(ordinal)
+      this.#covered.delete(ordinal)
+      this.#retried.delete(ordinal)
+    }
+  }
+}
