@@ -11,6 +11,8 @@ export interface GovernedOptions {
   readonly origin: string
   /** The caller's plan. */
   readonly plan?: string | undefined
+  /** Whether to keep to limits that were observed and are not specified. */
+  readonly observed?: boolean | undefined
   readonly ids: Ids
   readonly clock: Clock
   /** Called when a call is sent again under the key of an attempt without a known outcome. */
@@ -25,10 +27,11 @@ export const governed = ({
   memory,
   origin,
   plan,
+  observed,
   ids,
   clock,
   onAgain,
 }: GovernedOptions): readonly Layer[] => [
   idempotent({ keys: memory, origin, ids, clock, ...(onAgain ? { onAgain } : {}) }),
-  paced({ windows: memory, origin, clock, plan }),
+  paced({ windows: memory, origin, clock, plan, observed }),
 ]

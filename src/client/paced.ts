@@ -30,6 +30,8 @@ export interface PacedOptions {
   readonly clock: Clock
   /** The caller's plan. Without it, limits are learnt from the server. */
   readonly plan?: string | undefined
+  /** Whether to keep to limits that were observed and are not specified. */
+  readonly observed?: boolean | undefined
 }
 
 /**
@@ -42,13 +44,13 @@ export const paced =
     ...caller,
     refusedNow: async (id, call) => {
       const row = operation(id)
-      const windows = countingOf(row).isChosenByLive ? [] : keptTo(row, {}, options.plan)
+      const windows = countingOf(row).isChosenByLive ? [] : keptTo(row, {}, options)
       if (windows.length === 0) return undefined
       return refusal(row, ownerOf(options.origin, call?.apiKey), windows, options, false)
     },
     call: async (id, input, call) => {
       const row = operation(id)
-      const windows = keptTo(row, input, options.plan)
+      const windows = keptTo(row, input, options)
       if (windows.length === 0) return caller.call(id, input, call)
       const owner = ownerOf(options.origin, call?.apiKey)
       const refused = await refusal(row, owner, windows, options)
@@ -66,9 +68,9 @@ export const paced =
 export const ownerOf = (origin: string, apiKey = ''): string =>
   `${origin} ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`
 
-function keptTo(row: Operation, { live }: Input, plan: string | undefined): WindowKept[] {
+function keptTo(row: Operation, { live }: Input, { plan, observed }: PacedOptions): WindowKept[] {
   const isOfPlan = ({ name }: { readonly name: string }) => name.startsWith('plan:')
-  return windowsOf(row, plan ?? '', live).map((window) =>
+  return windowsOf(row, plan ?? '', live, observed).map((window) =>
     plan === undefined && isOfPlan(window) ? { ...window, limit: undefined } : window,
   )
 }

@@ -47,6 +47,8 @@ export interface RemoteOptions {
   readonly bodyBytes?: number | undefined
   readonly connections?: number | undefined
   readonly ca?: string | undefined
+  /** Whether the base address is the synchronous one, which answers operations at their `syncPath`. */
+  readonly sync?: boolean | undefined
 }
 
 /** A caller over HTTP with one connection pool. */
@@ -65,7 +67,7 @@ export function createRemote(options: RemoteOptions): Remote {
     connections: options.connections ?? 64,
   })
   const prefix = base.pathname.replace(/\/$/, '')
-  const probe = () => saysItHonours(connection, `${prefix.replace(/\/api\/v2$/, '')}/health`)
+  const probe = () => saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const server: Server = { options, connection, prefix, honoured, outage: new Outage() }
   return {
@@ -82,6 +84,26 @@ export function createRemote(options: RemoteOptions): Remote {
     close: () => connection.close(),
   }
 }
+
+/**
+ * Returns a server whose operations with a `syncPath` go to its synchronous base address. `keyFor` returns the key that
+ * goes there in place of a call's own.
+ */
+export const withSyncServer = (
+  remote: Remote,
+  sync: Remote,
+  keyFor: (apiKey: string | undefined) => Promise<string | undefined>,
+): Remote => ({
+  ...remote,
+  call: async (id, input, options = {}) =>
+    operation(id).syncPath === undefined
+      ? remote.call(id, input, options)
+      : sync.call(id, input, { ...options, apiKey: await keyFor(options.apiKey) }),
+  supportsIdempotency: async () => (await remote.supportsIdempotency()) && (await sync.supportsIdempotency()),
+  close: async () => {
+    await Promise.all([remote.close?.(), sync.close?.()])
+  },
+})
 
 interface Server {
   readonly options: RemoteOptions
@@ -123,7 +145,9 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
 /** Sends a call until it is answered, or until another attempt could do harm or would not help. */
 async function answered(server: Server, row: Operation, input: Input, call: CallOptions): Promise<Reply> {
   const { options, outage, prefix } = server
-  const { path, ...wire } = wireRequest(row, input, options.names)
+  const { syncPath } = row
+  const at = options.sync && syncPath !== undefined ? { ...row, path: syncPath } : row
+  const { path, ...wire } = wireRequest(at, input, options.names)
   const request = { ...wire, path: prefix + path }
   const headers = headersOf(options, row, call)
   let open = false

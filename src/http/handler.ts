@@ -19,6 +19,9 @@ import { type BodyReader, createBodyReader } from './request-body.js'
 /** The path of the operations on the server. */
 export const basePath = '/api/v2'
 
+/** The path of the operations that a server also answers at its synchronous base address. */
+const syncBasePath = '/v2'
+
 /** What a handler serves. */
 export interface HandlerOptions {
   readonly caller: Caller
@@ -59,6 +62,7 @@ function routesOf(operation: Operation, options: Serving): Route[] {
   const route = { method: operation.method, answer: operationAnswer(operation, options) }
   const path = basePath + operation.path
   const spellings = path.endsWith('/') ? [path, path.slice(0, -1)] : [path]
+  if (operation.syncPath !== undefined) spellings.push(syncBasePath + operation.syncPath)
   return spellings.map((spelling) => ({ ...route, path: spelling }))
 }
 

@@ -91,7 +91,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Recor
     [413, true],
     [415, hasBody(operation)],
     [422, fields.length > 0],
-    [429, isLimited(operation) || fields.includes('live')],
+    [429, isLimited(operation) || fields.includes('live') || operation.observedLimit !== undefined],
     [431, true],
     [500, true],
     [502, true],

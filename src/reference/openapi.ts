@@ -128,6 +128,11 @@ function descriptionOf(operation: Operation): string {
     `Price: ${priceWords(operation)}.`,
     ...(operation.quota ? [`Quota: ${quotaWords[operation.quota]}.`] : []),
     `Request limit: ${rateWords(operation)}.`,
+    ...(operation.syncPath === undefined
+      ? []
+      : [
+          `Also \`${operation.method} /v2${operation.syncPath}\`, below the origin (observed, not specified).`,
+        ]),
     ...(aliases.length > 0
       ? [`Also accepted: ${aliases.map(([alias, name]) => `\`${alias}\` for \`${name}\``).join(', ')}.`]
       : []),

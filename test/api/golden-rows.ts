@@ -29,7 +29,7 @@ export const goldenRows: readonly GoldenRow[] = [
   ['leads.advanced_search_preview', 'POST', '/leads/advanced_search/preview', 200, '', '', 'yes, group leads.advanced_search', '1/second, 5/second with live:false', 'text', ''],
   ['leads.search', 'POST', '/leads/search', 202, '', 'profiles', 'only with live:false', '', 'text', 'yes'],
   ['leads.enrich', 'POST', '/leads/single_enrich', 200, '1 person', '', 'no', '', 'text', 'yes'],
-  ['contacts.enrich', 'POST', '/contacts/single_enrich', 202, '3 email, 3 personal_email, 30 phone', '', 'no', '', 'text', 'yes'],
+  ['contacts.enrich', 'POST', '/contacts/single_enrich', 201, '3 email, 3 personal_email, 30 phone', '', 'no', '', 'text', 'yes'],
   ['contacts.enrich_sync', 'POST', '/contacts/sync_single_enrich', 200, '3 email, 3 personal_email, 30 phone', '', 'no', '', 'text', 'yes'],
   ['contacts.bulk_enrich', 'POST', '/contacts/bulk_enrich', 202, '3 email, 3 personal_email, 30 phone', '', 'no', '', 'text', 'yes'],
   ['contacts.get', 'GET', '/contacts/{id}', 200, '', '', 'no', '', 'text', ''],

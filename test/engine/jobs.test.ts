@@ -316,7 +316,7 @@ describe('a waterfall', () => {
       body: { error: 'Personal email enrichment requires consent' },
     })
     await bench.admin.changeMember('me@localhost', { consentPersonalEmail: true })
-    expect((await bench.call('contacts.enrich', asked)).status).toBe(202)
+    expect((await bench.call('contacts.enrich', asked)).status).toBe(201)
   })
 })
 

@@ -126,7 +126,7 @@ describe('errors: 422 is the answer to', () => {
       'Personal email enrichment requires consent',
     ])
     await service.admin.changeMember('me@localhost', { consentPersonalEmail: true })
-    expect((await service.ask('contacts.enrich', fields)).status).toBe(202)
+    expect((await service.ask('contacts.enrich', fields)).status).toBe(201)
   })
 
   it.each<[string, unknown]>([

@@ -311,7 +311,11 @@ export interface Bench {
   balance(): Promise<number>
 }
 
-export async function openBench(location = ':memory:', ids: Ids = randomIds): Promise<Bench> {
+export async function openBench(
+  location = ':memory:',
+  ids: Ids = randomIds,
+  observedLimits?: boolean,
+): Promise<Bench> {
   const clock = new TestClock()
   const database = await openEngineDatabase(location)
   const store = storeOver(database)
@@ -321,7 +325,7 @@ export async function openBench(location = ':memory:', ids: Ids = randomIds): Pr
   const sleep = async (ms: number) => {
     sleeps.push(ms)
   }
-  const caller = createEngine({ store, source, clock, ids, sleep })
+  const caller = createEngine({ store, source, clock, ids, sleep, observedLimits })
   const { key = '', workspace } = await admin.init()
   return {
     caller,

@@ -93,6 +93,7 @@ export const shapes = {
       .check(allIdentifiable()),
     output: z.object({
       enrichment_id: value.uuid('Identifier of the bulk enrichment'),
+      status: field.describe(z.literal('queued'), 'Always queued'),
       contacts: field.describe(
         z.array(
           z.object({ enrichment_id: value.uuid('Identifier of the enrichment'), custom: value.echo() }),

@@ -72,6 +72,10 @@ export interface Facts {
   readonly quota?: Quota
   /** One rate, or one for live results and one for `live: false`. */
   readonly rate: Rate | { readonly live: Rate; readonly database: Rate }
+  /** A limit of its own that was observed and is not specified: clients keep to it, the engine only when asked to. */
+  readonly observedLimit?: Limit
+  /** Its path below the synchronous base address of a server that has one. Observed, not specified. */
+  readonly syncPath?: string
   /** The plan counter shared with other operations; by default its own id. */
   readonly group?: string
   readonly session?: SessionNeed

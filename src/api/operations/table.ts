@@ -103,7 +103,7 @@ export const table = {
     columns: ['full_name', 'title', 'company_name', 'most_probable_email'],
   },
   'contacts.enrich': {
-    command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 202,
+    command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 201,
     summary: 'Find e-mail addresses and phones of a contact; the result is delivered later',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
     starts: 'waterfall', columns: ['enrichment_id', 'status'],
@@ -116,6 +116,7 @@ export const table = {
     ok: 200,
     summary: 'Find e-mail addresses and phones of a contact and wait for the answer',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
+    observedLimit: [50, 'second'], syncPath: '/contacts/single_enrich',
     columns: ['email', 'email_status', 'phone'],
   },
   'contacts.bulk_enrich': {

@@ -11,8 +11,8 @@ export interface Window {
 
 const windowMsOf = { second: 1_000, minute: 60_000 } as const
 
-/** Returns the windows of a request on a plan; none for an exempt operation. */
-export function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
+/** Returns the windows of a request on a plan; none for an exempt operation. `observed` adds limits not specified. */
+export function windowsOf(operation: Operation, plan: string, live: unknown, observed = false): Window[] {
   const rate = rateOf(operation, live)
   const windows: Window[] = []
   if (rate.plan)
@@ -21,7 +21,8 @@ export function windowsOf(operation: Operation, plan: string, live: unknown): Wi
       limit: planOf(plan).requestsPerMinute,
       windowMs: windowMsOf.minute,
     })
-  if (rate.own) windows.push(ownWindow(operation, rate.own, live))
+  const own = rate.own ?? (observed ? operation.observedLimit : undefined)
+  if (own) windows.push(ownWindow(operation, own, live))
   return windows
 }
 

@@ -24,6 +24,8 @@ export interface GlobalOptions {
   readonly local?: boolean
   readonly baseUrl?: string
   readonly direct?: boolean
+  /** Whether calls carry the keys of others, as in a proxy that passes them on. */
+  readonly passesKeys?: boolean
   /** Permits an `http:` server on another machine. */
   readonly insecureHttp?: boolean
   /** The server's word for `network` in field names. */
@@ -64,6 +66,8 @@ export interface Home {
 export interface Profile {
   readonly target?: 'local' | 'remote'
   readonly base_url?: string
+  /** The address of the synchronous waterfall, where the server has one. */
+  readonly sync_base_url?: string
   /** Seconds. */
   readonly timeout?: number
   /** Seconds. */
@@ -150,6 +154,8 @@ export interface TargetOptions {
   readonly targets?: ((members: number) => Targets) | undefined
   /** Other words for `network` and `premium` in what the engine delivers. */
   readonly names?: WireNames | undefined
+  /** Whether the engine counts limits that were observed and are not specified. */
+  readonly observedLimits?: boolean | undefined
 }
 
 /** Everything a command may need. A function takes the part it needs. */

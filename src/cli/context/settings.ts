@@ -14,6 +14,7 @@ const settingsSchema = {
       properties: {
         target: { enum: ['local', 'remote'] },
         base_url: { type: 'string', format: 'uri' },
+        sync_base_url: { type: 'string', format: 'uri' },
         timeout: { type: 'number', exclusiveMinimum: 0 },
         max_wait: { type: 'number', minimum: 0 },
         plan: { type: 'string', minLength: 1 },

@@ -64,10 +64,10 @@ export function createContext(streams: Streams, overrides: Overrides = {}): Cont
 function contextOf(
   shared: Shared,
   home: () => Home,
-  { targets = usualTargets, names, caller }: Overrides,
+  { targets = usualTargets, names, caller, observedLimits }: Overrides,
 ): Context {
   const { streams, settings, notify, givenKey, conceal } = shared
-  const local = createLocal({ ...shared, home, targets, names })
+  const local = createLocal({ ...shared, home, targets, names, observedLimits })
   const remote = createRemoteServer({
     ...{ ...shared, home },
     onAgain: () => notify(sentAgain, {}),

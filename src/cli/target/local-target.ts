@@ -30,6 +30,8 @@ export interface LocalPorts {
   readonly targets: (members: number) => Targets
   /** Other words for `network` and `premium` in deliveries. */
   readonly names?: WireNames | undefined
+  /** Whether to count limits that were observed and are not specified. */
+  readonly observedLimits?: boolean | undefined
 }
 
 /** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
@@ -53,7 +55,7 @@ export interface Local {
 
 /** Creates the local target. Opens nothing yet. */
 export function createLocal(ports: LocalPorts): Local {
-  const { clock, ids, targets } = ports
+  const { clock, ids, targets, observedLimits } = ports
   const sender = lazySender(ports)
   const store = once(() => openStore(ports))
   const shared = once(async () => sharedClock(await store(), clock))
@@ -84,6 +86,7 @@ export function createLocal(ports: LocalPorts): Local {
     const source = lazySource(catalogue)
     return createEngine({
       ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
+      observedLimits,
     })
   })
   return {

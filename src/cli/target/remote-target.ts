@@ -17,6 +17,7 @@ export interface RemotePorts {
   readonly ids: Ids
   readonly sleep: Context['sleep']
   readonly onClose: Context['onClose']
+  readonly conceal: Context['conceal']
   /** Called when a call with an unknown outcome is sent again under the same key. */
   readonly onAgain: () => void
   /** Returns the key given with the command: in a file, on stdin or in the environment. */
@@ -40,28 +41,51 @@ export function createRemoteServer(ports: RemotePorts): RemoteServer {
 
 async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedServer> {
   const { streams, clock, ids, sleep, onClose } = ports
-  const { createRemote } = await import('../../client/remote.js')
+  const { createRemote, withSyncServer } = await import('../../client/remote.js')
   const { ProxyError } = await import('../../client/proxy.js')
   try {
     const memory = target.direct ? undefined : lazyMemory(ports, target)
-    const remote = createRemote({
+    const options = {
       ...{ clock, ids, sleep, env: streams.env, random: Math.random },
-      baseUrl: target.baseUrl,
       names: target.names,
       idempotency: target.idempotency,
-      remembered: memory,
       version: await version(),
-    })
+    }
+    const main = createRemote({ ...options, baseUrl: target.baseUrl, remembered: memory })
+    const { syncBaseUrl } = target
+    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true })
+    const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
     onClose(() => remote.close())
     if (!memory) return { remote, governed: [] }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
     const onAgain = () => ports.onAgain()
-    return { remote, governed: governed({ ...{ memory, origin, plan, ids, clock }, onAgain }) }
+    const observed = syncBaseUrl !== undefined
+    return { remote, governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain }) }
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
     throw error
   }
+}
+
+/** Returns the key for the synchronous address: the call's own at the same origin, otherwise the one stored for it. */
+async function syncKey(
+  { home, conceal }: RemotePorts,
+  { origin, syncBaseUrl = '' }: RemoteTarget,
+  apiKey: string | undefined,
+): Promise<string | undefined> {
+  const other = new URL(syncBaseUrl).origin
+  if (other === origin) return apiKey
+  const key = storedKey(home(), other)
+  if (key === undefined)
+    throw new Stop(
+      `There is no API key for ${other}, the address of the synchronous waterfall.`,
+      exitCodes.key,
+      'Store one: prospect login --sync',
+      'key',
+    )
+  conceal(key)
+  return key
 }
 
 /** Returns what this machine remembers of a server. It is opened on first use. */

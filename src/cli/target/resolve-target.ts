@@ -39,7 +39,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
     /[?#]/.test(text) ||
     !url.pathname.replace(/\/$/, '').endsWith(ending)
   )
-    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}`)
+    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}${syncHint(url)}`)
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
     throw new UsageError(
       `${source} is an http address: the key and the data could be read on the way.`,
@@ -49,11 +49,32 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   return url
 }
 
+/**
+ * Reads the address of a server's synchronous waterfall, which ends in `/v2`, without a slash at its end. Throws
+ * UsageError.
+ */
+export function syncBaseUrlOf(text: string, insecure = false): URL {
+  const path = parseUrl(text)?.pathname.replace(/\/$/, '') ?? ''
+  if (!path.endsWith('/v2') || path.endsWith(ending))
+    throw new UsageError(
+      'sync_base_url must end in /v2, and not in /api/v2.',
+      'Such as https://api.example.com/v2',
+    )
+  const url = baseUrlOf(text.replace(/\/v2\/?$/, ending), 'sync_base_url', insecure)
+  url.pathname = path
+  return url
+}
+
 /** Returns the address that was probably meant. */
 function correctUrl({ origin, pathname }: URL): string {
-  const before = pathname.split(/\/api(?:\/|$)/)[0] ?? ''
+  const before = pathname.split(/\/(?:api|v2)(?:\/|$)/)[0] ?? ''
   return origin + before.replace(/\/+$/, '') + ending
 }
+
+const syncHint = ({ pathname }: URL): string =>
+  /\/v2\/?$/.test(pathname)
+    ? '. An address that ends in /v2 alone may be that of the synchronous waterfall: prospect config set sync_base_url URL'
+    : ''
 
 /** Limits of any target. */
 interface Limits {
@@ -75,6 +96,8 @@ export interface RemoteTarget extends Limits {
   readonly baseUrl: string
   /** The origin that a stored key is bound to. */
   readonly origin: string
+  /** The address of its synchronous waterfall; ends in `/v2`. */
+  readonly syncBaseUrl?: string
   /** Whether calls bypass this machine's ledger, pacing and keys. */
   readonly direct: boolean
   readonly names?: WireNames
@@ -125,11 +148,27 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTar
     baseUrl: url.href,
     origin: url.origin,
     direct: options.direct === true,
+    ...syncOf(url, options, profile),
     ...(names === undefined ? {} : { names }),
     ...(profile.plan === undefined ? {} : { plan: profile.plan }),
     ...(profile.idempotency === undefined ? {} : { idempotency: profile.idempotency }),
     ...(profile.public_url === undefined ? {} : { publicUrl: profile.public_url }),
   }
+}
+
+/**
+ * The synchronous address of a profile belongs to the server of that profile. Keys of others, which a proxy passes on,
+ * stay with the origin they were sent for.
+ */
+function syncOf(
+  { origin }: URL,
+  options: GlobalOptions,
+  profile: Profile,
+): Pick<RemoteTarget, 'syncBaseUrl'> {
+  const { base_url, sync_base_url } = profile
+  if (sync_base_url === undefined || parseUrl(base_url ?? '')?.origin !== origin) return {}
+  const url = syncBaseUrlOf(sync_base_url, options.insecureHttp === true)
+  return options.passesKeys && url.origin !== origin ? {} : { syncBaseUrl: url.href }
 }
 
 /** Returns the server's words for `network` and `premium`; `undefined` where they are the same. */

@@ -33,6 +33,7 @@ export const contacts: HandlersOf<'contacts'> = {
     return {
       output: {
         enrichment_id: id,
+        status: 'queued',
         contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoCustom(one) })),
       },
       job: toJob(id, input, input.contacts, enrichments),

@@ -25,6 +25,8 @@ export interface EnginePorts {
   readonly sleep?: (ms: number) => Promise<void>
   /** Where credits are bought; by default `/top-up` on the server's own origin. */
   readonly topUpUrl?: string
+  /** Whether to count limits that were observed at the real service and are not specified; off by default. */
+  readonly observedLimits?: boolean | undefined
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
@@ -37,7 +39,7 @@ export interface Engine extends Caller {
 
 /** Creates an engine over a store and a source: it checks, answers and charges every request. */
 export function createEngine(engine: EnginePorts): Engine {
-  const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
+  const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {}, observedLimits } = engine
   const ports = {
     store,
     source,
@@ -46,7 +48,7 @@ export function createEngine(engine: EnginePorts): Engine {
     noticeTime: createClockWatch(store),
     access: createAccess(store, { clock, sleep }),
     shapes: loadedOnce(),
-    ...{ accepted, checkWebhook: webhookCheck(engine) },
+    ...{ accepted, observedLimits, checkWebhook: webhookCheck(engine) },
     topUpUrl: (origin: string | undefined) => topUpUrl ?? `${origin ?? 'http://127.0.0.1:4010'}/top-up`,
   }
   return {

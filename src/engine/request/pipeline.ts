@@ -40,6 +40,8 @@ export interface PipelinePorts extends ClaimPorts {
   /** Settles what counts time when the clock went back. */
   readonly noticeTime: (now: number) => Awaitable<void>
   readonly access: (apiKey: string | undefined) => Promise<Principal>
+  /** Whether limits apply that were observed and are not specified. */
+  readonly observedLimits?: boolean | undefined
   readonly shapes: (id: OperationId) => Awaitable<Shape>
   readonly topUpUrl: (origin: string | undefined) => string
   /** Throws 400 for an address that nothing may be delivered to. */
@@ -72,12 +74,12 @@ export async function answer(
     await ports.noticeTime(now)
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const count = async (live: unknown) => {
-      const admission = await countRequest(ports.store, operation, principal, live, now)
+      const admission = await countRequest(ports.store, operation, principal, live, now, ports.observedLimits)
       readRateHeaders = () => rateHeaders(admission, engineNow())
       if (admission.refused) throw new ApiError('rate_limited')
     }
     const { isCounted, isChosenByLive } = countingOf(operation)
-    if (isCounted && !isChosenByLive) await count(undefined)
+    if ((isCounted || ports.observedLimits) && !isChosenByLive) await count(undefined)
     const given = await readInput({ owner: principal.workspace.id, validates: true })
     if (isCounted && isChosenByLive) await count(given.input.live)
     const input = await check(ports, operation, given, principal)

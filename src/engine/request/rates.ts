@@ -19,8 +19,9 @@ export async function countRequest(
   principal: Principal,
   live: unknown,
   now: number,
+  observed?: boolean,
 ): Promise<Admission> {
-  const windows = windowsOf(operation, principal.workspace.plan, live)
+  const windows = windowsOf(operation, principal.workspace.plan, live, observed)
   if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
   return store.transaction(async (tx) => {

@@ -35,7 +35,7 @@ export async function openProxy(
 ): Promise<Backend> {
   const { local: _, ...rest } = globals
   const url = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
-  const options: GlobalOptions = { ...rest, baseUrl: url }
+  const options: GlobalOptions = { ...rest, baseUrl: url, passesKeys: rest.direct === true }
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   const { names, origin } = target
   const address = publicAddress(publicUrl ?? target.publicUrl)

@@ -29,6 +29,10 @@ export function serveCommand(environment: CommandEnvironment): Command {
   )
   for (const option of deliveringOptions()) command.addOption(option)
   command
+    .option(
+      '--observed-limits',
+      'count limits seen at the real service and not specified: 50 synchronous waterfalls a second',
+    )
     .option('--no-worker', 'accept work, and leave it to prospect worker')
     .option('--upstream <url>', 'serve this server, which ends in /api/v2, in place of the local engine')
     .option(
@@ -60,6 +64,7 @@ interface ServeOptions extends ListenOptions {
   readonly allowHost?: readonly string[]
   readonly allowTarget?: readonly string[]
   readonly database?: string
+  readonly observedLimits?: boolean
   readonly worker: boolean
   readonly upstream?: string
   readonly publicUrl?: string
@@ -101,7 +106,7 @@ async function openBackend(
   baseUrl: () => string,
 ): Promise<Backend> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
-  const { publicUrl, secretFile, secretStdin } = options
+  const { publicUrl, secretFile, secretStdin, observedLimits } = options
   const targets = targetsOf(allowTarget, isLoopback(host))
   if (upstream !== undefined) {
     const { openProxy } = await import('./proxy.js')
@@ -118,7 +123,7 @@ async function openBackend(
   // The words of a server in the profile are that server's.
   const names = namesOf(globals, {})
   return openLocalBackend(
-    outer.withDatabase(database, { targets, names }),
+    outer.withDatabase(database, { targets, names, observedLimits }),
     { names, worker, baseUrl },
     globals,
   )

@@ -17,10 +17,9 @@ import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-targ
 
 /** `prospect login`: stores the key of a server after trying it. */
 export function loginCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'login',
-    'Store the API key of a server, after trying it with a free request',
-  )
+  const command = environment
+    .command('login', 'Store the API key of a server, after trying it with a free request')
+    .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
   guide(
     command,
     [
@@ -31,24 +30,27 @@ export function loginCommand(environment: CommandEnvironment): Command {
     'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
       'another address never gets it. prospect logout forgets it.',
   )
-  return environment.action(command, async ({ globals }) => {
+  return environment.action(command, async ({ options, globals }) => {
     const { context } = environment
-    const target = requireServer(context, globals)
-    const key = await readNewKey(context, target, globals)
-    const credits = await tryKey(context, key, globals)
-    storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
-    await environment.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
+    const origin = originOf(requireServer(context, globals), options)
+    const key = await readNewKey(context, { origin }, globals)
+    // The synchronous address has no request that is free.
+    const credits = options.sync ? undefined : await tryKey(context, key, globals)
+    storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
+    await environment.print({ origin, stored: true, credits: credits ?? null }, globals)
     return exitCodes.ok
   })
 }
 
 /** `prospect logout`: forgets the key of a server. */
 export function logoutCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('logout', 'Forget the stored API key of a server')
+  const command = environment
+    .command('logout', 'Forget the stored API key of a server')
+    .option('--sync', 'of the address in sync_base_url')
   guide(command, ['logout', 'logout --base-url https://api.example.com/api/v2'])
-  return environment.action(command, async ({ globals }) => {
+  return environment.action(command, async ({ options, globals }) => {
     const { context } = environment
-    const { origin } = requireServer(context, globals)
+    const origin = originOf(requireServer(context, globals), options)
     const removed = forgetKey(context.home, origin, context.ids.uuid())
     if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
     await environment.print({ origin, removed }, globals)
@@ -65,6 +67,16 @@ function requireServer(
   throw new UsageError(
     'The target is the local engine, whose key is stored automatically.',
     'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME',
+  )
+}
+
+/** Returns the origin that a key is stored for. */
+function originOf({ origin, syncBaseUrl }: RemoteTarget, { sync }: { readonly sync?: boolean }): string {
+  if (!sync) return origin
+  if (syncBaseUrl !== undefined) return new URL(syncBaseUrl).origin
+  throw new UsageError(
+    'The profile has no sync_base_url for this server.',
+    'Set it: prospect config set sync_base_url https://api.example.com/v2',
   )
 }
 

@@ -6,7 +6,7 @@ import { openSettings, profileOf } from '../../context/settings.js'
 import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
 import { parseDecimal } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
-import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlOf, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export function profilesCommand(environment: CommandEnvironment): Command {
@@ -60,6 +60,10 @@ function addProfile(environment: CommandEnvironment): Command {
     .argument('<name>', 'letters, digits, - and _')
     .option('--plan <name>', "the plan of the server's workspace, such as growth")
     .option('--idempotency <header>', 'the header of idempotency keys that the server honours, or none')
+    .option(
+      '--sync-base-url <url>',
+      'the address of its synchronous waterfall, where it has one; ends in /v2',
+    )
     .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
   guide(
     command,
@@ -76,6 +80,7 @@ function addProfile(environment: CommandEnvironment): Command {
       ...{ network_name: globals.networkName, premium_name: globals.premiumName },
       ...{ plan: options.plan as string | undefined, idempotency: options.idempotency as string | undefined },
       public_url: options.publicUrl as string | undefined,
+      sync_base_url: options.syncBaseUrl as string | undefined,
     }
     const settings = Object.fromEntries(
       Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
@@ -156,6 +161,10 @@ function baseUrl(text: string): string {
   return baseUrlOf(text, 'base_url', true).href
 }
 
+function syncBaseUrl(text: string): string {
+  return syncBaseUrlOf(text, true).href
+}
+
 function publicUrl(text: string): string {
   publicAddress(text)
   return text
@@ -166,6 +175,10 @@ export const profileKeys = {
   timeout: { description: 'seconds after which a request is given up', parse: parseSeconds(0, true) },
   max_wait: { description: 'seconds that a rate limit is waited for', parse: parseSeconds(0, false) },
   base_url: { description: 'the address of a server, which ends in /api/v2', parse: baseUrl },
+  sync_base_url: {
+    description: 'the address of its synchronous waterfall, where it has one; ends in /v2',
+    parse: syncBaseUrl,
+  },
   target: { description: 'local or remote', parse: parseMatching(/^(?:local|remote)$/) },
   plan: {
     description: "the plan of the server's workspace, such as growth",

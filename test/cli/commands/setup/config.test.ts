@@ -12,7 +12,14 @@ afterEach(() => here.remove())
 describe('config', () => {
   it('lists every setting of the current profile', async () => {
     expect(await here.json('config', 'list')).toEqual({
-      ...{ profile: 'default', target: null, base_url: null, timeout: null, max_wait: null },
+      ...{
+        profile: 'default',
+        target: null,
+        base_url: null,
+        sync_base_url: null,
+        timeout: null,
+        max_wait: null,
+      },
       ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
     })
   })

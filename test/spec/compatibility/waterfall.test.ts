@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest'
+import { servingWith } from '../../cli/wait/serving.js'
+import { answering, closeAfterTest, received } from '../../client/listeners.js'
+import { type Served, served } from '../../client/serving.js'
+import { machine } from '../../support/command.js'
+import { openBench } from '../../support/engine.js'
+
+const engine = async (): Promise<Served> => closeAfterTest(await served())
+
+const contact = {
+  network_url: 'https://www.network.example/in/ada',
+  enrichment_type: ['email'],
+}
+
+async function post(url: string, key: string, body: object = contact) {
+  const headers = { 'content-type': 'application/json', 'x-api-key': key }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+/** A server that records where requests came and with which key, and answers every waterfall. */
+async function recording() {
+  const asked: string[] = []
+  const listener = closeAfterTest(
+    await answering(async (request, response) => {
+      await received(request)
+      asked.push(`${request.url} ${request.headers['x-api-key'] ?? ''}`)
+      response.end(JSON.stringify({ enrichment_id: 'one', status: 'finished', email: 'ada@known.example' }))
+    }),
+  )
+  return {
+    origin: `http://127.0.0.1:${listener.port}`,
+    asked: () => asked.filter((at) => !at.includes('health')),
+  }
+}
+
+describe('an accepted waterfall', () => {
+  it('is answered 201, and one in bulk 202 with the status queued', async () => {
+    const { server, bench } = await engine()
+    const single = await post(`${server.baseUrl}/contacts/single_enrich`, bench.key)
+    expect([single.status, single.body.status]).toEqual([201, 'pending'])
+    const { enrichment_type, ...one } = contact
+    const many = { enrichment_type, contacts: [one, one] }
+    const bulk = await post(`${server.baseUrl}/contacts/bulk_enrich`, bench.key, many)
+    expect([bulk.status, bulk.body.status]).toEqual([202, 'queued'])
+  })
+})
+
+describe('the synchronous waterfall of a server', () => {
+  it('is answered below /v2 as well, where no other operation is', async () => {
+    const { server, bench } = await engine()
+    const { status, body } = await post(`${server.origin}/v2/contacts/single_enrich`, bench.key)
+    expect([status, body.status]).toEqual([200, 'finished'])
+    expect((await post(`${server.origin}/v2/contacts/bulk_enrich`, bench.key)).status).toBe(404)
+    expect((await fetch(`${server.origin}/v2/credits`)).status).toBe(404)
+  })
+
+  it('has a limit of 50 requests a second and user only where the engine is told to count it', async () => {
+    for (const [observedLimits, expected] of [
+      [undefined, Array(51).fill(200)],
+      [true, [...Array(50).fill(200), 429]],
+    ] as const) {
+      const bench = await openBench(undefined, undefined, observedLimits)
+      const statuses: number[] = []
+      for (let at = 0; at < 51; at++)
+        statuses.push((await bench.call('contacts.enrich_sync', contact)).status)
+      expect(statuses).toEqual(expected)
+      await bench.caller.close()
+    }
+  })
+
+  it('is called at sync_base_url with the stored key when the origin is the same', async () => {
+    const { origin, asked } = await recording()
+    const here = machine()
+    await here.json(
+      'profiles',
+      'add',
+      'team',
+      '--base-url',
+      `${origin}/api/v2`,
+      '--sync-base-url',
+      `${origin}/v2`,
+    )
+    for (const more of [[], ['--direct']])
+      await here.run(['contacts', 'waterfall', '--sync', '--profile', 'team', ...more, ...options], {
+        env: { PROSPECT_API_KEY: 'key-of-the-server' },
+      })
+    expect(asked()).toEqual(Array(2).fill('/v2/contacts/single_enrich key-of-the-server'))
+    here.remove()
+  })
+
+  it('has its own login where the origin is another, and never gets the key of the first', async () => {
+    const [main, sync] = [await recording(), await recording()]
+    const here = machine()
+    const addresses = ['--base-url', `${main.origin}/api/v2`, '--sync-base-url', `${sync.origin}/v2`]
+    await here.json('profiles', 'add', 'team', ...addresses)
+    const run = () =>
+      here.run(['contacts', 'waterfall', '--sync', '--profile', 'team', ...options], {
+        env: { PROSPECT_API_KEY: 'key-of-the-first' },
+      })
+    const without = await run()
+    expect([without.code, without.stderr.includes('prospect login --sync')]).toEqual([3, true])
+    const login = ['login', '--sync', '--profile', 'team', '--api-key-stdin']
+    const stored = await here.run(login, { stdin: 'key-of-the-second' })
+    expect(stored.json).toEqual({ origin: sync.origin, stored: true, credits: null })
+    expect((await run()).code).toBe(0)
+    expect([main.asked(), sync.asked()]).toEqual([[], ['/v2/contacts/single_enrich key-of-the-second']])
+    here.remove()
+  })
+
+  it('is called at sync_base_url by a governed proxy', async () => {
+    const { origin, asked } = await recording()
+    const proxy = closeAfterTest(
+      await servingWith(
+        { PROSPECT_API_KEY: 'key-of-the-server' },
+        async (here) => {
+          await here.json('config', 'set', 'base_url', `${origin}/api/v2`)
+          await here.json('config', 'set', 'sync_base_url', `${origin}/v2`)
+        },
+        ...['--upstream', `${origin}/api/v2`],
+      ),
+    )
+    const { status } = await post(`${proxy.baseUrl}/contacts/sync_single_enrich`, proxy.key)
+    expect([status, asked()]).toEqual([200, ['/v2/contacts/single_enrich key-of-the-server']])
+  })
+
+  it.each([
+    ['config', 'set', 'base_url', 'https://api.example.com/v2'],
+    ['config', 'set', 'sync_base_url', 'https://api.example.com/api/v2'],
+  ])('%s %s %s %s is refused with the setting that was meant', async (...words) => {
+    const here = machine()
+    const { code, stderr } = await here.run(words)
+    expect([code, stderr.includes(words[2] === 'base_url' ? 'sync_base_url' : 'must end in /v2')]).toEqual([
+      2,
+      true,
+    ])
+    here.remove()
+  })
+})
+
+const options = ['--network-url', contact.network_url, '--enrichment-type', 'email']
