@@ -18,7 +18,7 @@ function load(folder) {
   const module = { exports: {} }
   const run = script.runInThisContext()
   run(module.exports, createRequire(file), module, (name) => import(name), pathToFileURL(file).href)
-  return { main: module.exports.main, script }
+  return { ...module.exports, script }
 }
 
 /** The name of the code cache that this V8 accepts: V8 rejects what another version compiled. */

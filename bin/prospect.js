@@ -12,6 +12,8 @@ const {
 
 const root = join(__dirname, '..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+// The loaded program has its own.
+let escapeControls = (text) => text
 
 if (!isSupported(process.versions.node, manifest.engines.node)) useSupportedNode()
 else if (['--version', '-V'].includes(process.argv[2])) printVersion()
@@ -48,8 +50,9 @@ async function start(argv) {
   process.on('uncaughtException', giveUp)
   if (process.env[parentPipe]) endWithParent()
   try {
-    const { main } = require('./load.js').load(join(root, 'dist'))
-    process.exitCode = await main(argv, outsideWorld())
+    const program = require('./load.js').load(join(root, 'dist'))
+    escapeControls = program.escapeControls
+    process.exitCode = await program.main(argv, outsideWorld())
   } catch (error) {
     giveUp(error)
   }
@@ -68,6 +71,10 @@ function giveUp(error) {
   const text = isUnbuilt
     ? 'prospect is not built yet. Run: npm run build'
     : `This is a bug in prospect: ${error && error.message}. Please report it on the issues page of its repository.`
-  process.stderr.write(`${text.split(process.env.PROSPECT_API_KEY || '\0').join('[key]')}\n`)
+  process.stderr.write(
+    `${escapeControls(text)
+      .split(process.env.PROSPECT_API_KEY || '\0')
+      .join('[key]')}\n`,
+  )
   process.exit(1)
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cp, readFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -29,6 +29,19 @@ describe('bin/prospect.js', () => {
       expect((await command([flag])).stdout).toBe(`${version}\n`)
     },
   )
+
+  it('escapes control characters in an error that the program does not catch', async () => {
+    await mkdir(join(copy, 'dist'))
+    await writeFile(
+      join(copy, 'dist', 'main.cjs'),
+      String.raw`(exports) => {
+        exports.main = async () => { throw new Error('\u001b]0;title\u0007') }
+        exports.escapeControls = (text) => text.replace(/\p{Cc}/gu, '?')
+      }`,
+    )
+    const { status, stderr } = run('credits')
+    expect([status, stderr]).toEqual([1, expect.stringContaining('This is a bug in prospect: ?]0;title?.')])
+  })
 
   it('says that the program is not built, and how to build it', () => {
     const { status, stdout, stderr } = run('credits')

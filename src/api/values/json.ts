@@ -1,4 +1,5 @@
 import { parse } from 'lossless-json'
+import { escapeControls } from './controls.js'
 
 /**
  * JSON whose numbers keep their value. An integer that would lose digits (beyond 2^53) is a `bigint` in memory, and a
@@ -73,6 +74,13 @@ export function toJson(value: unknown, indent?: number): string {
     return JSON.stringify(value, writeExact, indent) ?? 'null'
   }
 }
+
+/**
+ * Writes JSON that people may see: `JSON.stringify` escapes only the lower control characters, and terminals obey others,
+ * too. For the bodies of requests and replies there is `toJson`.
+ */
+export const toPrintableJson = (value: unknown, indent?: number): string =>
+  escapeControls(toJson(value, indent))
 
 const writeExact = (_: string, value: unknown) => (typeof value === 'bigint' ? rawJson(String(value)) : value)
 

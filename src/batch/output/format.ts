@@ -1,4 +1,4 @@
-import { toJson } from '../../api/values/json.js'
+import { toPrintableJson } from '../../api/values/json.js'
 import { defuse } from '../../csv/formulas.js'
 import { columnNamed, nearest } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
@@ -168,7 +168,7 @@ export function lineWriter(delimiter: string, raw: boolean): (cells: readonly st
 export function ndjsonFormat(layout: Layout): Format {
   return {
     head: '',
-    rows: (rows) => rows.map((row) => `${toJson(layout.record(row))}\n`).join(''),
+    rows: (rows) => rows.map((row) => `${toPrintableJson(layout.record(row))}\n`).join(''),
     tail: '',
   }
 }
@@ -183,7 +183,7 @@ export function jsonFormat(layout: Layout): Format {
         .map((row) => {
           const separator = first ? '\n' : ',\n'
           first = false
-          return separator + toJson(layout.record(row))
+          return separator + toPrintableJson(layout.record(row))
         })
         .join(''),
     tail: '\n]\n',

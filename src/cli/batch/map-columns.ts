@@ -49,7 +49,9 @@ export async function printMapping(
   mapping: Mapping,
   globals: GlobalOptions,
 ): Promise<number> {
-  await print(context, mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
+  await print(context, mapping, globals, {
+    layout: (body) => `${describeMapping(body as Mapping).join('\n')}\n`,
+  })
   return exitCodes.ok
 }
 

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { toPrintableJson } from '../../api/values/json.js'
 import type { Status } from '../../batch/journal/answer.js'
 import type { Report, Stop } from '../../batch/output/report.js'
 import { fileSink, type Rejects } from '../../batch/output/writer.js'
@@ -59,7 +60,7 @@ export async function withSummary(
   const startedAt = context.clock.now()
   let what: EndedBatch | undefined
   const writeSummary = async (exit: number, stop: Stop | null) => {
-    const text = JSON.stringify(createSummary(context, batch, startedAt, what, exit, stop), null, 2)
+    const text = toPrintableJson(createSummary(context, batch, startedAt, what, exit, stop), 2)
     const sink = await fileSink(file)
     await sink.write(`${text}\n`)
     await sink.finish()

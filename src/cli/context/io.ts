@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { StringDecoder } from 'node:string_decoder'
 import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { escapeControls } from '../../api/values/controls.js'
 import { parseExact } from '../../api/values/json.js'
 import { systemReason } from '../../csv/errors.js'
 import type { Streams } from './context.js'
@@ -9,6 +11,52 @@ import { PipeClosed, Stop, UsageError } from './errors.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
+
+type Output = Streams['stdout']
+
+/** The streams behind guarded ones. */
+const unguarded = new WeakMap<NodeJS.WritableStream, Output>()
+
+/** Returns streams on which a terminal, or a log of stderr, gets no control character. Files and pipes get every byte. */
+export function guardStreams(streams: Streams): Streams {
+  const { stdout, stderr } = streams
+  // Not a copy: stdin is created when it is first read.
+  return Object.create(streams, {
+    stdout: { value: stdout.isTTY ? guard(stdout, escapeControls) : stdout, enumerable: true },
+    stderr: { value: guard(stderr, escapeControls), enumerable: true },
+  }) as Streams
+}
+
+function guard(stream: Output, neutralize: (text: string) => string): Output {
+  const decoder = new StringDecoder()
+  // A character can be split between two writes of bytes.
+  const decode = (chunk: string | Uint8Array): string =>
+    typeof chunk === 'string' ? decoder.end() + chunk : decoder.write(Buffer.from(chunk))
+  const write = (chunk: string | Uint8Array, ...rest: []) => stream.write(neutralize(decode(chunk)), ...rest)
+  const guarded = new Proxy(stream, {
+    get: (_, name) => {
+      const value = name === 'write' ? write : Reflect.get(stream, name)
+      return typeof value === 'function' ? value.bind(stream) : value
+    },
+  })
+  unguarded.set(guarded, stream)
+  return guarded
+}
+
+/** Returns the stream behind a guarded one, for what draws on it and is only given text without control characters. */
+export const drawingStream = (stream: Output): Output => unguarded.get(stream) ?? stream
+
+/** Returns a stream that lets colours and movements of the cursor through, for text whose data was escaped before. */
+export const styledStream = (stream: Output): Output => guard(drawingStream(stream), escapeAround)
+
+const escapeSequence = '\u001b\\['
+const styles = new RegExp(`(${escapeSequence}[\\d;?]*[A-Za-z])`)
+
+const escapeAround = (text: string): string =>
+  text
+    .split(styles)
+    .map((part, at) => (at % 2 === 1 ? part : escapeControls(part)))
+    .join('')
 
 /** Writes and waits until the text is on its way. Throws `PipeClosed` when the reader has gone, `Stop` when it fails. */
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {

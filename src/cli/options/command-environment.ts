@@ -3,6 +3,7 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { styledStream } from '../context/io.js'
 import { print, type View } from '../output/output.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsOf, groups } from './global-options.js'
@@ -91,7 +92,7 @@ function configured(command: Command, context: Context): Command {
     .enablePositionalOptions()
     .helpCommand(false)
     .configureOutput({
-      writeOut: (text) => context.streams.stdout.write(text),
+      writeOut: (text) => styledStream(context.streams.stdout).write(text),
       // Commander throws an error with the same text, which is reported once, in our form.
       writeErr: () => {},
       outputError: () => {},

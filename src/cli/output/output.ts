@@ -1,12 +1,13 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { toJson } from '../../api/values/json.js'
+import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
 import { fileSink, keepPartial } from '../../batch/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { write } from '../context/io.js'
+import { styledStream, write } from '../context/io.js'
 import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
-import { escapeControls, type Look, lookOf } from './text.js'
+import { type Look, lookOf, oneLine } from './text.js'
 
 /** Formats of the output. */
 export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
@@ -95,21 +96,16 @@ export async function render(
   look: Look,
 ): Promise<string> {
   const fields = fieldsOf(options)
-  if (format === 'json') return `${json(fields ? pickBodyFields(body, fields) : body, 2)}\n`
-  if (format === 'table' && view.layout && !fields) return view.layout(body, look)
+  if (format === 'json') return `${toPrintableJson(fields ? pickBodyFields(body, fields) : body, 2)}\n`
+  if (format === 'table' && view.layout && !fields) return view.layout(escapeValues(body), look)
   const listing = recordsIn(body, fields ?? view.columns)
-  if (format === 'ids')
-    return toLines(
-      listing.rows.map((row) => idOf(row) ?? ''),
-      look,
-    )
+  if (format === 'ids') return toLines(listing.rows.map((row) => idOf(row) ?? ''))
   if (format === 'ndjson')
-    return listing.rows.map((row) => `${json(fields ? pickFields(row, fields) : row)}\n`).join('')
+    return listing.rows.map((row) => `${toPrintableJson(fields ? pickFields(row, fields) : row)}\n`).join('')
   if (format === 'table')
     return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
   const columns = fields && columnsOf(fields, namesOf(listing.rows))
-  const text = await (await import('./delimited.js')).delimited(listing.rows, columns, format)
-  return look.isTerminal ? escapeControls(text) : text
+  return (await import('./delimited.js')).delimited(listing.rows, columns, format)
 }
 
 function pickBodyFields(body: unknown, fields: readonly string[]): unknown {
@@ -119,14 +115,21 @@ function pickBodyFields(body: unknown, fields: readonly string[]): unknown {
   return listing.from === undefined ? rows : { ...(body as object), [listing.from]: rows }
 }
 
-// JSON escapes only the lower control characters, and a terminal obeys others too.
-const json = (value: unknown, indent?: number): string => escapeControls(toJson(value, indent))
-
-const toLines = (lines: readonly string[], look: Look): string =>
+const toLines = (lines: readonly string[]): string =>
   lines
     .filter((line) => line !== '')
-    .map((line) => `${look.isTerminal ? escapeControls(line) : line}\n`)
+    .map((line) => `${line}\n`)
     .join('')
+
+/** Returns a body whose texts are each on one line, without control characters. */
+function escapeValues(value: unknown): unknown {
+  if (typeof value === 'string') return oneLine(value)
+  if (Array.isArray(value)) return value.map(escapeValues)
+  if (!isObject(value) || isTooLarge(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [oneLine(name), escapeValues(inner)]),
+  )
+}
 
 /** Where a result goes. */
 export interface Sink {
@@ -146,9 +149,11 @@ export async function openSink(
   file: string | undefined,
   options: GlobalOptions,
 ): Promise<Sink> {
+  const { stdout } = context.streams
+  const shown = formatOf(options, context.streams) === 'table' ? styledStream(stdout) : stdout
   if (file === undefined)
     return {
-      write: (text) => write(context.streams.stdout, text),
+      write: (text) => write(shown, text),
       finish: async () => {},
       discard: async () => {},
     }

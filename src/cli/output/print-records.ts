@@ -1,9 +1,9 @@
-import { toJson } from '../../api/values/json.js'
+import { toPrintableJson } from '../../api/values/json.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
-import { escapeControls, formatNumber, lookOf } from './text.js'
+import { formatNumber, lookOf } from './text.js'
 
 /** Reads the records, from the first one each time it is called. */
 export type Records = () => AsyncIterable<Row>
@@ -65,8 +65,8 @@ async function writeArray(sink: Sink, records: Records, options: GlobalOptions):
   const fields = fieldsOf(options)
   let before = '['
   for await (const rows of chunks(records())) {
-    const items = rows.map((row) => toJson(fields ? pickFields(row, fields) : row, 2))
-    await sink.write(escapeControls(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')))
+    const items = rows.map((row) => toPrintableJson(fields ? pickFields(row, fields) : row, 2))
+    await sink.write(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  '))
     before = ','
   }
   await sink.write(before === '[' ? '[]\n' : '\n]\n')

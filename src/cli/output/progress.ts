@@ -1,5 +1,6 @@
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
-import { formatCredits, formatNumber } from './text.js'
+import { drawingStream } from '../context/io.js'
+import { formatCredits, formatNumber, oneLine } from './text.js'
 
 /** How far long work has come. */
 export interface Step {
@@ -39,10 +40,10 @@ export async function startProgress(
 async function spinner({ streams }: StreamsContext, text: (step: Step) => string): Promise<Progress> {
   const { default: ora } = await import('ora')
   // Ctrl-C must reach the command, which ends in order and says how to resume.
-  const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
+  const shown = ora({ stream: drawingStream(streams.stderr), text: 'Starting', discardStdin: false }).start()
   return refreshing(
     (step) => {
-      shown.text = barOf(step) + text(step)
+      shown.text = oneLine(barOf(step) + text(step))
     },
     () => void shown.stop(),
   )

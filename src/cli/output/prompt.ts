@@ -1,5 +1,7 @@
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { styledStream } from '../context/io.js'
+import { oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
@@ -12,7 +14,7 @@ export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOpt
 export async function confirm(context: Context, message: string, options: GlobalOptions): Promise<boolean> {
   if (options.yes || !canAsk(context, options)) return true
   const { confirm: prompt } = await import('@inquirer/prompts')
-  return prompt({ message, default: true }, promptStreams(context))
+  return prompt({ message: oneLine(message), default: true }, promptStreams(context))
 }
 
 /** Asks for a line of text on stderr, again while `check` throws. Returns `undefined` without a person to ask. */
@@ -26,7 +28,11 @@ export async function askText(
   if (!canAsk(context, options)) return undefined
   const { input } = await import('@inquirer/prompts')
   return input(
-    { message, validate: toValidator(check), ...(preset === undefined ? {} : { default: preset }) },
+    {
+      message: oneLine(message),
+      validate: toValidator(check),
+      ...(preset === undefined ? {} : { default: preset }),
+    },
     promptStreams(context),
   )
 }
@@ -40,7 +46,10 @@ export async function askSecret(
 ): Promise<string | undefined> {
   if (!canAsk(context, options)) return undefined
   const { password } = await import('@inquirer/prompts')
-  return password({ message, mask: false, validate: toValidator(check) }, promptStreams(context))
+  return password(
+    { message: oneLine(message), mask: false, validate: toValidator(check) },
+    promptStreams(context),
+  )
 }
 
 const toValidator =
@@ -50,7 +59,7 @@ const toValidator =
       check(answer)
       return true
     } catch (error) {
-      return (error as Error).message
+      return oneLine((error as Error).message)
     }
   }
 
@@ -63,10 +72,14 @@ export async function askChoice<T extends string>(
 ): Promise<T | undefined> {
   if (!canAsk(context, options)) return undefined
   const { select } = await import('@inquirer/prompts')
-  return select({ message, choices }, promptStreams(context))
+  const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
+  return select({ message: oneLine(message), choices: shown }, promptStreams(context))
 }
 
-const promptStreams = ({ streams }: StreamsContext) => ({ input: streams.stdin, output: streams.stderr })
+const promptStreams = ({ streams }: StreamsContext) => ({
+  input: streams.stdin,
+  output: styledStream(streams.stderr),
+})
 
 /**
  * Asks before something is lost. Throws UsageError where the answer is no, or where nothing can be asked without

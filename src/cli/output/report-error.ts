@@ -6,7 +6,7 @@ import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
 import { formatOf } from './output.js'
-import { escapeControls, oneLine } from './text.js'
+import { oneLine } from './text.js'
 
 /** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
 export async function reportError(
@@ -15,7 +15,7 @@ export async function reportError(
   options: GlobalOptions,
 ): Promise<number> {
   const { stderr } = context.streams
-  const text = isJson(context, options) ? escapeControls(JSON.stringify(report)) : oneLine(toSentence(report))
+  const text = isJson(context, options) ? JSON.stringify(report) : oneLine(toSentence(report))
   // Where stderr fails too, the exit code has to say it.
   await write(stderr, `${context.redact(text)}\n`).catch(() => {})
   return report.exit_code

@@ -1,4 +1,5 @@
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
+import { escapeControls } from '../../api/values/controls.js'
 import type { Streams } from '../context/context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
@@ -20,14 +21,6 @@ export function lookOf(stream: Stream, env: Streams['env'], color = true): Look 
     colorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
   return { isTerminal, width: stream.columns || 80, bold: style(1, 22), dim: style(2, 22) }
 }
-
-// Control characters and marks of text direction: a terminal would obey them instead of showing them.
-const hostile = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
-
-const shown = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-
-/** Returns text with control characters escaped, except line breaks and tabs. */
-export const escapeControls = (text: string): string => text.replace(hostile, shown)
 
 /** Returns text on one line, with control characters escaped. */
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()

@@ -7,6 +7,8 @@ import { outcomeOf } from '../output/report-error.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
 
+export { escapeControls } from '../../api/values/controls.js'
+
 /** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
 export async function main(
   argv: readonly string[],

@@ -2,6 +2,7 @@ import { type Input, isOk } from '../../api/calls/caller.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import type { Context, GlobalOptions } from '../context/context.js'
+import { styledStream } from '../context/io.js'
 import { callOnce } from '../operation/call.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { valueAt } from '../output/records.js'
@@ -26,7 +27,7 @@ export async function confirmImport(
   const { stderr, env } = context.streams
   const quote = await importQuote(context, operation, input, globals)
   if (Object.keys(quote).length === 0) return true
-  stderr.write(record(quote, lookOf(stderr, env, globals.color !== false)))
+  styledStream(stderr).write(record(quote, lookOf(stderr, env, globals.color !== false)))
   return confirm(context, 'Without --limit everything that matches is imported. Start?', globals)
 }
 

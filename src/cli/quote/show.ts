@@ -3,6 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/run/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
+import { styledStream } from '../context/io.js'
 import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { canAsk, confirm } from '../output/prompt.js'
@@ -37,7 +38,7 @@ export async function confirmQuote(
   // The first lookup reports the refusal, before anything is done.
   if ('reply' in quote || quote.lookups === 0) return true
   const { stderr, env } = context.streams
-  stderr.write(await view(quote, lookOf(stderr, env, globals.color !== false)))
+  styledStream(stderr).write(await view(quote, lookOf(stderr, env, globals.color !== false)))
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
   return confirm(context, 'Start?', globals)
 }

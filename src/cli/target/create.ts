@@ -14,6 +14,7 @@ import type {
 } from '../context/context.js'
 import { givenKey } from '../context/credentials.js'
 import { homeOf, withEngine } from '../context/home.js'
+import { guardStreams } from '../context/io.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
 import { oneLine } from '../output/text.js'
@@ -46,7 +47,8 @@ type Shared = StreamsContext &
   }
 
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
-export function createContext(streams: Streams, overrides: Overrides = {}): Context {
+export function createContext(unguarded: Streams, overrides: Overrides = {}): Context {
+  const streams = guardStreams(unguarded)
   const { clock = systemClock, ids = randomIds, sleep = realSleep } = overrides
   const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   const home = once(() => homeOf(streams))

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { escapeControls } from '../../../src/api/values/controls.js'
 import { barOf, duration, progressText } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
-import { escapeControls, formatNumber, lookOf, oneLine, widthOf } from '../../../src/cli/output/text.js'
+import { formatNumber, lookOf, oneLine, widthOf } from '../../../src/cli/output/text.js'
 
 const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })

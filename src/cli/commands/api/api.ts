@@ -13,7 +13,6 @@ import { printRefusedBody } from '../../operation/refusal.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { isJson, reportError } from '../../output/report-error.js'
-import { escapeControls } from '../../output/text.js'
 import { createApp, createDocument } from '../serve/http-server.js'
 
 /** `prospect api`: any request, with the answer that a server would give. */
@@ -184,9 +183,7 @@ function parseOrText(text: string): unknown {
 /** Returns the status line and the headers of a reply, as HTTP/1.1 writes them. */
 function formatHead({ status, headers }: Reply): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return escapeControls(
-    `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`,
-  )
+  return `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`
 }
 
 /** `prospect openapi`: the API as an OpenAPI 3.1 document. */

@@ -46,7 +46,7 @@ async function forget(
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
   const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
   const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
-  await environment.print(report, globals, { layout: () => formatSummary(report) })
+  await environment.print(report, globals, { layout: (body) => formatSummary(body as Report) })
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,

@@ -1,3 +1,4 @@
+import { escapeControls } from '../../../api/values/controls.js'
 import { parseBody } from '../../../api/values/json.js'
 import type { Delivery } from '../../../http/inbox.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
@@ -5,7 +6,7 @@ import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import { isoTime } from '../../options/values.js'
 import { fileOf, formatOf } from '../../output/output.js'
-import { escapeControls, oneLine } from '../../output/text.js'
+import { oneLine } from '../../output/text.js'
 
 /** What a receiver prints first. */
 export interface FirstLines {
