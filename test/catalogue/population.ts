@@ -7,6 +7,7 @@ import {
   years,
 } from '../../src/api/schemas/enumerations.js'
 import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
+import type { CompanyFilters } from '../../src/engine/ports/ports.js'
 
 /** A few companies and people who share few words and values, so that random filters find some of them. */
 export interface Population {
@@ -121,6 +122,15 @@ const keyword = of(
 )
 const years3 = lists(of(...Object.keys(years)))
 const sizes = lists(of(...companySizes.slice(0, 3)))
+
+/** Returns those of the filters that every search of companies has. */
+export const sharedOf = ({
+  keyword: _,
+  min_revenue: __,
+  max_revenue: ___,
+  revenue_currency: ____,
+  ...shared
+}: CompanyFilters) => shared
 
 /** Filters of companies, of which few are given at a time. */
 export const companyFilters = fc.record(

@@ -56,7 +56,7 @@ const accepted = {
   'intents.growth': {
     min_headcount_growth_percentage: 10,
     company_size: ['10001+'],
-    industries: ['Automotive'],
+    included_industries: ['Automotive'],
     limit: 1,
     webhook_url,
   },

@@ -157,12 +157,14 @@ export const leadOf = ({ first_name, last_name, full_name, title, ...person }: P
 })
 
 /** What searches of a kind find beside companies. */
-const found: Readonly<Record<'companies' | 'stack' | 'hiring' | 'growth' | 'lookalikes', object>> = {
+type Found = { readonly account?: object; readonly [finding: string]: unknown }
+const found: Readonly<Record<'companies' | 'stack' | 'hiring' | 'growth' | 'lookalikes', Found>> = {
   companies: {},
-  growth: {},
+  growth: { account: { headcount_growth_percentage: 25 } },
   stack: { technologies_found: [{ technology_name: 'React', confidence: 'high', job_mentions: 2 }] },
-  hiring: { jobs: [] },
+  hiring: { jobs: [], account: { job_count: 0 } },
   lookalikes: {
+    account: { similarity_score: 0.9 },
     similarity: { score: 0.9, industry: 1, size: 1, country: 1, technologies: 0.5, growth: 1 },
   },
 }
@@ -249,7 +251,8 @@ export class TestSource implements Source {
     const person = personOf(`person-${ordinal}`, 'known.example')
     if (kind === 'people' || kind === 'engagers')
       return { lead: leadOf(person), company: account, network_id: `ACoAA${ordinal}` }
-    return { account, ...found[kind] }
+    const { account: more, ...beside } = found[kind]
+    return { account: { ...account, ...more }, ...beside }
   }
 
   async count() {

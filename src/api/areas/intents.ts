@@ -4,7 +4,16 @@ import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { technologiesFound } from '../schemas/records.js'
-import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, missing, rule } from '../schemas/rules.js'
+import {
+  atLeastOne,
+  badRequest,
+  exactlyOne,
+  inOrder,
+  isGiven,
+  missing,
+  notTogether,
+  rule,
+} from '../schemas/rules.js'
 
 const imports = (of: string) => ({
   limit: field.limit(of).optional(),
@@ -15,8 +24,10 @@ const imports = (of: string) => ({
 /** Filters the companies of growth and lookalike imports. */
 const companies = () => ({
   company_size: list.companySizes().optional(),
-  locations: list.ids('Location ids').optional(),
-  industries: list.industries('Industries, by id or name').optional(),
+  included_locations: list.ids('Location ids').optional(),
+  excluded_locations: list.ids('Location ids to exclude').optional(),
+  included_industries: list.industries('Industries, by id or name').optional(),
+  excluded_industries: list.industries('Industries to exclude').optional(),
 })
 
 const stackFilters = () => ({
@@ -157,6 +168,7 @@ export const shapes = {
       })
       .check(
         someGrowth(),
+        notTogether('department', ...growthRanges),
         inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
         inOrder('min_department_headcount', 'max_department_headcount'),
         inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),

@@ -45,6 +45,8 @@ const filters = () => ({
     .optional(),
   included_account_lists: list.ids('Lists of companies to include').optional(),
   excluded_account_lists: list.ids('Lists of companies to exclude').optional(),
+  included_lead_lists: list.ids('Lists of people to include; there are none yet').optional(),
+  excluded_lead_lists: list.ids('Lists of people to exclude; there are none yet').optional(),
   first_name: field.text('First name').optional(),
   last_name: field.text('Last name').optional(),
   ...liveFilters(),
@@ -63,6 +65,13 @@ const liveFiltersOnlyLive = () =>
   rule((fields) => {
     const refused = fields.live === false ? liveOnlyFilters.filter((name) => isGiven(fields[name])) : []
     return refused.length > 0 ? invalid(`Not available with live: false: ${refused.join(', ')}`) : undefined
+  })
+
+/** There are no lists of people yet; a search that ignored them would find others. */
+const noLeadLists = () =>
+  rule((fields) => {
+    const given = ['included_lead_lists', 'excluded_lead_lists'].filter((name) => isGiven(fields[name]))
+    return given.length > 0 ? invalid(`There are no lists of people: ${given.join(', ')}`) : undefined
   })
 
 const imports = () => ({
@@ -114,7 +123,7 @@ export const shapes = {
         ...imports(),
         live: field.live(),
       })
-      .check(someFilter(), liveFiltersOnlyLive()),
+      .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
     output: z.object({
       message: field.describe(
         z.object({
@@ -130,7 +139,9 @@ export const shapes = {
     }),
   }),
   'leads.advanced_search_preview': () => ({
-    input: z.object({ ...filters(), live: field.live() }).check(someFilter(), liveFiltersOnlyLive()),
+    input: z
+      .object({ ...filters(), live: field.live() })
+      .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
     output: z.object({
       total_count: value.count('People that match, estimated'),
       preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),

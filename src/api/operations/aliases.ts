@@ -6,12 +6,16 @@ export type Aliases = Readonly<Record<string, string>>
 
 const person = { network_profile_url: 'network_url', linkedin_url: 'network_url' }
 const contact = { ...person, first_name: 'firstname', last_name: 'lastname' }
+const company = { locations: 'included_locations', industries: 'included_industries' }
 
 const aliases: Partial<Record<OperationId, Aliases>> = {
   'leads.enrich': person,
   'contacts.enrich': contact,
   'contacts.enrich_sync': contact,
   'contacts.bulk_enrich': contact,
+  'intents.growth': company,
+  'intents.lookalikes': { ...company, account_url: 'company_network_url' },
+  'locations.find': { query: 'name' },
 }
 
 /** Returns the other spellings that an operation accepts; those of a bulk request apply to each of its `contacts`. */

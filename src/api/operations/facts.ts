@@ -83,6 +83,8 @@ export interface Facts {
   readonly errors: 'text' | 'coded'
   /** Takes an idempotency key. */
   readonly idempotent: boolean
+  /** Chooses records by its fields: one that it does not know is refused, because ignoring it would find others. */
+  readonly filters?: true
   /** Whether it starts work whose results are delivered later. */
   readonly starts?: 'import' | 'waterfall'
   /** Usable with `--csv`. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { OperationId } from '../operations/table.js'
 import { describe } from '../schemas/fields.js'
-import { count, echo, moment, string, uuid, yesNo } from '../schemas/output-fields.js'
+import { count, echo, maybeCount, moment, string, uuid, yesNo } from '../schemas/output-fields.js'
 import {
   accountRecord,
   contactResult,
@@ -76,6 +76,17 @@ function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRa
 const failureFields = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 
+/** What the search found out about a company, among its own fields, by the kind of event. */
+const measured: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
+  hiring_import: () => ({ job_count: count('Number of its job postings that match') }),
+  growth_import: () => ({
+    headcount_growth_percentage: maybeCount('Growth of its headcount in 12 months, in percent'),
+  }),
+  lookalike_import: () => ({
+    similarity_score: describe(z.number(), 'Similarity to the companies given, from 0 to 1'),
+  }),
+}
+
 /** Additional findings with a company, by the kind of event. */
 const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
   hiring_import: () => ({ jobs: describe(z.array(jobRecord()), 'Its job postings that match') }),
@@ -84,6 +95,11 @@ const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
 }
 
 const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
+const accountOf = (kind: EventKind): z.ZodObject => accountRecord().extend(measured[kind]?.() ?? {})
+
+/** Returns the schema of a company with everything that work of a kind finds out about it. */
+export const companyOf = (kind: EventKind): z.ZodObject => accountOf(kind).extend(foundWith(kind))
+
 const ordinal = () => count('Number of the record in the order found, from 1')
 
 /** A single record, as streaming delivers it. */
@@ -94,7 +110,7 @@ function recordFields(kind: EventKind): z.ZodRawShape {
       lead: describe(leadRecord(), 'The person'),
       company: describe(accountRecord(), 'The company').nullable(),
     }
-  return { ordinal: ordinal(), account: describe(accountRecord(), 'The company'), ...foundWith(kind) }
+  return { ordinal: ordinal(), account: describe(accountOf(kind), 'The company'), ...foundWith(kind) }
 }
 
 /** All records, each with its ordinal; additional findings are among the fields of the company. */
@@ -103,7 +119,7 @@ function completedFields(kind: EventKind): z.ZodRawShape {
     const lead = leadAndCompany().extend({ ordinal: ordinal() })
     return { leads: describe(z.array(lead), 'The leads; empty after streaming') }
   }
-  const account = accountRecord().extend({ ordinal: ordinal(), ...foundWith(kind) })
+  const account = accountOf(kind).extend({ ordinal: ordinal(), ...foundWith(kind) })
   return { accounts: describe(z.array(account), 'The companies; empty after streaming') }
 }
 

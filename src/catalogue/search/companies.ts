@@ -2,10 +2,9 @@ import type { CompanyFilters, PageRequest, ResultPage } from '../../engine/ports
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { parseKeyword } from '../full-text/keyword.js'
-import { type Condition, every, ifAny, not } from '../full-text/sql-conditions.js'
+import { type Condition, every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
-import { inIndustries, ofSizes, withRevenue } from './company-conditions.js'
-import { inPlaces } from './place-condition.js'
+import { companyConditions, withRevenue } from './company-conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
@@ -24,11 +23,7 @@ const conditionsOf = (connection: Connection, filters: CompanyFilters): Conditio
   ...(filters.keyword === undefined
     ? []
     : [dialectOf(connection).texts.matchTexts('companies', parseKeyword(filters.keyword), 'many')]),
-  ...ifAny(filters.included_industries, inIndustries),
-  ...ifAny(filters.excluded_industries, (industries) => not(inIndustries(industries))),
-  ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
-  ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
-  ...ifAny(filters.company_size, ofSizes),
+  ...companyConditions(filters),
   withRevenue(filters.min_revenue, filters.max_revenue, filters.revenue_currency),
 ]
 

@@ -1,6 +1,6 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
 import type { GrowthFilters } from '../../engine/ports/ports.js'
-import { type Condition, every, ifAny, isOneOf, some } from '../full-text/sql-conditions.js'
+import { type Condition, every, ifAny, isOneOf, not, some } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
 import { inPlaces } from './place-condition.js'
 
@@ -45,16 +45,33 @@ export const withRevenue = (
 const bound = (sql: string, millions: number | undefined): Condition[] =>
   millions === undefined ? [] : [[sql, millions * 1_000_000]]
 
-/** Returns the conditions of the filters `company_size`, `locations` and `industries`; empty lists are ignored. */
+/** Returns the conditions of the filters that searches of companies share; empty lists are ignored. */
 export const companyConditions = ({
   company_size,
   locations,
   industries,
-}: Pick<GrowthFilters, 'company_size' | 'locations' | 'industries'>): Condition[] => [
+  included_locations = locations,
+  excluded_locations,
+  included_industries = industries,
+  excluded_industries,
+}: SharedFilters & EarlierNames): Condition[] => [
   ...ifAny(company_size, ofSizes),
-  ...ifAny(locations, (ids) => inPlaces('locations', ids)),
-  ...ifAny(industries, inIndustries),
+  ...ifAny(included_locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(included_industries, inIndustries),
+  ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
 ]
+
+type SharedFilters = Pick<
+  GrowthFilters,
+  'company_size' | `${'included' | 'excluded'}_${'locations' | 'industries'}`
+>
+
+/** The names of these filters in searches that were accepted by version 0.1. */
+interface EarlierNames {
+  readonly locations?: string[]
+  readonly industries?: string[]
+}
 
 /** Returns a condition for rows whose `company` fulfils some conditions; none without conditions. */
 export function atCompanies(conditions: readonly Condition[]): Condition[] {

@@ -23,7 +23,10 @@ export const growthSearch: Searcher<'growth'> = {
     const ranges = toRanges(parseCursor<GrowthCursor>(after))
     const rows = await readRanges(ranges, limit, (range, most) => readRows(connection, filters, range, most))
     const { records, ...more } = toPage(rows, limit, ({ rank, company }) => [rank, company])
-    return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
+    const found = records.map(({ record, growth: headcount_growth_percentage }) => ({
+      account: { ...toAccount(record), headcount_growth_percentage },
+    }))
+    return { records: found, ...more }
   },
 }
 
@@ -32,6 +35,8 @@ type GrowthCursor = readonly [rank: number, company: number]
 interface GrowthRow {
   readonly company: number
   readonly rank: number
+  /** Of the whole company, whatever it was searched by. */
+  readonly growth: number | null
   readonly record: string
 }
 
@@ -58,7 +63,9 @@ async function readRows(
     ...atCompanies(companyConditions(filters)),
   ])
   return await connection.all<GrowthRow>(
-    `SELECT found.*, record FROM (
+    `SELECT found.*, record,
+      (SELECT growth FROM headcount_growth AS g WHERE g.company = found.company AND department = 'all') AS growth
+    FROM (
       SELECT company, ${first.by} AS rank FROM headcount_growth AS g
       WHERE ${where} ORDER BY ${first.by} DESC, company LIMIT ?
     ) AS found JOIN companies ON key = company ORDER BY rank DESC, company`,

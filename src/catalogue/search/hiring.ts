@@ -35,8 +35,9 @@ export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company
     const record = ({ company, record }: NewestJob) => {
       const account = toAccount(record)
       const { name, domain, network_url } = account
-      const own = (jobs.get(company) ?? []).map((job) => toJob(job, { name, domain, network_url }))
-      return { account, jobs: own }
+      const { total, records } = jobs.get(company) ?? { total: 0, records: [] }
+      const own = records.map((job) => toJob(job, { name, domain, network_url }))
+      return { account: { ...account, job_count: total }, jobs: own }
     }
     return { records: records.map(record), ...more }
   },
@@ -84,23 +85,34 @@ async function readNewestJobs(
   )
 }
 
+/** The matching jobs of a company: how many there are, and the newest. */
+interface MatchingJobs {
+  readonly total: number
+  readonly records: string[]
+}
+
 /** Reads the matching jobs by company, the newest first, at most as many as a record has. */
 async function readJobs(
   connection: Connection,
   [jobsWhere, ...values]: Condition,
   companies: readonly NewestJob[],
-): Promise<ReadonlyMap<number, string[]>> {
+): Promise<ReadonlyMap<number, MatchingJobs>> {
   const keys = companies.map(({ company }) => company)
-  const rows = await connection.all<{ company: number; record: string }>(
-    `SELECT company, (SELECT record FROM jobs WHERE jobs.key = ranked.key) AS record FROM (
-      SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place
+  const rows = await connection.all<{ company: number; total: number; record: string }>(
+    `SELECT company, total, (SELECT record FROM jobs WHERE jobs.key = ranked.key) AS record FROM (
+      SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place,
+        count(*) OVER (PARTITION BY company) AS total
       FROM jobs INDEXED BY jobs_by_company WHERE company IN (SELECT atom FROM json_each(?)) AND ${jobsWhere}
     ) AS ranked WHERE place <= ${mostJobs} ORDER BY company, place`,
     JSON.stringify(keys),
     ...values,
   )
-  const byCompany = new Map<number, string[]>(keys.map((key) => [key, []]))
-  for (const { company, record } of rows) byCompany.get(company)?.push(record)
+  const byCompany = new Map<number, MatchingJobs>()
+  for (const { company, total, record } of rows) {
+    const jobs = byCompany.get(company) ?? { total, records: [] }
+    jobs.records.push(record)
+    byCompany.set(company, jobs)
+  }
   return byCompany
 }
 

@@ -37,7 +37,10 @@ export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_techn
       limit + 1,
     )
     const { records, ...more } = toPage(rows, limit, (row) => [row.score, row.key])
-    const record = (row: LookalikeRow) => ({ account: toAccount(row.record), similarity: toSimilarity(row) })
+    const record = (row: LookalikeRow) => {
+      const similarity = toSimilarity(row)
+      return { account: { ...toAccount(row.record), similarity_score: similarity.score }, similarity }
+    }
     return { records: records.map(record), ...more }
   },
 })

@@ -9,7 +9,7 @@ import type { Context, GlobalOptions, StreamsContext } from '../context/context.
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import type { Invocation } from '../options/command-environment.js'
-import { type Field, fieldsOfSchema, inputOf } from '../options/schema-options.js'
+import { type Field, fieldsOfSchema, inputOf, spellingsOf } from '../options/schema-options.js'
 import { askChoice, askText, canAsk } from '../output/prompt.js'
 
 /** A request that a command asks for. */
@@ -34,7 +34,8 @@ export async function collectInput(
   const names = pathParameters(operation)
   const fields = fieldsOfSchema(shape.input).filter(({ name }) => !names.includes(name))
   const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
-  return { ...base, ...inputOf(shape.input, fields, options), ...inPath }
+  const spelled = [...fields, ...spellingsOf(operation.id, fields)]
+  return { ...base, ...inputOf(shape.input, spelled, options), ...inPath }
 }
 
 /** Asks a person at a terminal for required fields that are missing. Elsewhere the API reports them. */

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { aliasesOf } from '../../api/operations/aliases.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { type Node, nodeOf, unknownField } from '../../batch/output/columns.js'
@@ -32,8 +33,19 @@ export function fieldsOfSchema(schema: z.ZodObject): Field[] {
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,
     kind: kindOf(field),
-    flag: flags[name] ?? name.replaceAll('_', '-'),
+    flag: flags[name] ?? toFlag(name),
   }))
+}
+
+const toFlag = (name: string): string => name.replaceAll('_', '-')
+
+/** Returns the fields with their options in other spellings, which help does not show. */
+export function spellingsOf(id: OperationId, fields: readonly Field[]): Field[] {
+  return Object.entries(aliasesOf(id)).flatMap(([alias, name]) => {
+    const field = fields.find((one) => one.name === name)
+    const flag = toFlag(alias)
+    return !field || fields.some((one) => one.flag === flag) ? [] : [{ ...field, flag }]
+  })
 }
 
 /** The values of options that are checked with their field, for completion. */
@@ -82,7 +94,10 @@ export function inputOf(
   const given: Record<string, unknown> = {}
   for (const { name, flag } of fields) {
     const value = options[attribute(flag)]
-    if (value !== undefined) given[name] = value
+    if (value === undefined) continue
+    if (given[name] !== undefined)
+      throw new UsageError(`--${flag} is another spelling of ${name}.`, 'Give it once.')
+    given[name] = value
   }
   const input = coerceInput(schema, given)
   for (const field of fields) if (input[field.name] !== undefined) check(field, input[field.name])

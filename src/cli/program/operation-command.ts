@@ -15,6 +15,7 @@ import {
   fieldOfWords,
   fieldsOfSchema,
   optionsOf,
+  spellingsOf,
   withWords,
 } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
@@ -41,6 +42,9 @@ export async function operationCommand(
   const own = [...flagOptions(operation, siblings), ...requestOptions(operation)]
   for (const option of [
     ...fieldOptions(operation, fields),
+    ...spellingsOf(operation.id, fields)
+      .flatMap(optionsOf)
+      .map((option) => option.hideHelp()),
     ...own,
     ...(extraOf(operation.id).options?.() ?? []),
   ])

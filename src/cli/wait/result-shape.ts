@@ -1,14 +1,7 @@
-import * as z from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { OperationId } from '../../api/operations/table.js'
-import {
-  accountRecord,
-  contactResult,
-  jobRecord,
-  leadAndCompany,
-  listRecord,
-} from '../../api/schemas/records.js'
-import { type EventKind, eventOf } from '../../api/webhooks/events.js'
+import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
+import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink } from '../output/output.js'
@@ -35,18 +28,5 @@ export function columnsOfKind(kind: EventKind): readonly string[] {
 function resultOfKind(kind: EventKind): Shape['output'] {
   if (kind === 'lead_search') return leadAndCompany()
   if (kind === 'contact_enrichment') return contactResult()
-  return kind === 'list_import' ? listRecord() : accountRecord().extend(matchFields[kind]?.() ?? {})
+  return kind === 'list_import' ? listRecord() : companyOf(kind)
 }
-
-/** What comes with a company, by the kind of import. */
-const matchFields: Partial<Readonly<Record<EventKind, () => z.ZodRawShape>>> = {
-  hiring_import: () => ({ jobs: z.array(jobRecord()) }),
-  stack_import: () => ({ technologies_found: untyped('technology_name', 'confidence', 'job_mentions') }),
-  lookalike_import: () => ({
-    similarity: untyped('score', 'industry', 'size', 'country', 'technologies', 'growth'),
-  }),
-}
-
-/** Returns the schema of an object of which only the names of its fields matter. */
-const untyped = (...names: readonly string[]): z.ZodObject =>
-  z.object(Object.fromEntries(names.map((name) => [name, z.unknown()])))

@@ -74,12 +74,21 @@ export interface Searches {
   }
   readonly hiring: {
     readonly filters: HiringFilters
-    readonly record: { readonly account: Account; readonly jobs: readonly JobPosting[] }
+    readonly record: {
+      readonly account: Account & { readonly job_count: number }
+      readonly jobs: readonly JobPosting[]
+    }
   }
-  readonly growth: { readonly filters: GrowthFilters; readonly record: { readonly account: Account } }
+  readonly growth: {
+    readonly filters: GrowthFilters
+    readonly record: { readonly account: Account & { readonly headcount_growth_percentage: number | null } }
+  }
   readonly lookalikes: {
     readonly filters: LookalikeFilters
-    readonly record: { readonly account: Account; readonly similarity: Similarity }
+    readonly record: {
+      readonly account: Account & { readonly similarity_score: number }
+      readonly similarity: Similarity
+    }
   }
   readonly engagers: { readonly filters: EngagerFilters; readonly record: FoundLead }
 }

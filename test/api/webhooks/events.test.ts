@@ -84,17 +84,17 @@ describe('webhook events', () => {
   })
 
   it.each([
-    ['account_import', []],
-    ['hiring_import', ['jobs']],
-    ['stack_import', ['technologies_found']],
-    ['growth_import', []],
-    ['lookalike_import', ['similarity']],
-  ] as const)('%s.completed has companies with their ordinal and %j among their fields', (kind, found) => {
+    ['account_import', ['ordinal']],
+    ['hiring_import', ['job_count', 'ordinal', 'jobs']],
+    ['stack_import', ['ordinal', 'technologies_found']],
+    ['growth_import', ['headcount_growth_percentage', 'ordinal']],
+    ['lookalike_import', ['similarity_score', 'ordinal', 'similarity']],
+  ] as const)('%s.completed has companies with %j among their fields', (kind, found) => {
     const schema = z.toJSONSchema(eventBody(`${kind}.completed`)) as unknown as {
       properties: { accounts: { items: { properties: object } } }
     }
     const fields = Object.keys(schema.properties.accounts.items.properties)
-    expect(fields).toEqual([...Object.keys(accountRecord().shape), 'ordinal', ...found])
+    expect(fields).toEqual([...Object.keys(accountRecord().shape), ...found])
   })
 
   it('lead_search.completed has leads with their ordinal', () => {

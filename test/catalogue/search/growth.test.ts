@@ -6,7 +6,7 @@ import type { GrowthFilters } from '../../../src/engine/ports/ports.js'
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
-import { companyFilters, few, population } from '../population.js'
+import { companyFilters, few, population, sharedOf } from '../population.js'
 import { limits, numberOf, seed, withEach } from '../signals.js'
 import { walked } from '../walk.js'
 
@@ -38,9 +38,7 @@ const filters = fc
   .map(([department, ranges, of]) => ({
     ...ranges,
     ...(Object.keys(ranges).some((name) => name.includes('department')) && { department }),
-    ...(of.company_size && { company_size: of.company_size }),
-    ...(of.included_locations && { locations: of.included_locations }),
-    ...(of.included_industries && { industries: of.included_industries }),
+    ...sharedOf(of),
   }))
 
 interface Figures {
@@ -76,14 +74,9 @@ function matches(
   figures: Readonly<Record<string, Figures>>,
   filters: GrowthFilters,
 ): boolean {
-  const { company_size, locations, industries } = filters
   const [all, own] = [figures.all, figures[departmentOf(filters)]]
   return (
-    companyMatches(company, {
-      ...(company_size && { company_size }),
-      ...(locations && { included_locations: locations }),
-      ...(industries && { included_industries: industries }),
-    }) &&
+    companyMatches(company, filters) &&
     within(all?.growth, filters.min_headcount_growth_percentage, filters.max_headcount_growth_percentage) &&
     within(
       own?.growth,
@@ -111,8 +104,12 @@ describe('a search by growth', () => {
             const expected = companies.flatMap((company, at) =>
               matches(company, figures[at] ?? {}, filters) ? [at] : [],
             )
-            const found = (await walked(catalogue, search(filters), steps)).map(numberOf)
-            expect([...found].sort(), JSON.stringify(filters)).toEqual(expected)
+            const found = await walked(catalogue, search(filters), steps)
+            expect(found.map(numberOf).sort(), JSON.stringify(filters)).toEqual(expected)
+            for (const { account } of found)
+              expect(account.headcount_growth_percentage).toBe(
+                figures[numberOf({ account })]?.all?.growth ?? null,
+              )
             expect(await catalogue.count(search(filters), now)).toBe(expected.length)
           }
           await catalogue.close()
@@ -177,9 +174,20 @@ describe('a search by growth', () => {
     await catalogue.close()
   })
 
+  it('applies the filters of a search that version 0.1 accepted', async () => {
+    const catalogue = await openWith([
+      { ...grown(1, 10, 12), country: 'FR', industry_id: '96' },
+      { ...grown(2, 10, 12), country: 'DE', industry_id: '96' },
+      { ...grown(3, 10, 12), country: 'FR', industry_id: '4' },
+    ])
+    const stored = { min_headcount_growth_percentage: 1, locations: ['FR'], industries: ['96'] }
+    expect(await numbers(catalogue, stored)).toEqual([1])
+    await catalogue.close()
+  })
+
   it('is refused with the name of a filter with an unknown place', async () => {
     const catalogue = await openWith([])
-    const nowhere = search({ min_headcount_growth_percentage: 1, locations: ['nowhere at all'] })
+    const nowhere = search({ min_headcount_growth_percentage: 1, included_locations: ['nowhere at all'] })
     const refusal = { status: 422, message: expect.stringContaining('locations') }
     await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
     await expect(catalogue.find(nowhere, { limit: 1, now })).rejects.toMatchObject(refusal)

@@ -130,10 +130,17 @@ describe('a search by jobs', () => {
           expect(
             found.map((record) => ({
               at: numberOf(record),
+              count: record.account.job_count,
               jobs: record.jobs.map(({ job_url }) => job_url),
             })),
             JSON.stringify(filters),
-          ).toEqual(expected.map(({ at, jobs }) => ({ at, jobs: jobs.map(({ job_url }) => job_url) })))
+          ).toEqual(
+            expected.map(({ at, jobs }) => ({
+              at,
+              count: jobs.length,
+              jobs: jobs.map(({ job_url }) => job_url),
+            })),
+          )
           expect(await catalogue.count(search(filters), now)).toBe(expected.length)
         }
         await catalogue.close()
@@ -183,7 +190,7 @@ describe('a search by jobs', () => {
     })
   })
 
-  it('returns at most a hundred jobs of a company', async () => {
+  it('returns at most a hundred jobs of a company, and the number of all', async () => {
     const catalogue = await openWith([{ domain: 'c0.example' }])
     const job = (number: number) => ({
       job_title: 'Clerk',
@@ -195,7 +202,8 @@ describe('a search by jobs', () => {
       Array.from({ length: 101 }, (_, number) => job(number)),
     )
     const [record, ...more] = await walked(catalogue, search({}))
-    expect([record?.jobs.length, record?.jobs[0]?.job_url, more]).toEqual([
+    expect([record?.account.job_count, record?.jobs.length, record?.jobs[0]?.job_url, more]).toEqual([
+      101,
       100,
       'https://jobs.example/100',
       [],

@@ -8,7 +8,7 @@ import type { LookalikeFilters, Similarity } from '../../../src/engine/ports/por
 import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
-import { companyFilters, few, population } from '../population.js'
+import { companyFilters, few, population, sharedOf } from '../population.js'
 import { limits, numberOf, seed, withEach } from '../signals.js'
 import { walked } from '../walk.js'
 
@@ -109,19 +109,14 @@ describe('a search for lookalikes', () => {
         for (const [numbers, steps, of] of searches) {
           const filters: LookalikeFilters = {
             company_network_urls: numbers.map(profile),
-            ...(of.company_size && { company_size: of.company_size }),
-            ...(of.included_locations && { locations: of.included_locations }),
-            ...(of.included_industries && { industries: of.included_industries }),
+            ...sharedOf(of),
           }
-          const { company_size, included_locations, included_industries } = of
-          const within = { company_size, included_locations, included_industries }
-          const asked = Object.fromEntries(Object.entries(within).filter(([, value]) => value !== undefined))
           const expected = companies
             .map((company, at) => {
               const alike = numbers.map((number) => similarity(companies, companies[number] ?? {}, company))
               return { at, company, score: Math.max(...alike.map(({ score }) => score)) }
             })
-            .filter(({ at, company }) => !numbers.includes(at) && companyMatches(company, asked))
+            .filter(({ at, company }) => !numbers.includes(at) && companyMatches(company, sharedOf(of)))
             .filter(({ score }) => Math.round(score * 10_000) >= 6_000)
             .sort(
               (one, other) =>
@@ -129,8 +124,10 @@ describe('a search for lookalikes', () => {
             )
           const found = await walked(catalogue, search(filters), steps)
           expect(found.map(numberOf), JSON.stringify(filters)).toEqual(expected.map(({ at }) => at))
-          for (const [place, { similarity }] of found.entries())
+          for (const [place, { account, similarity }] of found.entries()) {
             expect(similarity.score).toBeCloseTo(expected[place]?.score ?? 0, 4)
+            expect(account.similarity_score).toBe(similarity.score)
+          }
           expect(await catalogue.count(search(filters), now)).toBe(expected.length)
         }
         await catalogue.close()
@@ -205,7 +202,7 @@ describe('a search for lookalikes', () => {
     })
 
     it('is refused with the name of a filter with an unknown place', async () => {
-      const nowhere = search({ company_network_url: profile(0), locations: ['nowhere at all'] })
+      const nowhere = search({ company_network_url: profile(0), included_locations: ['nowhere at all'] })
       const refusal = { status: 422, message: expect.stringContaining('locations') }
       await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
     })
