@@ -3,6 +3,7 @@ import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
+import { bare } from '../api/validation/coerce.js'
 import { validate } from '../api/validation/validate.js'
 import { toJson } from '../api/values/json.js'
 import { Refusal } from '../csv/errors.js'
@@ -15,7 +16,7 @@ import type { Remaining } from './run/ports.js'
 
 /** Returns the schema of the items of an array field. */
 export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
-  (input.shape[field] as unknown as z.ZodArray<z.ZodObject>).element
+  (bare(input.shape[field] as z.ZodType) as z.ZodArray<z.ZodObject>).element
 
 /** An array takes no more items. */
 const mostItems = 100_000

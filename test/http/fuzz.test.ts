@@ -9,7 +9,7 @@ import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { type Bench, openBench } from '../support/engine.js'
-import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
+import { damages, inputs, knownId, pathValues, type Schema, searchId } from './requests.js'
 
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)
 const runs = Math.ceil(Number(process.env.FUZZ_REQUESTS ?? 6_000) / operations().length)
@@ -185,10 +185,15 @@ async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
       now,
     )
     const people = { does: 'search', search: { kind: 'people', filters: {} }, scale: false } as const
-    await acceptJob(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: knownId, plan: people }, now)
+    await acceptJob(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: searchId, plan: people }, now)
     const moments = { createdAt: now, updatedAt: now }
     const list = { id: knownId, workspaceId, name: 'Known', networkListId: 7, status: 'pending' } as const
-    await tx.addList({ ...list, ...moments, companies: [] })
+    await acceptJob(
+      tx,
+      { ...bill, operation: 'lists.create' },
+      { ...none, id: knownId, plan: { does: 'list' }, list: { ...list, ...moments, companies: [] } },
+      now,
+    )
   })
 }
 

@@ -14,8 +14,9 @@ export interface Schema {
   readonly required?: readonly string[]
 }
 
-/** The id of an existing persona, list, search and enrichment. */
+/** The id of an existing persona, list and enrichment; and of an existing search. */
 export const knownId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'
+export const searchId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a13'
 
 /** Texts as people send them. The schema of a field decides which ones it accepts. */
 const plausible = [
@@ -144,7 +145,7 @@ export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
 /** A path parameter as it stands in a path, encoded. */
 export const pathValues: fc.Arbitrary<string> = fc.oneof(
   // Half of the ids exist.
-  fc.uuid().map((id) => (id < '8' ? knownId : id)),
+  fc.uuid().map((id) => (id < '4' ? knownId : id < '8' ? searchId : id)),
   fc.constantFrom(
     ...['x', '%00', '%ff', '%20', '%2f', 'a%2Fb', '%', '%ED%A0%80', '0', 'null', '__proto__', '1%27--'],
     ...['x'.repeat(3_000), '7F6F2D0E-5D0C-4D8E-9B0A-2F6F3F0F1A11', '%F0%9F%A4%96', '{id}', ':id', '*'],

@@ -3,7 +3,7 @@ import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { atLeastOne, cursorOrPage } from '../schemas/rules.js'
+import { atLeastOne, cursorOrPage, isGiven, missing, rule } from '../schemas/rules.js'
 
 const company = () =>
   z
@@ -15,15 +15,24 @@ const company = () =>
     })
     .check(atLeastOne('name', 'domain', 'network_url'))
 
+/** Without a kind, a list without companies is a mistake. */
+const companiesOrKind = () =>
+  rule(({ companies, kind }) => (isGiven(kind) || companies ? undefined : missing('companies')), {
+    always: true,
+  })
+
 /** Schemas of the area `lists`. */
 export const shapes = {
   'lists.create': () => ({
-    input: z.object({
-      name: field.text('Name of the list'),
-      companies: list.some(company(), 'Companies by name, domain or profile', 100_000),
-      webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
-      custom: field.custom().optional(),
-    }),
+    input: z
+      .object({
+        name: field.text('Name of the list'),
+        companies: list.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
+        kind: field.oneOf(['account'], 'account: the list may begin without companies').optional(),
+        webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
+        custom: field.custom().optional(),
+      })
+      .check(companiesOrKind()),
     output: z.object({
       id: value.uuid('Identifier'),
       network_list_id: value.count('Identifier of the list on the network'),

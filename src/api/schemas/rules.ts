@@ -11,14 +11,17 @@ export interface Objection extends FieldRefusal {
   readonly reason: string
 }
 
-/** Creates a check of several fields of an object. */
-export const rule = (object: (fields: Fields) => Objection | undefined) =>
-  z.check<Fields>(({ value, issues }) => {
+/** Creates a check of several fields of an object. Unless it is `always` made, all fields are valid by themselves. */
+export function rule(object: (fields: Fields) => Objection | undefined, { always = false } = {}) {
+  const check = z.check<Fields>(({ value, issues }) => {
     const objection = object(value)
     if (!objection) return
     const { reason, error } = objection
     issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies FieldRefusal })
   })
+  if (always) check._zod.def.when = () => true
+  return check
+}
 
 /** An objection that answers 400. */
 export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })

@@ -29,7 +29,10 @@ function refusal(
   fields: Fields,
   issues: readonly z.core.$ZodIssue[],
 ): ApiError {
-  const keys = missingKeys(shape.input, fields)
+  const keys = [
+    ...missingKeys(shape.input, fields),
+    ...issues.filter(isMissing).map(({ message }) => message),
+  ]
   if (keys.length > 0 && !missingIsInvalid.has(id))
     return new ApiError('missing_keys', { keys: keys.join(', ') })
   const row = findSeverest(issues.map(rowOf))
@@ -45,6 +48,10 @@ const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
   Object.entries(schema.shape as Record<string, z.core.$ZodType>)
     .filter(([name, field]) => field._zod.optin === undefined && (valueAt(fields, [name]) ?? null) === null)
     .map(([name]) => name)
+
+/** Returns whether a rule says that fields are missing; its message names them. */
+const isMissing = (issue: z.core.$ZodIssue): boolean =>
+  issue.path.length === 0 && rowOf(issue) === 'missing_keys'
 
 /** Missing fields are reported before malformed ones, 400 before 422, and both before 404. */
 const findSeverest = (rows: readonly ErrorName[]): ErrorName =>

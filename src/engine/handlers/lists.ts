@@ -11,7 +11,7 @@ export const lists: HandlersOf<'lists'> = {
   'lists.create': ({ input, principal, now, ids }) => {
     const id = ids.uuid()
     const networkListId = numberOf(ids.bytes(6))
-    const { name, companies, webhook_url: webhookUrl, custom } = input
+    const { name, companies = [], webhook_url: webhookUrl, custom } = input
     const created = { id, workspaceId: principal.workspace.id, name, networkListId, createdAt: now }
     return {
       output: { id, network_list_id: networkListId },
@@ -59,7 +59,7 @@ export const lists: HandlersOf<'lists'> = {
 
 /** Yields the companies one by one: a long list is packed, and unpacked part by part. */
 function* toQueries(
-  companies: Iterable<InputOf<'lists.create'>['companies'][number]>,
+  companies: Iterable<NonNullable<InputOf<'lists.create'>['companies']>[number]>,
 ): Generator<CompanyQuery> {
   for (const { network_url: url, domain, name, country_code: country } of companies)
     yield { url, domain, name, country }

@@ -56,6 +56,22 @@ describe.each(at.surroundings)('%s', (_, open) => {
     ])
   })
 
+  it('POST /lists {name, kind: "account"} without companies answers as with an empty list', async () => {
+    for (const companies of [{}, { companies: [] }]) {
+      const created = await call('lists.create', { name: 'Later', kind: 'account', ...companies })
+      expect(created).toMatchObject({ status: 201, body: { network_list_id: expect.any(Number) } })
+      const id = at.idOf(created)
+      await at.work(subject.bench)
+      expect((await call('lists.get', { id })).body).toMatchObject({ name: 'Later', status: 'completed' })
+    }
+    expect(await call('lists.create', { name: 'Later' })).toMatchObject({
+      ...{ status: 400, body: { error: 'Missing required keys: companies' } },
+    })
+    expect(await call('lists.create', { name: 'Later', kind: 'lead' })).toMatchObject({
+      ...{ status: 422, body: { error: 'kind must be one of: account' } },
+    })
+  })
+
   it('DELETE /searches/{id} deletes a search of people with its records, and a second call is 404', async () => {
     subject.bench.source.matches = 3
     const id = at.idOf(await call('leads.advanced_search', search))
