@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { buildConnector, Dispatcher } from 'undici'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import type { WireRequest } from './request.js'
@@ -31,7 +32,7 @@ export function createConnection(settings: ConnectionSettings): Connection {
   return {
     exchange: async ({ method, path, body }, headers, signal) => {
       opening ??= open(settings, allowance)
-      const request = { origin, method, path, headers: { ...headers }, body: body ?? null }
+      const request = { origin, method, path, ...contentOf(body, headers) }
       const dispatcher = await opening
       return allowance.during(() => exchange(dispatcher, request, settings, signal))
     },
@@ -40,6 +41,13 @@ export function createConnection(settings: ConnectionSettings): Connection {
       opening = undefined
     },
   }
+}
+
+/** Pieces are sent one after the other: joining them would hold the event loop. */
+function contentOf(body: WireRequest['body'], headers: Readonly<Record<string, string>>) {
+  if (typeof body !== 'object') return { headers: { ...headers }, body: body ?? null }
+  const size = body.reduce((sum, { length }) => sum + length, 0)
+  return { headers: { ...headers, 'content-length': String(size) }, body: Readable.from(body) }
 }
 
 /**

@@ -10,8 +10,8 @@ export interface WireRequest {
   readonly method: Operation['method']
   /** Relative to the base address, with its query. */
   readonly path: string
-  /** JSON; absent without a body. */
-  readonly body?: string | Uint8Array
+  /** JSON, in pieces where it is large; absent without a body. */
+  readonly body?: string | readonly Uint8Array[]
 }
 
 /** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
@@ -25,14 +25,14 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   return { method, path: path + queryOf(fields) }
 }
 
-/** Returns fields as JSON. Packed ones are copied as they are. */
-function bodyOf(fields: Input): string | Uint8Array {
+/** Returns fields as JSON. Packed ones are sent as they are. */
+function bodyOf(fields: Input): string | readonly Uint8Array[] {
   if (!Object.values(fields).some((value) => value instanceof PackedJson)) return toJson(fields)
   const members = Object.entries(fields).flatMap(([name, value], at) => [
-    Buffer.from(`${at === 0 ? '' : ','}${JSON.stringify(name)}:`),
+    Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
     ...(value instanceof PackedJson ? value.pieces : [Buffer.from(toJson(value))]),
   ])
-  return Buffer.concat([Buffer.from('{'), ...members, Buffer.from('}')])
+  return [...members, Buffer.from('}')]
 }
 
 /** Encodes a value as one path segment. A value that would change the path is an unknown id. */

@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
-import { type BodyTask, memoryOf, parseBody } from './parse-body.js'
+import { type BodyTask, buffersIn, performTask } from './body-tasks.js'
 
 /** The program of the thread that parses large bodies: each message is one, and is answered by one. */
 parentPort?.on('message', async (task: BodyTask) => {
-  const parsed = await parseBody(task)
-  parentPort?.postMessage(parsed, memoryOf(parsed))
+  const result = await performTask(task)
+  parentPort?.postMessage(result, buffersIn(result))
 })

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ApiError } from '../api/calls/errors.js'
-import { type BodyTask, type ParsedBody, parseBody } from './parse-body.js'
+import { type BodyTask, buffersIn, performTask, type TaskResult } from './body-tasks.js'
 
 /** Maximum memory of a thread in MiB, of which the largest permitted body takes a third. */
 const mostMemoryMb = 768
@@ -12,19 +12,19 @@ const idleMs = 10_000
 
 interface Job {
   readonly task: BodyTask
-  readonly resolve: (body: ParsedBody) => void
+  readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
 }
 
 /** Parses large bodies beside the event loop. */
 export interface BodyThreads {
-  /** Parses a body in the turn of its owner. It is given up when the signal aborts. */
-  parse(task: BodyTask, owner: string, signal: AbortSignal): Promise<ParsedBody>
+  /** Parses a body in the turn of its owner, and takes its bytes. It is given up when the signal aborts. */
+  parse<T extends BodyTask>(task: T, owner: string, signal?: AbortSignal): Promise<TaskResult<T>>
 }
 
 /** Creates the threads, which start with the first body. Without their program bodies are parsed in this thread. */
 export function createBodyThreads(program = findProgram(), most = threadCount()): BodyThreads {
-  if (program === undefined) return { parse: parseBody }
+  if (program === undefined) return { parse: performTask }
   const waiting = new Map<string, Job[]>()
   const idle: Thread[] = []
   const running = new Map<Job, Thread>()
@@ -58,8 +58,8 @@ export function createBodyThreads(program = findProgram(), most = threadCount())
           reject(new ApiError('bad_request', { reason: 'The request was given up' }))
           running.get(job)?.end()
         }
-        if (signal.aborted) return giveUp()
-        signal.addEventListener('abort', giveUp, { once: true })
+        if (signal?.aborted) return giveUp()
+        signal?.addEventListener('abort', giveUp, { once: true })
         waiting.set(owner, [...(waiting.get(owner) ?? []), job])
         next()
       }),
@@ -114,7 +114,7 @@ function startThread(program: string, over: () => void): Thread {
     settle(({ reject }) => reject(new ApiError('too_many_bodies', {}, { 'retry-after': '1' })))
   }
   worker.unref()
-  worker.on('message', (body: ParsedBody) => settle(({ resolve }) => resolve(body)))
+  worker.on('message', (result) => settle(({ resolve }) => resolve(result as never)))
   worker.on('error', end)
   worker.on('exit', end)
   return {
@@ -134,10 +134,7 @@ function startThread(program: string, over: () => void): Thread {
           resolve()
         }
         current = { job, done }
-        const { bytes } = job.task
-        // Handed over where nothing else lies in the same memory.
-        const isWhole = bytes.byteLength === bytes.buffer.byteLength
-        worker.postMessage(job.task, isWhole ? [bytes.buffer as ArrayBuffer] : [])
+        worker.postMessage(job.task, buffersIn(job.task))
       }),
   }
 }

@@ -2,6 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { type BodyLimits, mostLevels } from '../api/operations/facts.js'
+import { type Bytes, Pieces } from '../api/values/bytes.js'
 import { exceededLimit, isTooLarge, parseExact } from '../api/values/json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
@@ -14,55 +15,47 @@ export function declaresMore(headers: Headers, limit: number): boolean {
 /** Whether the content type is JSON in UTF-8. */
 export const saysJson = (headers: Headers): boolean => json.test(headers.get('content-type') ?? '')
 
+/** A body beyond one of these is parsed beside the event loop, which it would hold for milliseconds. */
+export const small = { bytes: 64 * 1024, values: 2_000 }
+
+/** Returns whether a body is to be parsed beside the event loop. */
+export const isLarge = (pieces: readonly Bytes[]): boolean =>
+  pieces.length > 1 || pieces.some((bytes) => bytes.length > small.bytes || hasMoreValues(bytes))
+
 /**
- * Reads a body of at most `limit` bytes; refuses with 413 or 400, and with 415 when it is compressed. Waits for
- * `larger` once a body of unknown length has more than `small` bytes.
+ * Reads a body of at most `limit` bytes in pieces; refuses with 413 or 400, and with 415 when it is compressed. Waits
+ * for `enter` before it reads a large body, or more than the beginning of one whose length is not known.
  */
 export async function readBody(
   request: Request,
   limit: number,
-  small = limit,
-  larger = async () => {},
-): Promise<Uint8Array> {
+  enter: (bytes: number) => Promise<void> = async () => {},
+): Promise<readonly Bytes[]> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
-  const bytes = await readBytes(request, limit, small, larger)
-  if (bytes.byteLength > limit) throw new ApiError('body_too_large', { limit })
-  return bytes
-}
-
-/** The parser below enforces a declared length, so such a body is read at once. Others are counted. */
-async function readBytes(
-  request: Request,
-  limit: number,
-  small: number,
-  larger: () => Promise<void>,
-): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length')
   try {
-    if (request.headers.has('content-length')) return new Uint8Array(await request.arrayBuffer())
-    return await readCounted(request, limit, small, larger)
+    // The parser below enforces a declared length.
+    if (declared !== null && Number(declared) <= small.bytes) {
+      const bytes = new Uint8Array(await request.arrayBuffer())
+      if (bytes.length > limit) throw new ApiError('body_too_large', { limit })
+      return [bytes]
+    }
+    if (declared !== null) await enter(Number(declared))
+    const pieces = new Pieces()
+    let isInside = declared !== null
+    for await (const chunk of request.body ?? []) {
+      if (pieces.size + chunk.byteLength > limit) throw new ApiError('body_too_large', { limit })
+      pieces.add(chunk)
+      if (isInside || pieces.size <= small.bytes) continue
+      await enter(limit)
+      isInside = true
+    }
+    return pieces.take()
   } catch (error) {
     if (error instanceof ApiError) throw error
     throw new ApiError('bad_request', { reason: 'The request body ended early' })
   }
-}
-
-async function readCounted(
-  request: Request,
-  limit: number,
-  small: number,
-  larger: () => Promise<void>,
-): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request.body ?? []) {
-    const isSmall = size <= small
-    size += chunk.byteLength
-    if (size > limit) throw new ApiError('body_too_large', { limit })
-    if (isSmall && size > small) await larger()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, size)
 }
 
 /** Parses bytes as a JSON object, or refuses with 400 or 413. The last value of a repeated key counts. */
@@ -71,8 +64,13 @@ export function parseObject(bytes: Uint8Array, limits: Pick<BodyLimits, 'values'
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw refused('The request body must be a JSON object')
   }
+  if (Object.keys(value).length > mostFields)
+    throw refused(`The request body has more than ${mostFields} fields`)
   return checked(value as Record<string, unknown>)
 }
+
+/** Maximum number of fields of a request, of which each is looked at on its own. */
+const mostFields = 1_000
 
 /** Parses bytes as JSON, or refuses: not UTF-8, nested too deep or invalid (400), or with too many values (413). */
 export function parseJson(bytes: Uint8Array, { values }: Pick<BodyLimits, 'values'>): unknown {
@@ -90,12 +88,11 @@ function textOf(bytes: Uint8Array): string {
   return buffer.toString().replace(/^\ufeff/, '')
 }
 
-/** Whether bytes hold more values than are parsed in the thread of the event loop. */
-export const hasMoreValues = (bytes: Uint8Array, values: number): boolean =>
-  bytes.byteLength > values &&
-  exceededLimit(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'), {
+const hasMoreValues = (bytes: Bytes): boolean =>
+  bytes.length > small.values &&
+  exceededLimit(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'), {
     depth: Number.POSITIVE_INFINITY,
-    values,
+    values: small.values,
   }) !== undefined
 
 /** Refuses infinite numbers and `__proto__`, which JSON can spell. Returns the fields unchanged. */

@@ -6,14 +6,17 @@ import { fingerprintOf } from '../api/calls/fingerprint.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
+import { bounds } from '../api/schemas/fields.js'
 import { validate } from '../api/validation/validate.js'
-import { exceededLimit, PackedJson, toCanonicalJson, toJson } from '../api/values/json.js'
+import { type Bytes, join } from '../api/values/bytes.js'
+import { PackedJson, parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { parseObject } from './body.js'
 
 /** A large request body to be parsed in another thread. */
-export interface BodyTask {
+export interface RequestTask {
+  readonly kind: 'request'
   readonly operation: OperationId
-  readonly bytes: Uint8Array
+  readonly pieces: readonly Bytes[]
   readonly params: Readonly<Record<string, string>>
   /** The words for `network` and `premium` in its field names. */
   readonly names: WireNames | undefined
@@ -21,12 +24,12 @@ export interface BodyTask {
   readonly validates: boolean
 }
 
-/** What another thread made of a body, as it passes between threads. */
-export type ParsedBody =
+/** What another thread made of a request, as it passes between threads. */
+export type ParsedRequest =
   | { readonly refused: Refused }
   | { readonly fields: Packed }
   | {
-      readonly live: unknown
+      readonly isLive: boolean
       readonly fingerprint: string
       readonly result: { fields: Packed } | { refused: Refused }
     }
@@ -36,22 +39,23 @@ interface Refused {
   readonly details: Details
 }
 
-/** Fields, of which the large ones are packed. */
+/** Fields as JSON, which is parsed faster than it is copied between threads; large ones are packed. */
 interface Packed {
-  readonly plain: Input
+  readonly plain: Bytes
   readonly packed: Readonly<Record<string, Pick<PackedJson, 'parts' | 'length' | 'digest'>>>
 }
 
-/** Parses a body, and validates it. What is handed back is small, or need not be copied. */
-export async function parseBody(task: BodyTask): Promise<ParsedBody> {
+/** Parses a request, and validates it. What is handed back is small, or need not be copied. */
+export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
   try {
     const row = operation(task.operation)
-    const parsed = parseObject(task.bytes, row.body ?? usualBody)
+    const parsed = parseObject(join(task.pieces), row.body ?? usualBody)
     const input = { ...(task.names ? (renameIn(parsed, task.names) as Input) : parsed), ...task.params }
     // Another server gets the fields as they came, in its own words.
-    if (!task.validates) return { fields: pack(input, task.names ? parsed : input) }
+    if (!task.validates) return { fields: pack(input, smallFields(), task.names ? parsed : input) }
     const fingerprint = row.idempotent ? fingerprintOf(row, input) : ''
-    return { live: input.live, fingerprint, result: await validFields(task.operation, input) }
+    // All that decides about a rate window is whether it is false.
+    return { isLive: input.live !== false, fingerprint, result: await validFields(task.operation, input) }
   } catch (error) {
     return { refused: refusedBy(error) }
   }
@@ -62,7 +66,7 @@ async function validFields(
   input: Input,
 ): Promise<{ fields: Packed } | { refused: Refused }> {
   try {
-    return { fields: pack(validate(id, await shapeOf(id), input) as Input) }
+    return { fields: pack(validate(id, await shapeOf(id), input) as Input, isShortList) }
   } catch (error) {
     return { refused: refusedBy(error) }
   }
@@ -73,20 +77,29 @@ function refusedBy(error: unknown): Refused {
   throw error
 }
 
-/** Values that are handed back as they are: copying more between threads takes as long as parsing them. */
-const mostPlainValues = 1_000
+/** Handlers read longer lists part by part. Other valid fields are small. */
+const isShortList = (value: unknown): boolean => !Array.isArray(value) || value.length <= bounds.items
+
+/** Single values of fields that were not validated are understood by the proxy; of the others only a few. */
+function smallFields(): (value: unknown) => boolean {
+  let room = 65_536
+  return (value) => {
+    const { length } = toJson(value)
+    if (typeof value !== 'object' && length <= 4_096) return true
+    room -= length
+    return room >= 0
+  }
+}
+
 const itemsPerPart = 500
 
-function pack(fields: Input, sent: Input = fields): Packed {
+function pack(fields: Input, isPlain: (value: unknown) => boolean, sent: Input = fields): Packed {
   const plain: Record<string, unknown> = {}
   const packed: Record<string, Packed['packed'][string]> = {}
-  for (const [name, value] of Object.entries(fields)) {
-    const text = typeof value === 'object' && value !== null ? toJson(value) : ''
-    if (exceededLimit(text, { depth: Number.POSITIVE_INFINITY, values: mostPlainValues }) === undefined)
-      plain[name] = value
+  for (const [name, value] of Object.entries(fields))
+    if (isPlain(value)) plain[name] = value
     else packed[name] = packedValue(sent[name] ?? value)
-  }
-  return { plain, packed }
+  return { plain: bytesOf(plain), packed }
 }
 
 function packedValue(value: unknown): Packed['packed'][string] {
@@ -99,29 +112,21 @@ function packedValue(value: unknown): Packed['packed'][string] {
 }
 
 /** In memory of its own, which can be handed over. */
-const bytesOf = (value: unknown): Uint8Array<ArrayBuffer> => new TextEncoder().encode(toJson(value))
-
-/** Returns the memory of a parsed body that is handed over to the other thread. */
-export function memoryOf(body: ParsedBody): ArrayBuffer[] {
-  const fields =
-    'fields' in body ? body.fields : 'result' in body && 'fields' in body.result && body.result.fields
-  if (!fields) return []
-  return Object.values(fields.packed).flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer))
-}
+const bytesOf = (value: unknown): Bytes => new TextEncoder().encode(toJson(value))
 
 /** Returns the request that another thread parsed. Throws its refusal. */
-export function readRequestOf(body: ParsedBody): ReadRequest {
+export function readRequestOf(body: ParsedRequest): ReadRequest {
   if ('refused' in body) throw errorOf(body.refused)
   if ('fields' in body) return { input: unpack(body.fields) }
-  const { live, fingerprint, result } = body
+  const { isLive, fingerprint, result } = body
   const checked =
     'refused' in result ? { refusal: errorOf(result.refused) } : { fields: unpack(result.fields) }
-  return { input: { live }, checked: { fingerprint, result: checked } }
+  return { input: { live: isLive }, checked: { fingerprint, result: checked } }
 }
 
 const errorOf = ({ code, details }: Refused): ApiError => new ApiError(code, details)
 
 const unpack = ({ plain, packed }: Packed): Input => ({
-  ...plain,
+  ...(parseExact(Buffer.from(plain).toString()) as Input),
   ...Object.fromEntries(Object.entries(packed).map(([name, value]) => [name, new PackedJson(value)])),
 })

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
+import { join } from '../api/values/bytes.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, parseJson, readBody, saysJson } from './body.js'
@@ -69,7 +70,7 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   const { headers } = request
   const limit = deliveryLimit
   if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
-  const bytes = await readBody(request, limit)
+  const bytes = join(await readBody(request, limit))
   const now = options.clock.now()
   const problem = signatureProblem(headers, bytes, options.secrets, now)
   if (problem) return answer(401, { error: problem })

@@ -3,12 +3,10 @@ import { ApiError } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import { hasMoreValues, parseObject, readBody, saysJson } from './body.js'
+import { join } from '../api/values/bytes.js'
+import { isLarge, parseObject, readBody, saysJson } from './body.js'
 import { type BodyThreads, createBodyThreads } from './body-threads.js'
-import { type BodyTask, readRequestOf } from './parse-body.js'
-
-/** A body beyond one of these is parsed beside the event loop, which it would hold for milliseconds. */
-const small = { bytes: 64 * 1024, values: 2_000 }
+import { type RequestTask, readRequestOf } from './parse-body.js'
 
 /** How much of large bodies is in memory at once, in bytes, and how many more may wait: of one workspace, and of all. */
 export interface RoomLimits {
@@ -46,19 +44,23 @@ export function createBodyReader(
   return async (request, { operation, params, names }, { owner, validates }) => {
     if (!saysJson(request.headers)) throw new ApiError('unsupported_media_type')
     const most = operation.body ?? usualBody
-    const declared = request.headers.get('content-length')
     let leave: (() => void) | undefined
-    const enter = async (bytes: number) => {
-      leave = await room.enter(owner, bytes, request.signal)
-    }
     try {
-      if (Number(declared ?? 0) > small.bytes) await enter(Number(declared))
-      const bytes = await readBody(request, most.bytes, small.bytes, () => enter(most.bytes))
-      if (bytes.byteLength > small.bytes || hasMoreValues(bytes, small.values)) {
-        const task: BodyTask = { operation: operation.id, bytes, params, names, validates }
+      const pieces = await readBody(request, most.bytes, async (bytes) => {
+        leave = await room.enter(owner, bytes, request.signal)
+      })
+      if (isLarge(pieces)) {
+        const task: RequestTask = {
+          kind: 'request',
+          operation: operation.id,
+          pieces,
+          params,
+          names,
+          validates,
+        }
         return readRequestOf(await threads.parse(task, owner, request.signal))
       }
-      const parsed = parseObject(bytes, most)
+      const parsed = parseObject(join(pieces), most)
       return { input: { ...(names ? (renameIn(parsed, names) as typeof parsed) : parsed), ...params } }
     } finally {
       leave?.()

@@ -5,13 +5,14 @@ import { shapeOf } from '../../src/api/areas/shapes.js'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { compose } from '../../src/api/calls/compose.js'
 import { operation } from '../../src/api/operations/table.js'
-import type { PackedJson } from '../../src/api/values/json.js'
+import { PackedJson } from '../../src/api/values/json.js'
 import { wireRequest } from '../../src/client/request.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
+import { performTask } from '../../src/http/body-tasks.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
-import { type BodyTask, parseBody, readRequestOf } from '../../src/http/parse-body.js'
+import { type RequestTask, readRequestOf } from '../../src/http/parse-body.js'
 import { createBodyReader } from '../../src/http/request-body.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { bundled } from '../support/processes.js'
@@ -35,9 +36,9 @@ const json = (apiKey: string) => ({ 'content-type': 'application/json', 'x-api-k
 const companies = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ name: `Company ${at}`, domain: `company-${at}.example` }))
 const never = new AbortController().signal
-const taskOf = (fields: object, more: Partial<BodyTask> = {}): BodyTask => ({
-  ...{ operation: 'lists.create', params: {}, names: undefined, validates: true },
-  bytes: new TextEncoder().encode(JSON.stringify(fields)),
+const taskOf = (fields: object, more: Partial<RequestTask> = {}): RequestTask => ({
+  ...{ kind: 'request', operation: 'lists.create', params: {}, names: undefined, validates: true },
+  pieces: [new TextEncoder().encode(JSON.stringify(fields))],
   ...more,
 })
 
@@ -94,7 +95,7 @@ describe('a large body', () => {
     expect(beside.status).toBe(422)
     expect(beside.answered).toBeGreaterThan(3)
     // What the thread is for: in that of the event loop, nothing else is answered.
-    expect(await answeredBeside({ parse: parseBody })).toEqual({ status: 422, answered: 0 })
+    expect(await answeredBeside({ parse: performTask })).toEqual({ status: 422, answered: 0 })
   })
 
   it('creates the list that a small one creates', async () => {
@@ -108,6 +109,34 @@ describe('a large body', () => {
     expect(listed.map(({ ordinal, company }) => ({ ordinal, ...company }))).toEqual(
       companies(2_345).map((company, at) => ({ ordinal: at + 1, ...company })),
     )
+  })
+
+  it('is answered where its lists are as long as may be', async () => {
+    const { bench, respond } = await serve()
+    await bench.admin.setCredits(10_000)
+    const custom = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`field_${at}`, at]))
+    const contacts = companies(100).map(({ domain }) => ({ firstname: 'A', lastname: 'B', domain, custom }))
+    const init = (body: object) => ({ method: 'POST', headers: json(bench.key), body: JSON.stringify(body) })
+    const bulk = await respond(
+      new Request(
+        'http://localhost:4010/api/v2/contacts/bulk_enrich',
+        init({ enrichment_type: ['email'], contacts }),
+      ),
+    )
+    expect([bulk.status, await bulk.json()]).toEqual([
+      operation('contacts.bulk_enrich').ok,
+      expect.objectContaining({
+        contacts: contacts.map(() => ({ enrichment_id: expect.any(String), custom })),
+      }),
+    ])
+    const words = Array.from({ length: 1_000 }, (_, at) => `${'word '.repeat(15)}${at}`)
+    const preview = await respond(
+      new Request(
+        'http://localhost:4010/api/v2/leads/advanced_search/preview',
+        init({ live: false, job_titles: words }),
+      ),
+    )
+    expect([preview.status, Object.keys((await preview.json()) as object)]).toEqual([200, expect.anything()])
   })
 
   it('has the reply that is stored for the same request in a small one', async () => {
@@ -151,6 +180,16 @@ describe('a large body', () => {
     ])
   })
 
+  it('with too many fields is refused', async () => {
+    const { bench, respond } = await serve()
+    const fields = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`field_${at}`, 1]))
+    const response = await respond(listRequest(bench.key, JSON.stringify(fields)))
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: 'The request body has more than 1000 fields' },
+    ])
+  })
+
   it('of a key without the scope is not read', async () => {
     const { bench, respond } = await serve()
     const { key } = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
@@ -176,9 +215,16 @@ describe('what is handed back by the thread', () => {
       never,
     )
     expect(parsed).toMatchObject({
-      result: { fields: { plain: { name: 'x', companies: companies(3) }, packed: {} } },
+      isLive: true,
+      result: { fields: { packed: {} } },
     })
-    expect(JSON.stringify(parsed).length).toBeLessThan(1_000)
+    expect(readRequestOf(parsed).checked?.result).toEqual({
+      fields: { name: 'x', companies: companies(3) },
+    })
+    expect(parsed).toHaveProperty(
+      'result.fields.plain.length',
+      JSON.stringify({ name: 'x', companies: companies(3) }).length,
+    )
   })
 
   it('is packed where it is long', async () => {
@@ -191,13 +237,35 @@ describe('what is handed back by the thread', () => {
     expect(JSON.parse(Buffer.concat(packed.pieces).toString())).toEqual(companies(1_200))
   })
 
+  it('is packed where a proxy sends it on and it is long, but not what the proxy itself reads', async () => {
+    const fields = {
+      ...Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`list_${at}`, Array(300).fill(at)])),
+      text: 'x'.repeat(5_000_000),
+      live: false,
+      webhook_url: 'https://a.example/hook',
+    }
+    const parsed = await threads.parse(taskOf(fields, { validates: false }), 'w', never)
+    const { input } = readRequestOf(parsed)
+    expect(input).toMatchObject({ live: false, webhook_url: 'https://a.example/hook' })
+    const packed = Object.values(input).filter((value) => value instanceof PackedJson)
+    expect(packed.length).toBeGreaterThan(800)
+    expect(input.text).toBeInstanceOf(PackedJson)
+    expect(
+      JSON.parse(
+        Buffer.concat(wireRequest(operation('lists.create'), input).body as Uint8Array[]).toString(),
+      ),
+    ).toEqual(fields)
+  })
+
   it('is sent on by a proxy as it came', async () => {
     const front = await openBench()
     benches.push(front)
     const sent: unknown[] = []
     const upstream: Caller = {
       call: async (id, input: Input) => {
-        sent.push(JSON.parse(Buffer.from(wireRequest(operation(id), input).body ?? '').toString()))
+        sent.push(
+          JSON.parse(Buffer.concat(wireRequest(operation(id), input).body as Uint8Array[]).toString()),
+        )
         return { status: 201, body: {}, headers: {}, credits: 0 }
       },
       close: async () => {},
@@ -247,9 +315,9 @@ describe('the threads', () => {
       taskOf({}),
       taskOf({}, { validates: false }),
     ])
-      expect(await threads.parse({ ...task, bytes: Uint8Array.from(task.bytes) }, 'w', never)).toEqual(
-        await parseBody(task),
-      )
+      expect(
+        await threads.parse({ ...task, pieces: task.pieces.map((one) => one.slice()) }, 'w', never),
+      ).toEqual(await performTask(task))
   })
 })
 
@@ -258,7 +326,7 @@ describe('the room for large bodies', () => {
   function held() {
     const waiting: (() => void)[] = []
     const threads: BodyThreads = {
-      parse: (task) => new Promise((resolve) => waiting.push(() => resolve(parseBody(task)))),
+      parse: (task) => new Promise((resolve) => waiting.push(() => resolve(performTask(task)))),
     }
     return { threads, waiting }
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isCountry } from '../values/countries.js'
+import { toJson } from '../values/json.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'
 import { parseUrl } from '../values/url.js'
 
@@ -10,6 +11,7 @@ export const bounds = {
   url: 2_048,
   searchUrl: 32_768,
   items: 1_000,
+  custom: 65_536,
   depth: 20,
 } as const
 
@@ -201,9 +203,14 @@ const shallow = z.refine<Record<string, unknown>>(
   `must not be nested deeper than ${bounds.depth} levels`,
 )
 
+const short = z.refine<Record<string, unknown>>(
+  (value) => !isShallow(value, bounds.depth) || toJson(value).length <= bounds.custom,
+  `must have at most ${bounds.custom} characters of JSON`,
+)
+
 /** The caller's own values, given back with the results. */
 export const custom = (description = 'Your own values, given back with the results') =>
-  describe(z.record(z.string(), z.unknown()).check(shallow), description)
+  describe(z.record(z.string(), z.unknown()).check(shallow, short), description)
 
 const rowsPerPage = 500
 

@@ -124,6 +124,14 @@ describe('a hostile request', () => {
     expect(answer).toBe(depth === 20 ? 'accepted' : '422 custom must not be nested deeper than 20 levels')
   })
 
+  it.each([65_528, 65_529])('gets a reply when custom has a text of %i characters', async (length) => {
+    const custom = { a: 'x'.repeat(length) }
+    const answer = await refusalOf('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
+    expect(answer).toBe(
+      length === 65_528 ? 'accepted' : '422 custom must have at most 65536 characters of JSON',
+    )
+  })
+
   it.each(['', ' ', 'a\0b', '\ud800', 'x'.repeat(201)])(
     'a path id that can be none is not found: %j',
     async (id) => {

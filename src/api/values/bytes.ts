@@ -1,0 +1,48 @@
+/** Bytes in memory of their own, which can be handed to another thread. */
+export type Bytes = Uint8Array<ArrayBuffer>
+
+const [smallestPiece, largestPiece] = [65_536, 1_048_576]
+
+/** Collects the chunks of a body piece by piece: joining a large one at its end would hold the event loop. */
+export class Pieces {
+  readonly #pieces: Bytes[] = []
+  /** Bytes so far, and those of them in the last piece. */
+  size = 0
+  #used = 0
+
+  add(chunk: Uint8Array): void {
+    for (let from = 0; from < chunk.length; ) {
+      let last = this.#pieces.at(-1)
+      if (!last || this.#used === last.length) {
+        last = new Uint8Array(Math.min(largestPiece, Math.max(smallestPiece, chunk.length - from, this.size)))
+        this.#pieces.push(last)
+        this.#used = 0
+      }
+      const part = chunk.subarray(from, from + last.length - this.#used)
+      last.set(part, this.#used)
+      this.#used += part.length
+      this.size += part.length
+      from += part.length
+    }
+  }
+
+  /** Returns the pieces in order. */
+  take(): readonly Bytes[] {
+    return this.#pieces.map((piece, at) =>
+      at === this.#pieces.length - 1 ? piece.subarray(0, this.#used) : piece,
+    )
+  }
+}
+
+/** Returns pieces as one; copies where there are several. */
+export function join(pieces: readonly Bytes[]): Bytes {
+  const [first = new Uint8Array(0), ...others] = pieces
+  if (others.length === 0) return first
+  const joined = new Uint8Array(pieces.reduce((size, { length }) => size + length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    joined.set(piece, at)
+    at += piece.length
+  }
+  return joined
+}
