@@ -104,12 +104,14 @@ function toFound(kind: EventKind, { ordinal, ...item }: Fields): Found {
 /** Returns a record in the form in which a command prints it for every target. */
 function recordOf(kind: EventKind, item: Fields): Fields {
   if (kind === 'contact_enrichment' || kind === 'list_import') return item
-  if (kind === 'lead_search')
-    return isObject(item.lead)
-      ? { lead: item.lead, company: item.company ?? null }
-      : { lead: item, company: null }
-  const { account, ...more } = item
-  return isObject(account) ? { ...account, ...more } : item
+  if (kind === 'lead_search') {
+    const { lead, company, ...flat } = item
+    if (isObject(lead)) return { lead, company: company ?? null }
+    return isObject(company) ? { lead: flat, company } : { lead: item, company: null }
+  }
+  const { account, account_id, ...more } = item
+  if (isObject(account)) return { ...account, ...more }
+  return account_id === undefined ? item : { id: account_id, ...more }
 }
 
 const toWhole = (value: unknown): number | undefined =>

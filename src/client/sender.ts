@@ -1,5 +1,9 @@
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from '../api/calls/caller.js'
+import { renameOut, type WireNames } from '../api/calls/wire-names.js'
+import { parseExact, toJson } from '../api/values/json.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import type { DeliveryShape } from '../api/webhooks/events.js'
 import { isSecret, sign } from '../api/webhooks/signature.js'
 import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../engine/ports/ports.js'
 import { sentenceOf } from './failure.js'
@@ -12,6 +16,10 @@ export interface SenderOptions extends PoolSettings {
   readonly resolve: Resolve
   /** Real time, for a `Retry-After` that is a date. */
   readonly clock: Clock
+  /** The receivers' words for `network` and `premium`. */
+  readonly names: WireNames | undefined
+  /** How bodies carry their records; nested by default. */
+  readonly shape: DeliveryShape | undefined
   /** Version of the program, for `user-agent`. */
   readonly version: string | undefined
   /** Timeout of an attempt, from the name lookup to the end of the answer. */
@@ -26,6 +34,8 @@ export interface SenderOptions extends PoolSettings {
 
 const usual: Omit<SenderOptions, 'resolve'> = {
   clock: { now: Date.now },
+  names: undefined,
+  shape: undefined,
   version: undefined,
   totalMs: 15_000,
   checkMs: 5_000,
@@ -50,7 +60,7 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
       const ending = new AbortController()
       if (closed) ending.abort('closed')
       running.add(ending)
-      const outcome = await attempted(attempt, options, pools, ending)
+      const outcome = await attempted(shapeBody(attempt, options), options, pools, ending)
       running.delete(ending)
       return { ...outcome, ms: Math.round(performance.now() - began) }
     },
@@ -67,6 +77,22 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
       await pools.destroy()
     },
   }
+}
+
+/** Returns an attempt with the body in the receiver's shape and words. */
+function shapeBody(attempt: DeliveryAttempt, { names, shape }: SenderOptions): DeliveryAttempt {
+  if (!names && shape !== 'flat') return attempt
+  const body = parseExact(attempt.body) as Fields
+  const shaped = shape === 'flat' ? flattenDelivery(body) : body
+  return { ...attempt, body: toJson(names ? renameOut(shaped, names) : shaped) }
+}
+
+/** Returns a body in the flat shape. The id of a company becomes `account_id`, because `id` is that of the event. */
+function flattenDelivery({ lead, account, leads, ...event }: Fields): Fields {
+  if (isObject(lead)) return { ...lead, ...event }
+  if (isObject(account)) return { ...account, account_id: account.id, ...event }
+  if (!Array.isArray(leads)) return event
+  return { ...event, leads: leads.map((one) => (isObject(one) ? flattenDelivery(one) : one)) }
 }
 
 async function attempted(

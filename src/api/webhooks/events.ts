@@ -73,6 +73,9 @@ function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRa
   return phase === 'record' ? recordFields(kind) : { ...completedFields(kind), ...endFields() }
 }
 
+/** How a delivery carries a record: in a field, or with its fields beside those of the event. */
+export type DeliveryShape = 'nested' | 'flat'
+
 const failureFields = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 

@@ -1,6 +1,7 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
+import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
@@ -154,6 +155,8 @@ export interface TargetOptions {
   readonly targets?: ((members: number) => Targets) | undefined
   /** Other words for `network` and `premium` in what the engine delivers. */
   readonly names?: WireNames | undefined
+  /** How the engine's deliveries carry their records; nested by default. */
+  readonly deliveryShape?: DeliveryShape | undefined
   /** Whether the engine counts limits that were observed and are not specified. */
   readonly observedLimits?: boolean | undefined
 }

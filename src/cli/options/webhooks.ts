@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { parseUrl } from '../../api/values/url.js'
+import type { DeliveryShape } from '../../api/webhooks/events.js'
 import { isSecret } from '../../api/webhooks/signature.js'
 import { isNetwork } from '../../client/networks.js'
 import type { Targets } from '../../engine/ports/ports.js'
@@ -35,6 +36,10 @@ export const deliveringOptions = (): Option[] => [
     '--allow-target <network>',
     'deliver to this private network too, such as 10.1.0.0/16; repeat it for more',
   ).argParser(networks),
+  new Option(
+    '--delivery-shape <shape>',
+    'how deliveries carry a record: in a field (nested), or with its fields beside those of the event (flat)',
+  ).choices(['nested', 'flat'] satisfies DeliveryShape[]),
 ]
 
 /** Returns where deliveries may go: to the networks given, and to loopback in a workspace of one member. */

@@ -66,10 +66,10 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
 function contextOf(
   shared: Shared,
   home: () => Home,
-  { targets = usualTargets, names, caller, observedLimits }: Overrides,
+  { targets = usualTargets, names, caller, ...engine }: Overrides,
 ): Context {
   const { streams, settings, notify, givenKey, conceal } = shared
-  const local = createLocal({ ...shared, home, targets, names, observedLimits })
+  const local = createLocal({ ...shared, ...engine, home, targets, names })
   const remote = createRemoteServer({
     ...{ ...shared, home },
     onAgain: () => notify(sentAgain, {}),

@@ -1,11 +1,11 @@
 import type { Caller } from '../../api/calls/caller.js'
-import { renameOut, type WireNames } from '../../api/calls/wire-names.js'
-import { parseExact, toJson } from '../../api/values/json.js'
+import type { WireNames } from '../../api/calls/wire-names.js'
+import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { sharedClock } from '../../engine/clock.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Clock, DeliveryAttempt, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
+import type { Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import type { Worker } from '../../engine/worker/worker.js'
@@ -30,6 +30,8 @@ export interface LocalPorts {
   readonly targets: (members: number) => Targets
   /** Other words for `network` and `premium` in deliveries. */
   readonly names?: WireNames | undefined
+  /** How deliveries carry their records; nested by default. */
+  readonly deliveryShape?: DeliveryShape | undefined
   /** Whether to count limits that were observed and are not specified. */
   readonly observedLimits?: boolean | undefined
 }
@@ -156,25 +158,20 @@ async function makeKey(
 }
 
 /** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
-function lazySender({ clock, onClose, names }: LocalPorts): Sender {
+function lazySender({ clock, onClose, names, deliveryShape }: LocalPorts): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())
   const sender = once(async () => {
     const { createSender } = await import('../../client/sender.js')
-    made = createSender({ clock })
+    made = createSender({ clock, names, shape: deliveryShape })
     return made
   })
   return {
-    send: async (attempt) => (await sender()).send(names ? renameWords(attempt, names) : attempt),
+    send: async (attempt) => (await sender()).send(attempt),
     check: async (...checked) => (await sender()).check(...checked),
     close: async () => {},
   }
 }
-
-const renameWords = (attempt: DeliveryAttempt, names: WireNames): DeliveryAttempt => ({
-  ...attempt,
-  body: toJson(renameOut(parseExact(attempt.body), names)),
-})
 
 /** Returns a source that opens the catalogue on first use. */
 function lazySource(catalogue: () => Promise<Catalogue>): Source {

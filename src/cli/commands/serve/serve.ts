@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
@@ -65,6 +66,7 @@ interface ServeOptions extends ListenOptions {
   readonly allowTarget?: readonly string[]
   readonly database?: string
   readonly observedLimits?: boolean
+  readonly deliveryShape?: DeliveryShape
   readonly worker: boolean
   readonly upstream?: string
   readonly publicUrl?: string
@@ -106,7 +108,7 @@ async function openBackend(
   baseUrl: () => string,
 ): Promise<Backend> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
-  const { publicUrl, secretFile, secretStdin, observedLimits } = options
+  const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape } = options
   const targets = targetsOf(allowTarget, isLoopback(host))
   if (upstream !== undefined) {
     const { openProxy } = await import('./proxy.js')
@@ -123,7 +125,7 @@ async function openBackend(
   // The words of a server in the profile are that server's.
   const names = namesOf(globals, {})
   return openLocalBackend(
-    outer.withDatabase(database, { targets, names, observedLimits }),
+    outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }),
     { names, worker, baseUrl },
     globals,
   )

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { compose } from '../../../api/calls/compose.js'
+import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -40,17 +41,18 @@ interface Choices {
   readonly upstream?: string
   readonly allowTarget?: readonly string[]
   readonly database?: string
+  readonly deliveryShape?: DeliveryShape
 }
 
 async function runWorker(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
   const { context: outer } = environment
-  const { allowTarget, database, upstream, calls } = options as Choices
+  const { allowTarget, database, upstream, calls, deliveryShape } = options as Choices
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
   const context = outer.withDatabase(database ?? outer.home.engine, {
     targets: targetsOf(allowTarget, !isShared),
-    names,
+    ...{ names, deliveryShape },
   })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new UsageError(
