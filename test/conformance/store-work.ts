@@ -75,6 +75,21 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect([await isDue(100), await claim('d', 100)]).toEqual([false, undefined])
     })
 
+    it('takes the oldest job of the next workspace, so that many jobs of one do not delay another', async () => {
+      const second = { workspaceId: 'w2', memberId: 'm2', createdAt: 99 }
+      await store.transaction((tx) => tx.addMember({ ...member, id: 'm2', workspaceId: 'w2' }))
+      await add(...[3, 1, 2].map((at) => ({ id: `first-${at}`, createdAt: at })))
+      await add({ ...second, id: 'second-1' }, { ...second, id: 'second-2', createdAt: 98 })
+      const taken: (string | undefined)[] = []
+      for (let after = ''; taken.length < 6; ) {
+        const claim = { token: `t${taken.length}`, after, ...lease(100) }
+        const found = await store.transaction((tx) => tx.claimJob(claim))
+        taken.push(found?.id)
+        after = found?.workspaceId ?? after
+      }
+      expect(taken).toEqual(['first-1', 'second-2', 'first-2', 'second-1', 'first-3', undefined])
+    })
+
     it('takes the given job, or none', async () => {
       await add({ id: 'j1' }, { id: 'j2', createdAt: 9_000 })
       expect((await claim('a', 100, 'j2'))?.id).toBe('j2')

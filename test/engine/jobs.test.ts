@@ -224,6 +224,16 @@ describe('a job', () => {
     expect(await finished(all.bench, all.id)).toMatchObject({ state: 'finished', done: 250 })
   })
 
+  it('is given back after its turn, and continues in the next one', async () => {
+    const all = await queued(250)
+    for (const done of [100, 200]) {
+      const taken = await claimed(all, `turn ${done}`)
+      const given = taken && (await runJob(all.ports, taken, undefined, undefined, 0))
+      expect(given).toMatchObject({ state: 'running', done })
+    }
+    expect(await finished(all.bench, all.id)).toMatchObject({ state: 'finished', done: 250 })
+  })
+
   it('never moves backwards', async () => {
     const all = await queued(1)
     await finished(all.bench, all.id)

@@ -22,8 +22,10 @@ export interface AcceptedWork {
   readonly key: string
   readonly workspaceId: string
   readonly receiver: WebhookReceiver
-  /** Has an operation accepted; answers the id of its work. */
-  accept(id: OperationId, input: Input): Promise<string>
+  /** Has an operation accepted, for the first workspace unless another key is given; answers the id of its work. */
+  accept(id: OperationId, input: Input, apiKey?: string): Promise<string>
+  /** Makes a second workspace that may do whatever it wants; answers its id and a key. */
+  addWorkspace(): Promise<{ readonly id: string; readonly key: string }>
   /** Does all of it but the deliveries. */
   finish(): Promise<void>
   jobs(): Promise<AsyncJob[]>
@@ -42,11 +44,14 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
   const clock = { now: Date.now }
   const admin = createAdmin({ store, clock, ids: randomIds })
   const { key = '', workspace } = await admin.init()
-  await admin.setPlan('scale')
-  await admin.setClock(noon, false)
   const plenty = 1_000_000_000
-  await admin.setQuotas({ dailyProfiles: plenty, dailyCompanies: plenty, monthlyCompanies: plenty })
-  await admin.setCredits(plenty)
+  const permitAll = async () => {
+    await admin.setPlan('scale')
+    await admin.setQuotas({ dailyProfiles: plenty, dailyCompanies: plenty, monthlyCompanies: plenty })
+    await admin.setCredits(plenty)
+  }
+  await permitAll()
+  await admin.setClock(noon, false)
   const secret = await admin.webhookSecret(false)
   const receiver = await receiveWebhooks(() => secret)
   const source = new TestSource()
@@ -55,11 +60,20 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
   const engine = createEngine({ store, source, clock, ids: randomIds })
   return {
     ...{ file, store, admin, key, receiver, workspaceId: workspace.id },
-    accept: async (id, input) => {
-      const { status, body } = await engine.call(id, input, { apiKey: key })
+    accept: async (id, input, apiKey = key) => {
+      const { status, body } = await engine.call(id, input, { apiKey })
       if (status > 299) throw new Error(`${id}: ${status} ${JSON.stringify(body)}`)
       const { id: jobId, message, enrichment_id } = body as Record<string, unknown>
       return String(jobId ?? enrichment_id ?? (message as { id: unknown }).id)
+    },
+    addWorkspace: async () => {
+      const { id } = await admin.createWorkspace('Second')
+      await admin.useWorkspace('Second')
+      await permitAll()
+      const { email } = await admin.addMember({ email: 'second@localhost' })
+      const { key: second } = await admin.createKey({ member: email })
+      await admin.useWorkspace(workspace.name)
+      return { id, key: second }
     },
     finish: async () => {
       const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: true }) }

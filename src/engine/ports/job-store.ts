@@ -123,12 +123,18 @@ export interface JobWrites {
   dropRepliesOfRun(run: string): Awaitable<number>
   addJob(job: AsyncJob): Awaitable<void>
   /**
-   * Takes the oldest job that is queued or whose lease expired, or the given one; `undefined` when there is none.
+   * Takes a job that is queued or whose lease expired: the given one, or the oldest of the first workspace whose id
+   * follows `after`, and of all workspaces when none does; `undefined` when there is none.
    * No other process gets it while the lease lasts. A lease longer than any possible one is from before the clock went
    * back, and does not count. A lease does not keep out its own `owner`, the first word of the token.
    */
   claimJob(
-    claim: Lease & { readonly token: string; readonly id?: string; readonly owner?: string },
+    claim: Lease & {
+      readonly token: string
+      readonly id?: string
+      readonly owner?: string
+      readonly after?: string
+    },
   ): Awaitable<AsyncJob | undefined>
   /** Locks and returns the job, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>

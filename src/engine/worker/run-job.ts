@@ -15,7 +15,7 @@ const mostAttempts = 10
 
 /**
  * Runs a claimed job to its end, one transaction a step. Returns the job at its end, or as it stood when `signal`
- * aborted; `undefined` when another process took it over. Rejects when store or source cannot be reached: the job is
+ * aborted or its turn of so many milliseconds was over; `undefined` when another process took it over. Rejects when store or source cannot be reached: the job is
  * taken again when its lease has expired.
  */
 export async function runJob(
@@ -23,10 +23,14 @@ export async function runJob(
   claimed: AsyncJob,
   signal?: AbortSignal,
   onStep: (job: AsyncJob) => void = () => {},
+  turnMs = Number.POSITIVE_INFINITY,
 ): Promise<AsyncJob | undefined> {
+  const turnEnds = performance.now() + turnMs
+  const isOver = () => signal?.aborted || performance.now() >= turnEnds
   const heartbeat = startHeartbeat(ports, claimed)
   try {
-    const job = await runSteps(ports, claimed, signal, ignoreErrors(ports, onStep))
+    const report = ignoreErrors(ports, onStep)
+    const job = signal?.aborted ? claimed : await runSteps(ports, claimed, isOver, report)
     if (job.state === 'running') await returnJob(ports, job, () => 0)
     return job
   } catch (error) {
@@ -63,17 +67,17 @@ function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob
 async function runSteps(
   ports: WorkerPorts,
   claimed: AsyncJob,
-  signal: AbortSignal | undefined,
+  isOver: () => boolean | undefined,
   onStep: (job: AsyncJob) => void,
 ): Promise<AsyncJob> {
   if (claimed.attempts > mostAttempts)
     return await failJob(ports, claimed, 'It stopped its process repeatedly', onStep)
   let job = claimed
   try {
-    while (job.state === 'running' && !signal?.aborted) {
+    do {
       job = await keepStep(ports, job, await doStep(ports, job))
       onStep(job)
-    }
+    } while (job.state === 'running' && !isOver())
     return job
   } catch (error) {
     if (error instanceof LeaseLost || isTemporary(error)) throw error

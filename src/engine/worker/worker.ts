@@ -7,6 +7,8 @@ import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-deliver
 import { runJob } from './run-job.js'
 
 const jobsAtOnce = 4
+/** How long a job is worked on before those of other workspaces have their turn, in milliseconds. */
+const turnMs = 1_000
 /** Half of both numbers at most is for one workspace. */
 const deliveriesAtOnce = 128
 /** Most deliveries in progress, including those that wait for slow receivers. */
@@ -29,6 +31,8 @@ export class Worker {
   readonly #inProgress = new InProgress()
   readonly #pools = new Set<{ wake(): void }>()
   readonly #under = new Set<Promise<unknown>>()
+  /** Id of the workspace whose job was taken last. The next job is one of another workspace, if there is any. */
+  #lastWorkspace = ''
   #started = false
   #stopped: Promise<void> | undefined
   /** Set when `stop` gave up waiting: what still runs fails without a report, and other workers take it again. */
@@ -149,9 +153,10 @@ export class Worker {
     const kind: WorkKind<AsyncJob> = {
       take: () => this.#takeJob(),
       work: async (job) => {
-        await runJob(this.#ports, job, this.#stopping.signal, ({ streaming, state }) => {
+        const onStep = ({ streaming, state }: AsyncJob) => {
           if (streaming || state !== 'running') this.wake()
-        })
+        }
+        await runJob(this.#ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)
       },
       atOnce: jobsAtOnce,
       onTrouble: (error) => this.#trouble(error, troubles),
@@ -182,9 +187,11 @@ export class Worker {
     const fresh = ids.uuid()
     const claim = {
       ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
-      ...(id === undefined ? {} : { id }),
+      ...(id === undefined ? { after: this.#lastWorkspace } : { id }),
     }
-    return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
+    const job = await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
+    if (job && id === undefined) this.#lastWorkspace = job.workspaceId
+    return job
   }
 
   /** Takes a due delivery, with those that may follow once its first attempt was made. */

@@ -17,8 +17,10 @@ export interface Schema {
   readonly first: Migration
   /** The step to version 2, then one for each version after it. */
   readonly steps: readonly Migration[]
-  /** The number that builds before the first release stored in a database with the tables of version 1. */
+  /** The number that builds before the first release stored in a database with the columns of version 1. */
   readonly unreleased: number
+  /** Brings such a database to version 1, where its tables or indexes differ. */
+  readonly fromUnreleased?: Migration
   /** Tables and views that only the owner of a PostgreSQL database may read. */
   readonly privateTables?: readonly string[]
 }
@@ -82,7 +84,8 @@ export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   await driver.transaction(async (connection) => {
     const { is, version, newest } = await stateIn(connection)
     if (is === 'current') return
-    for (const migration of [schema.first, ...schema.steps].slice(version)) {
+    const earlier = is === 'unreleased' && schema.fromUnreleased ? [schema.fromUnreleased] : []
+    for (const migration of [...earlier, ...[schema.first, ...schema.steps].slice(version)]) {
       await connection.exec(dialect.migrationSql(migration))
       await migration.work?.(connection)
     }

@@ -9,14 +9,15 @@ import type {
 import { type Connection, type Dialect, type StoredRow, send, type Value } from '../driver/connection.js'
 import { enrichmentTable, freeSql, freeValues, jobTable, readNumber } from './record-tables.js'
 
-const dueJobSql = (isFree: string): string => `
-  SELECT id FROM jobs
-  WHERE state IN ('queued', 'running') AND ${isFree} AND (CAST(? AS TEXT) IS NULL OR id = ?)
-  ORDER BY created_at, id LIMIT 1`
-const dueSql = dueJobSql(freeSql)
-const claimSql = ({ forUpdateSkipLocked }: Dialect) => `
+const unended = "state IN ('queued', 'running')"
+const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`
+const claimSql = (where: string, { forUpdateSkipLocked }: Dialect) => `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (${dueJobSql(`(${freeSql} OR token LIKE ?)`)}${forUpdateSkipLocked}) RETURNING ${jobTable.list()}`
+  WHERE id = (SELECT id FROM jobs WHERE ${unended} AND ${where} LIMIT 1${forUpdateSkipLocked})
+  RETURNING ${jobTable.list()}`
+/** The oldest job of the next workspace by id. */
+const nextJob = `${freeSql} AND workspace_id > ? ORDER BY workspace_id, created_at, id`
+const givenJob = `(${freeSql} OR token LIKE ?) AND id = ?`
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
@@ -49,7 +50,7 @@ export function jobReads(connection: Connection) {
       const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
       return { queued: inState('queued'), running: inState('running') }
     },
-    isJobDue: async (lease) => (await connection.get(dueSql, ...freeValues(lease), null, null)) !== undefined,
+    isJobDue: async (lease) => (await connection.get(dueSql, ...freeValues(lease))) !== undefined,
     heldFor: async (workspaceId, jobId) =>
       (await connection.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount,
     heldBy: (memberId) => readNumber(connection, heldSql, memberId),
@@ -81,7 +82,8 @@ function jobConditions({ kind, state, enriched }: JobFilter): { where: string; v
 
 /** Returns the changes of jobs, their records and their enrichments. */
 export function jobWrites(connection: Connection) {
-  const claim = claimSql(connection.dialect)
+  const claimNext = claimSql(nextJob, connection.dialect)
+  const claimGiven = claimSql(givenJob, connection.dialect)
   const lockSql = (where: string) =>
     `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND ${where}${connection.dialect.forUpdate}`
   const lockClaimedSql = lockSql("token = ? AND state = 'running'")
@@ -92,9 +94,12 @@ export function jobWrites(connection: Connection) {
   }
   return {
     addJob: (job) => jobTable.add(connection, job),
-    claimJob: ({ token, id = null, owner, ...lease }) => {
-      const theirs = owner === undefined ? '' : `${owner} %`
-      return getJob(claim, token, lease.leaseUntil, ...freeValues(lease), theirs, id, id)
+    claimJob: async ({ token, id, owner, after = '', ...lease }) => {
+      const values = [token, lease.leaseUntil, ...freeValues(lease)]
+      if (id !== undefined)
+        return await getJob(claimGiven, ...values, owner === undefined ? '' : `${owner} %`, id)
+      const next = await getJob(claimNext, ...values, after)
+      return next ?? (after === '' ? undefined : await getJob(claimNext, ...values, ''))
     },
     lockJob: (id, token) => getJob(lockClaimedSql, id, token),
     lockJobOf: (workspaceId, id) => getJob(lockOwnSql, id, workspaceId),

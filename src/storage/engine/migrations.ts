@@ -124,6 +124,10 @@ CREATE TABLE cursor_secrets (
 );
 `
 
+/** Finds the oldest job of each workspace in turn. */
+const jobsDue =
+  "CREATE INDEX jobs_due ON jobs (workspace_id, created_at, id) WHERE state IN ('queued', 'running');"
+
 /** Accepted work. Triggers refuse a job's state that goes back. Records, enrichments and deliveries refer to their job. */
 const work: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE jobs (
@@ -155,7 +159,7 @@ CREATE TABLE jobs (
   lease_until BIGINT NOT NULL,
   attempts ${integer} NOT NULL
 );
-CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
+${jobsDue}
 CREATE INDEX jobs_newest ON jobs (workspace_id, kind, created_at, id);
 CREATE INDEX jobs_held ON jobs (member_id, held) WHERE held > 0;
 CREATE TABLE records (
@@ -306,6 +310,9 @@ export const engineTables: Readonly<Record<string, readonly string[]>> = {
   chunk_workers: ['id'],
 }
 
+/** Builds before the first release had an index that goes through the jobs of all workspaces together. */
+const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
+
 /** The schema of the engine's state. */
 export const engineSchema: Schema = {
   first: {
@@ -314,5 +321,6 @@ export const engineSchema: Schema = {
   },
   steps: [],
   unreleased: 5,
+  fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },
   privateTables: [...Object.keys(engineTables), 'entries'],
 }

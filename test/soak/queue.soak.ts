@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openAcceptedWork } from '../support/accepted-work.js'
+import { ownServer } from '../support/postgres.js'
+import { bundled, start } from '../support/processes.js'
+import { found, grouped } from './findings.js'
+import { some } from './share.js'
+
+/** How long the source takes for each of its answers; a step has 100 records. */
+const answerMs = 50
+const rounds = 10
+/** A turn of the jobs that are running, and what a busy machine adds. */
+const giveUpMs = 5_000
+const search = { keyword: 'known', live: false }
+
+let program: string
+
+beforeAll(async () => {
+  program = await bundled('programs/worker.ts')
+})
+
+afterAll(() => rmSync(program))
+
+const kinds = ['SQLite', 'PostgreSQL'].flatMap((name) => [
+  { name, queued: some(5_000, 100), records: 1 },
+  { name, queued: some(50, 10), records: 10_000 },
+])
+
+it.each(kinds)(
+  'P47: a job on $name waits for no queue of $queued jobs of $records records of another workspace',
+  async ({ name, queued, records }) => {
+    const database = name === 'SQLite' ? undefined : await ownServer()
+    const work = await openAcceptedWork(database?.url)
+    const second = await work.addWorkspace()
+    const jobOf = (workspaceId: string, jobId: string) =>
+      work.store.read((reads) => reads.job(workspaceId, jobId))
+    // All but the first job of a workspace are copies: the limits of requests are not what is tried.
+    const copies = async (workspaceId: string, key: string, limit: number) => {
+      const input = { ...search, webhook_url: work.receiver.url, limit }
+      const first = await jobOf(workspaceId, await work.accept('leads.advanced_search', input, key))
+      if (!first) throw new Error('there is no job')
+      return async () => {
+        const copy = { ...first, id: randomUUID(), createdAt: first.createdAt + 1 }
+        await work.store.transaction((tx) => tx.addJob(copy))
+        return copy.id
+      }
+    }
+    const addOne = await copies(second.id, second.key, 1)
+    const addOther = await copies(work.workspaceId, work.key, records)
+    for (let at = 1; at < queued; at++) await addOther()
+    const worker = start(program, work.file, '30000', String(answerMs), '1000000')
+    const waits: number[] = []
+    try {
+      for (let round = 0; round < rounds; round++) {
+        await pause(500)
+        const began = performance.now()
+        const job = await addOne()
+        while ((await jobOf(second.id, job))?.state !== 'finished') {
+          if (performance.now() - began > giveUpMs) throw new Error(`${giveUpMs} ms, and still waiting`)
+          await pause(10)
+        }
+        waits.push(Math.round(performance.now() - began))
+      }
+      const { queued: left, running } = await work.store.read((reads) =>
+        reads.countUnfinished(work.workspaceId),
+      )
+      const sorted = [...waits].sort((one, other) => one - other)
+      found({
+        promise: 'P47',
+        tried: `${rounds} jobs of one workspace behind ${grouped(queued)} jobs of ${grouped(records)} records of another, on ${name}`,
+        lost: `0 jobs; ${grouped(left + running)} of the other were still there afterwards`,
+        measured: `they took ${sorted.at(0)} to ${sorted.at(-1)} ms, median ${sorted[rounds / 2]} ms`,
+      })
+      expect(left).toBeGreaterThan(0)
+    } finally {
+      worker.child.kill('SIGTERM')
+      await worker.ended
+      await work.close()
+      await database?.stop()
+    }
+  },
+)
