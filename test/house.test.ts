@@ -24,7 +24,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/erasure/traversal',
   ],
   client: ['api', 'engine/ports'],
-  http: ['api'],
+  http: ['api', 'client/reply', 'client/reading'],
   batch: [
     'api',
     'csv',

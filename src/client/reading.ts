@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { type Bytes, Pieces } from '../api/values/bytes.js'
 import { codeOf, sentenceOf } from './failure.js'
 
 /** Limits for reading an answer, and its server. */
@@ -16,7 +17,7 @@ export interface WireAnswer {
   readonly status: number
   /** As received, with lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
+  readonly body: readonly Bytes[]
   /** Why the body is incomplete, in words that follow "Upstream answered". */
   readonly broken?: string
 }
@@ -45,8 +46,7 @@ interface Settled {
 export class Reading implements Dispatcher.DispatchHandler {
   readonly #settings: ReadingSettings
   readonly #settled: Settled
-  readonly #chunks: Buffer[] = []
-  #size = 0
+  readonly #pieces = new Pieces()
   #controller: Dispatcher.DispatchController | undefined
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
   #timer: NodeJS.Timeout | undefined
@@ -74,9 +74,8 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    this.#size += chunk.length
-    if (this.#size > this.#settings.bodyBytes) this.end('large')
-    else this.#chunks.push(chunk)
+    if (this.#pieces.size + chunk.length > this.#settings.bodyBytes) this.end('large')
+    else this.#pieces.add(chunk)
   }
 
   onResponseEnd(): void {
@@ -106,7 +105,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   #answer(broken?: string): void {
-    const body = Buffer.concat(this.#chunks)
+    const body = this.#pieces.take()
     if (!this.#head) this.#lost(new Error('no status'))
     else this.#settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
   }

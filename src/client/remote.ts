@@ -1,22 +1,15 @@
-import {
-  type Caller,
-  type CallOptions,
-  ConnectionLost,
-  type Input,
-  isOk,
-  type Reply,
-} from '../api/calls/caller.js'
+import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
-import { creditsCharged } from '../api/operations/units.js'
+import { isLarge, join, viewOf } from '../api/values/bytes.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { type Connection, createConnection } from './connection.js'
 import { createIdempotencySupport, type IdempotencySupport, type Remembered } from './idempotency-support.js'
 import { type Environment, proxyOf } from './proxy.js'
-import { Lost, type WireAnswer } from './reading.js'
-import { replyOf } from './reply.js'
+import { Lost } from './reading.js'
+import { type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
 import { wireRequest } from './request.js'
 import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
 
@@ -49,6 +42,8 @@ export interface RemoteOptions {
   readonly ca?: string | undefined
   /** Whether the base address is the synchronous one, which answers operations at their `syncPath`. */
   readonly sync?: boolean | undefined
+  /** Reads large replies elsewhere. Each reply then has its bytes, to be passed on. */
+  readonly passOn?: PassOn | undefined
 }
 
 /** A caller over HTTP with one connection pool. */
@@ -135,7 +130,8 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
       AbortSignal.timeout(probeMs),
     )
     if (status >= 500) return undefined
-    const said = JSON.parse(body.toString()) as { readonly idempotency?: unknown } | null
+    if (isLarge(body)) return false
+    const said = JSON.parse(viewOf(join(body)).toString()) as { readonly idempotency?: unknown } | null
     return String(said?.idempotency).toLowerCase() === usualHeader
   } catch (error) {
     return error instanceof Lost ? undefined : false
@@ -161,18 +157,14 @@ async function answered(server: Server, row: Operation, input: Input, call: Call
     const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
     const goesOn = pause !== undefined && !outage.lasts && !call.signal?.aborted
     if (goesOn) await options.sleep(pause, call.signal).catch(() => {})
-    if (!goesOn || call.signal?.aborted)
-      return charged(row, ending(attempted, open && !isRead(row)), attempts)
+    if (!goesOn || call.signal?.aborted) return replayed(ending(attempted, open && !isRead(row)), attempts)
   }
 }
 
-/**
- * Adds the cost to a reply. A replayed reply was paid for by an earlier call, unless that was an attempt of this one.
- */
-function charged(row: Operation, reply: Reply, attempts: number): Reply {
-  const credits = isOk(reply) ? creditsCharged(row, reply.body) : 0
+/** A replayed reply was paid for by an earlier call, unless that was an attempt of this one. */
+function replayed(reply: Reply, attempts: number): Reply {
   const isAgain = reply.headers['idempotent-replayed'] === 'true' && attempts === 1
-  return isAgain ? { ...reply, replayed: credits } : { ...reply, credits }
+  return isAgain ? { ...reply, credits: 0, replayed: reply.credits } : reply
 }
 
 function headersOf(
@@ -203,32 +195,28 @@ async function attempt(
   signal: AbortSignal | undefined,
 ): Promise<AttemptResult> {
   try {
-    const answer = withoutKey(await connection.exchange(request, headers, signal), headers['x-api-key'])
-    const reply = await replyOf(row, answer, options.names)
+    const answer = await connection.exchange(request, headers, signal)
+    const { names, passOn } = options
+    const apiKey = headers['x-api-key']
+    const task: ReplyTask = {
+      kind: 'reply',
+      operation: row.id,
+      answer,
+      names,
+      apiKey,
+      isPassedOn: passOn !== undefined,
+    }
+    const reply =
+      passOn && isLarge(answer.body)
+        ? await passOn(task, apiKey ?? '', signal).catch(() =>
+            unusable(row, 'with a body that cannot be read', {}),
+          )
+        : await readReply(task)
     if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
     return reply
   } catch (error) {
     if (error instanceof Lost) return error
     throw error
-  }
-}
-
-/** Removes the key from an answer that repeats it, so that it reaches neither a screen nor a client. */
-function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
-  if (key === undefined || key.length < 8) return answer
-  const clean = <T>(value: T): T | string =>
-    typeof value === 'string' ? value.replaceAll(key, '[key]') : value
-  const headers = Object.entries(answer.headers).map(([name, value]) => [
-    name,
-    [value].flat().map(clean).join(', '),
-  ])
-  const isRepeated = answer.body.includes(key)
-  return {
-    ...answer,
-    headers: Object.fromEntries(headers),
-    body: isRepeated
-      ? Buffer.from(answer.body.toString('latin1').replaceAll(key, '[key]'), 'latin1')
-      : answer.body,
   }
 }
 

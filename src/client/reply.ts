@@ -3,73 +3,138 @@ import type { Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { mostLevels } from '../api/operations/facts.js'
-import type { Operation } from '../api/operations/table.js'
+import { type Operation, type OperationId, operation as operationOf } from '../api/operations/table.js'
+import { creditsCharged } from '../api/operations/units.js'
 import { misfitOf } from '../api/validation/fits.js'
+import { type Bytes, join, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, parseExact } from '../api/values/json.js'
+import { type Fields, isObject } from '../api/values/objects.js'
 import type { WireAnswer } from './reading.js'
+
+/** A server's answer to be read. */
+export interface ReplyTask {
+  readonly kind: 'reply'
+  readonly operation: OperationId
+  readonly answer: WireAnswer
+  /** The server's words for `network` and `premium`. */
+  readonly names: WireNames | undefined
+  /** The key of the request. */
+  readonly apiKey: string | undefined
+  /** Whether the body is passed on as it came. */
+  readonly isPassedOn: boolean
+}
+
+/** Reads large answers beside the event loop, in turns of the owners of keys. */
+export type PassOn = (task: ReplyTask, owner: string, signal?: AbortSignal) => Promise<Reply>
 
 /**
  * Converts a server's answer, which may be anything, to a reply. A success that cannot be used becomes a 502. A refusal
  * that cannot be read keeps its status.
  */
-export async function replyOf(operation: Operation, answer: WireAnswer, names?: WireNames): Promise<Reply> {
+export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): Promise<Reply> {
+  const operation = operationOf(id)
+  const answer = withoutKey(task.answer, apiKey)
   const { status } = answer
   const headers = passedHeaders(answer.headers)
   if (status >= 300 && status < 400)
     return unusable(operation, `with a redirect (${status}), which is not followed`, headers)
   const read = bodyOf(answer)
-  if (status >= 400) return refusal(status, read, headers, names)
+  if (status >= 400) return refusal(status, read, headers, task)
   if ('problem' in read) {
     // Some servers answer a deletion without a body.
-    const isSilent = operation.method === 'DELETE' && answer.body.length === 0 && answer.broken === undefined
+    const isSilent = operation.method === 'DELETE' && read.bytes.length === 0 && answer.broken === undefined
     if (isSilent) return { status: operation.ok, body: {}, headers, credits: 0 }
     return unusable(operation, read.problem, headers)
   }
-  const body = names ? renameIn(read.value, names) : read.value
+  const body = task.names ? renameIn(read.value, task.names) : read.value
   const misfit = misfitOf(operation, await shapeOf(operation.id), body)
   if (misfit !== undefined) return unusable(operation, `with ${misfit}`, headers)
-  return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
+  return { status, body, headers, credits: creditsCharged(operation, body), ...formsOf(read, task) }
 }
 
+/** Reads an answer whose body is handed back as bytes, with what a proxy settles the reply by. */
+export async function summarizeReply(task: ReplyTask): Promise<Reply> {
+  const reply = await readReply(task)
+  return { ...reply, body: reply.wire ? summaryOf(reply.body) : reply.body }
+}
+
+const mostContacts = 1_000
+
+/** Returns the single values of a body, and those of its contacts. */
+function summaryOf(body: unknown): unknown {
+  if (!isObject(body)) return null
+  const { contacts } = body
+  if (!Array.isArray(contacts)) return singleValues(body)
+  return {
+    ...singleValues(body),
+    contacts: contacts.slice(0, mostContacts).filter(isObject).map(singleValues),
+  }
+}
+
+/** Returns the single values of an object; of a list in it, whether it is empty. */
+const singleValues = (fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .slice(0, 100)
+      .map(([name, value]) => [name, Array.isArray(value) ? value.slice(0, 1).map(Boolean) : value])
+      .filter(
+        ([, value]) => Array.isArray(value) || (typeof value !== 'object' && String(value).length <= 1_000),
+      ),
+  )
+
 /** Returns the 502 of an answer that cannot be used. */
-function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {
+export function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {
   const body = errorBody(new ApiError('bad_gateway', { reason }), operation)
   const { 'retry-after': wait } = headers
   return { status: 502, body, headers: wait === undefined ? {} : { 'retry-after': wait }, credits: 0 }
 }
 
-type Read = { readonly value: unknown; readonly text: string } | { readonly problem: string }
+type Read = ({ readonly value: unknown; readonly text: string } | { readonly problem: string }) & {
+  readonly bytes: Bytes
+}
 
-function refusal(status: number, read: Read, headers: Reply['headers'], names?: WireNames): Reply {
-  if (
-    'problem' in read ||
-    typeof read.value !== 'object' ||
-    read.value === null ||
-    Array.isArray(read.value)
-  ) {
+function refusal(
+  status: number,
+  read: Read,
+  headers: Reply['headers'],
+  task: Pick<ReplyTask, 'names' | 'isPassedOn'>,
+): Reply {
+  if ('problem' in read || !isObject(read.value)) {
     const body = { error: `Upstream answered ${status} without saying why` }
     return { status, body, headers, credits: 0 }
   }
-  const body = names ? renameIn(read.value, names) : read.value
-  return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
+  const body = task.names ? renameIn(read.value, task.names) : read.value
+  return { status, body, headers, credits: 0, ...formsOf(read, task) }
+}
+
+const byteOrderMark = [0xef, 0xbb, 0xbf]
+
+/** Returns a body as it came: to be passed on, or as text in our words. */
+function formsOf(
+  { text, bytes }: { readonly text: string; readonly bytes: Bytes },
+  { names, isPassedOn }: Pick<ReplyTask, 'names' | 'isPassedOn'>,
+): Pick<Reply, 'text' | 'wire'> {
+  if (!isPassedOn) return names ? {} : { text }
+  return { wire: byteOrderMark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(3) : bytes }
 }
 
 /** Maximum number of values in an answer, those inside of others included. */
 const mostValues = 400_000
 
 function bodyOf({ body, broken, headers }: WireAnswer): Read {
-  if (broken !== undefined) return { problem: broken }
+  const bytes = join(body)
   const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
-  if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for' }
-  const notJson = { problem: 'with something that is not JSON' }
+  if (broken !== undefined) return { problem: broken, bytes }
+  if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for', bytes }
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     const exceeded = exceededLimit(text, { depth: mostLevels, values: mostValues })
-    if (exceeded === 'depth') return { problem: `with JSON nested deeper than ${mostLevels} levels` }
-    if (exceeded === 'values') return { problem: `with more than ${mostValues.toLocaleString('en')} values` }
-    return { value: parseExact(text), text }
+    if (exceeded === 'depth') return { problem: `with JSON nested deeper than ${mostLevels} levels`, bytes }
+    if (exceeded === 'values')
+      return { problem: `with more than ${mostValues.toLocaleString('en')} values`, bytes }
+    return { value: parseExact(text), text, bytes }
   } catch {
-    return notJson
+    return { problem: 'with something that is not JSON', bytes }
   }
 }
 
@@ -98,4 +163,20 @@ function passedHeaders(headers: WireAnswer['headers']): Record<string, string> {
     if (value !== undefined && !dropped.has(name) && !named.includes(name))
       passed[name] = Array.isArray(value) ? value.join(', ') : value
   return passed
+}
+
+/** Removes the key from an answer that repeats it, so that it reaches neither a screen nor a client. */
+function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
+  if (key === undefined || key.length < 8) return answer
+  const clean = <T>(value: T): T | string =>
+    typeof value === 'string' ? value.replaceAll(key, '[key]') : value
+  const headers = Object.entries(answer.headers).map(([name, value]) => [
+    name,
+    [value].flat().map(clean).join(', '),
+  ])
+  const body = join(answer.body)
+  const view = viewOf(body)
+  const text = view.includes(key) ? view.toString('latin1').replaceAll(key, '[key]') : undefined
+  const cleaned = text === undefined ? body : new Uint8Array(Buffer.from(text, 'latin1'))
+  return { ...answer, headers: Object.fromEntries(headers), body: [cleaned] }
 }

@@ -12,13 +12,13 @@ export const safeHeaders = {
 } as const
 
 /**
- * Creates a response with a JSON body; `text` is its serialised form. The safe headers win over `headers`.
+ * Creates a response with a JSON body; `text` is its serialised form, or its bytes. The safe headers win over `headers`.
  */
 export function answer(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-  text: string = toJson(body),
+  text: string | Uint8Array<ArrayBuffer> = toJson(body),
 ): Response {
   return new Response(text, { status, headers: withSafe(headers) })
 }

@@ -1,8 +1,8 @@
-import { Buffer, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { type BodyLimits, mostLevels } from '../api/operations/facts.js'
-import { type Bytes, Pieces } from '../api/values/bytes.js'
+import { type Bytes, Pieces, small, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, isTooLarge, parseExact } from '../api/values/json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
@@ -14,13 +14,6 @@ export function declaresMore(headers: Headers, limit: number): boolean {
 
 /** Whether the content type is JSON in UTF-8. */
 export const saysJson = (headers: Headers): boolean => json.test(headers.get('content-type') ?? '')
-
-/** A body beyond one of these is parsed beside the event loop, which it would hold for milliseconds. */
-export const small = { bytes: 64 * 1024, values: 2_000 }
-
-/** Returns whether a body is to be parsed beside the event loop. */
-export const isLarge = (pieces: readonly Bytes[]): boolean =>
-  pieces.length > 1 || pieces.some((bytes) => bytes.length > small.bytes || hasMoreValues(bytes))
 
 /**
  * Reads a body of at most `limit` bytes in pieces; refuses with 413 or 400, and with 415 when it is compressed. Waits
@@ -83,17 +76,10 @@ export function parseJson(bytes: Uint8Array, { values }: Pick<BodyLimits, 'value
 
 /** Returns the text of a body. Throws 400 when it is not UTF-8. */
 function textOf(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const buffer = viewOf(bytes)
   if (!isUtf8(buffer)) throw refused('The request body is not valid UTF-8')
   return buffer.toString().replace(/^\ufeff/, '')
 }
-
-const hasMoreValues = (bytes: Bytes): boolean =>
-  bytes.length > small.values &&
-  exceededLimit(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'), {
-    depth: Number.POSITIVE_INFINITY,
-    values: small.values,
-  }) !== undefined
 
 /** Refuses infinite numbers and `__proto__`, which JSON can spell. Returns the fields unchanged. */
 export function checked(fields: Record<string, unknown>): Input {

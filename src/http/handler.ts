@@ -79,7 +79,7 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
       const reply = caller.answerRequest
         ? await caller.answerRequest(id, read, options)
         : await caller.call(id, (await read(strangerTo(options))).input, options)
-      return answerOf(names ? renamed(reply, names) : reply)
+      return answerOf(names && !reply.wire ? renamed(reply, names) : reply)
     } catch (thrown) {
       if (!isTold(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
@@ -97,7 +97,8 @@ const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   body: renameOut(reply.body, names),
 })
 
-const answerOf = ({ status, body, headers, text }: Reply): Response => answer(status, body, headers, text)
+const answerOf = ({ status, body, headers, text, wire }: Reply): Response =>
+  answer(status, body, headers, wire ?? text)
 
 /** The signal is created only for a caller that reads it. */
 function callOptions(request: Request): CallOptions {

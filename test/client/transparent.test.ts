@@ -1,8 +1,14 @@
+import { rmSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Reply } from '../../src/api/calls/caller.js'
 import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
+import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
+import type { ReplyTask } from '../../src/client/reply.js'
+import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
+import { bundled } from '../support/processes.js'
 import { answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
 
@@ -96,3 +102,131 @@ describe('a request passed through to another server', () => {
 })
 
 const keyed = (id: OperationId): boolean => operations().find((row) => row.id === id)?.idempotent === true
+
+describe('a large response of another server', () => {
+  let program: string
+  let threads: BodyThreads
+  beforeAll(async () => {
+    program = await bundled('../src/http/body-thread.ts')
+    threads = createBodyThreads(program, 1)
+  })
+  afterAll(() => rmSync(program))
+
+  const names = { network: 'linkedin', premium: 'sales_navigator' }
+  const pad = ' '.repeat(70_000)
+  const jobs = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      job_title: `Job ${at}`,
+      id: 9_007_199_254_740_993n + BigInt(at),
+    }))
+  const written = (value: unknown) =>
+    JSON.stringify(value, (_, one) =>
+      typeof one === 'bigint'
+        ? (JSON as never as { rawJSON(text: string): object }).rawJSON(String(one))
+        : one,
+    )
+
+  /** Returns a caller that passes the replies of a server on, and what it gave to the thread. */
+  async function passingOn(status: number, body: string | Buffer) {
+    const upstream = closeAfterTest(
+      await answering((_, response) =>
+        response.writeHead(status, { 'x-more': 'pk_of_the_caller' }).end(body),
+      ),
+    )
+    const given: ReplyTask[] = []
+    const caller = closeAfterTest(
+      remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`, {
+        names,
+        passOn: (task, ...rest) => {
+          given.push(task)
+          return threads.parse(task, ...rest)
+        },
+      }),
+    )
+    const call = (id: OperationId, input = {}) => caller.call(id, input, { apiKey: 'pk_of_the_caller' })
+    return { caller, given, call }
+  }
+  const bytesOf = ({ wire }: Reply) => Buffer.from(wire ?? '').toString()
+
+  it('is read in a thread, which hands back what settles it and its bytes', async () => {
+    const text = written({ jobs: jobs(3_000), total: 0, company_linkedin_url: 'x' }).replace(':0,', ':1e400,')
+    const { caller, given, call } = await passingOn(200, text)
+    const reply = await call('accounts.hiring', { company_domain: 'a.example' })
+    expect(given.map(({ operation }) => operation)).toEqual(['accounts.hiring'])
+    expect([reply.status, reply.credits, bytesOf(reply)]).toEqual([200, 3_000, text])
+    expect(reply.body).toEqual({ jobs: [true], company_network_url: 'x' })
+    const serve = handler({ caller, names, version: 'test', document: async () => ({}) })
+    const response = await serve(
+      new Request('http://127.0.0.1/api/v2/accounts/company_hiring', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"company_domain":"a.example"}',
+      }),
+    )
+    expect(await response.text()).toBe(text)
+  })
+
+  it.each([
+    ['a refusal', 409, '{"error":"In progress","code":"idempotency_in_progress"}'],
+    ['what it charged', 200, '{"jobs":[],"credits_used":7}'],
+    ['a list of something else', 200, '{"jobs":[1]}'],
+    ['no JSON', 200, '{"jobs":['],
+    ['no JSON in a refusal', 422, '<html>'],
+    ['the key of the request', 200, '{"jobs":[],"error":"pk_of_the_caller"}'],
+  ])('is understood as a small one is: %s', async (_, status, text) => {
+    const [small, large] = [await passingOn(status, text), await passingOn(status, pad + text)]
+    const expected = await small.call('accounts.hiring')
+    const reply = await large.call('accounts.hiring')
+    expect([small.given.length, large.given.length > 0]).toEqual([0, true])
+    expect({ ...reply, wire: bytesOf(reply).trim(), body: null, headers: null }).toEqual({
+      ...{ ...expected, wire: bytesOf(expected), body: null, headers: null },
+    })
+    expect(reply.body).toEqual('jobs' in Object(expected.body) ? expect.anything() : expected.body)
+    expect(bytesOf(reply)).not.toContain('pk_of_the_caller')
+  })
+
+  it('with too many values is refused', async () => {
+    const { call } = await passingOn(200, `{"jobs":[${'{},'.repeat(200_000)}{}]}`)
+    expect(await call('accounts.hiring')).toMatchObject({
+      status: 502,
+      body: { error: 'Upstream answered with more than 400,000 values' },
+    })
+  })
+
+  it('is counted as a small one is', async () => {
+    const contacts = Array.from({ length: 100 }, (_, at) => ({
+      ...{ enrichment_id: `c${at}`, status: at % 2 ? 'finished' : 'pending', email: `a${at}@a.example` },
+      ...{ email_status: at % 3 ? 'valid' : 'invalid', phone: at % 5 ? [] : ['+491701234567'] },
+      custom: { note: 'x'.repeat(10) },
+    }))
+    const countedFor = async (body: string) => {
+      const counted: unknown[] = []
+      const ledger: ProxiedWorkLedger = {
+        start: async () => {},
+        operationOf: async (ids) => {
+          counted.push(ids)
+          return 'contacts.bulk_enrich'
+        },
+        count: async (...given) => void counted.push(given),
+        onError: (error) => void counted.push(error),
+      }
+      const { caller } = await passingOn(200, body)
+      await createProxiedWork(ledger, names).layer(caller).call('contacts.get', { id: 'x' })
+      return counted
+    }
+    const text = JSON.stringify({ enrichment_id: 'b', status: 'finished', contacts })
+    const counted = await countedFor(text)
+    expect(counted.length).toBeGreaterThan(80)
+    expect(await countedFor(pad + text)).toEqual(counted)
+  })
+
+  it('whose thread ended is answered 502', async () => {
+    const upstream = closeAfterTest(await answering((_, response) => response.end(`${pad}{}`)))
+    const caller = closeAfterTest(
+      remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`, {
+        passOn: () => Promise.reject(new Error('no memory')),
+      }),
+    )
+    expect(await caller.call('accounts.hiring', {})).toMatchObject({ status: 502, unknown: true })
+  })
+})

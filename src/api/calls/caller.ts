@@ -77,8 +77,13 @@ export interface Reply {
   readonly unknown?: true
   /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
-  /** The body byte for byte as another server sent it, for callers that pass it on. */
+  /** The body as JSON, where it was written before or came as such. */
   readonly text?: string
+  /**
+   * The body byte for byte as another server sent it, in its words, to be passed on. `body` then has only what the reply
+   * is settled by when it is large.
+   */
+  readonly wire?: Uint8Array<ArrayBuffer>
 }
 
 /** The one way to call the API: the engine, a remote server, a proxy and an in-process server are all callers. */

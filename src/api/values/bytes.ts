@@ -1,7 +1,9 @@
+import { exceededLimit } from './json.js'
+
 /** Bytes in memory of their own, which can be handed to another thread. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
-const [smallestPiece, largestPiece] = [65_536, 1_048_576]
+const largestPiece = 1_048_576
 
 /** Collects the chunks of a body piece by piece: joining a large one at its end would hold the event loop. */
 export class Pieces {
@@ -14,7 +16,7 @@ export class Pieces {
     for (let from = 0; from < chunk.length; ) {
       let last = this.#pieces.at(-1)
       if (!last || this.#used === last.length) {
-        last = new Uint8Array(Math.min(largestPiece, Math.max(smallestPiece, chunk.length - from, this.size)))
+        last = new Uint8Array(Math.min(largestPiece, Math.max(small.bytes, chunk.length - from, this.size)))
         this.#pieces.push(last)
         this.#used = 0
       }
@@ -46,3 +48,20 @@ export function join(pieces: readonly Bytes[]): Bytes {
   }
   return joined
 }
+
+/** Returns the same bytes as a buffer. */
+export const viewOf = ({ buffer, byteOffset, length }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, length)
+
+/** A body beyond one of these is parsed beside the event loop, which it would hold for milliseconds. */
+export const small = { bytes: 65_536, values: 2_000 }
+
+/** Returns whether a body is to be parsed beside the event loop. */
+export const isLarge = (pieces: readonly Bytes[]): boolean =>
+  pieces.length > 1 || pieces.some((bytes) => bytes.length > small.bytes || hasManyValues(bytes))
+
+const hasManyValues = (bytes: Bytes): boolean =>
+  exceededLimit(viewOf(bytes).toString('latin1'), {
+    depth: Number.POSITIVE_INFINITY,
+    values: small.values,
+  }) !== undefined

@@ -3,6 +3,7 @@ import type { Layer } from '../../api/calls/compose.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
+import type { PassOn } from '../../client/reply.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
@@ -146,6 +147,8 @@ export interface TargetContext {
 /** A server, and the layers that pace it and keep its idempotency keys. There are none with `--direct`. */
 export interface OpenedServer {
   readonly remote: Caller
+  /** Opens a caller for a proxy: it reads large replies elsewhere, and hands back the bytes of each. */
+  passingOn(passOn: PassOn): Caller
   readonly governed: readonly Layer[]
 }
 

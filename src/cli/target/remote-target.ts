@@ -1,4 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import type { PassOn } from '../../client/reply.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
@@ -51,17 +52,25 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
       idempotency: target.idempotency,
       version: await version(),
     }
-    const main = createRemote({ ...options, baseUrl: target.baseUrl, remembered: memory })
-    const { syncBaseUrl } = target
-    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true })
-    const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
-    onClose(() => remote.close())
-    if (!memory) return { remote, governed: [] }
+    const { baseUrl, syncBaseUrl } = target
+    const passingOn = (passOn?: PassOn) => {
+      const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
+      const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
+      const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
+      onClose(() => remote.close())
+      return remote
+    }
+    const remote = passingOn()
+    if (!memory) return { remote, passingOn, governed: [] }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
     const onAgain = () => ports.onAgain()
     const observed = syncBaseUrl !== undefined
-    return { remote, governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain }) }
+    return {
+      remote,
+      passingOn,
+      governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain }),
+    }
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
     throw error

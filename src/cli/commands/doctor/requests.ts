@@ -69,7 +69,7 @@ async function fetchOnce({ streams, onClose }: StreamsContext & HomeContext, url
     { accept: 'application/json' },
     AbortSignal.timeout(timeoutMs),
   )
-  return { status: answer.status, headers: answer.headers, text: answer.body.toString('utf8') }
+  return { status: answer.status, headers: answer.headers, text: Buffer.concat(answer.body).toString('utf8') }
 }
 
 /** Listens on the port for deliveries, and requests the public address, which should lead there. */

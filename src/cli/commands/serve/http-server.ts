@@ -16,7 +16,7 @@ export async function createDocument(serverUrl?: string): Promise<object> {
 }
 
 /** How an app presents itself. */
-export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
+export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready' | 'readBody'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
   /** Returns the address at which the app is served. */
@@ -28,11 +28,11 @@ export async function createApp(
   context: StreamsContext,
   caller: Caller,
   globals: GlobalOptions,
-  { baseUrl, words, behind, ready }: AppOptions = {},
+  { baseUrl, words, ...options }: AppOptions = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
   return handler({
-    ...{ caller, behind, ready, names: words },
+    ...{ caller, names: words, ...options },
     version: await version(),
     document: async () => {
       const document = await createDocument(baseUrl?.())

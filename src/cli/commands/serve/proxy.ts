@@ -33,6 +33,9 @@ export async function openProxy(
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
   globals: GlobalOptions,
 ): Promise<Backend> {
+  const { createBodyThreads } = await import('../../../http/body-threads.js')
+  const { createBodyReader } = await import('../../../http/request-body.js')
+  const threads = createBodyThreads()
   const { local: _, ...rest } = globals
   const url = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const options: GlobalOptions = { ...rest, baseUrl: url, passesKeys: rest.direct === true }
@@ -45,17 +48,20 @@ export async function openProxy(
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
   const retargeting =
     address && (await openRetargeting(context, { address, targets, secrets, onDelivery }, globals))
-  const { remote, governed } = await context.server(options)
+  const { remote, passingOn, governed } = await context.server(options)
   const timeout = withTimeout(globals.timeout ?? target.timeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const own =
     apiKey === undefined
       ? []
       : [await openGuard(context, apiKey, options), accounted(context, options), work.layer]
-  const caller = compose([...own, ...outgoing], remote)
+  const caller = compose([...own, ...outgoing], passingOn(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
-  const serve = await createApp(context, caller, globals, { baseUrl, words: names, behind })
+  const serve = await createApp(context, caller, globals, {
+    ...{ baseUrl, words: names, behind },
+    readBody: createBodyReader(threads),
+  })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
       ? await openRowWorker(context, options, compose(outgoing, remote))
