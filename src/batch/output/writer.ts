@@ -1,5 +1,6 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { escapeControls } from '../../api/values/controls.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { systemCode, systemReason } from '../../csv/errors.js'
 import type { Table } from '../input/table.js'
@@ -27,7 +28,7 @@ export interface Files {
   create(path: string): Promise<OutputFile>
   /** What is at a path. */
   kind(path: string): Promise<'nothing' | 'file' | 'folder' | 'device'>
-  /** Opens a device or pipe as it is. */
+  /** Opens a device or pipe as it is. A terminal is shown control characters. */
   device(path: string): Promise<OutputFile>
   rename(from: string, to: string): Promise<void>
   /** Makes the names in a folder durable. */
@@ -48,7 +49,15 @@ export const nodeFiles: Files = {
     if (!found) return 'nothing'
     return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'device'
   },
-  device: (path) => open(path, 'w'),
+  async device(path) {
+    const file = await open(path, 'w')
+    const { isatty } = await import('node:tty')
+    if (!isatty(file.fd)) return file
+    const write = file.appendFile.bind(file)
+    return Object.assign(file, {
+      appendFile: (data: string | Uint8Array) => write(escapeControls(Buffer.from(data).toString())),
+    })
+  },
   rename,
   async syncFolder(path) {
     const folder = await open(path)

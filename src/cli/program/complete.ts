@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander'
+import { escapeControls } from '../../api/values/controls.js'
 import { write } from '../context/io.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
@@ -19,7 +20,7 @@ export async function completeWords(
   typed: readonly string[],
 ): Promise<void> {
   const lines = (await candidates(environment, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
-  await write(environment.context.streams.stdout, lines.join(''))
+  await write(environment.context.streams.stdout, escapeControls(lines.join('')))
 }
 
 async function candidates(
