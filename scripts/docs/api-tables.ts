@@ -61,7 +61,7 @@ function operationTable(): string {
   const rows = operations().map((row) => [
     `\`${row.method} ${row.path}\``,
     `\`${row.command}${row.flag ? ` --${row.flag}` : ''}\``,
-    row.observed ? `${row.summary}. *${observedNote}*` : row.summary,
+    `${row.observed ? `${row.summary}. *${observedNote}*` : row.summary}${row.unavailable ? ` Always 422 here: ${row.unavailable}.` : ''}`,
     priceWords(row),
     row.quota ? quotaWords[row.quota] : '',
     rateWords(row),

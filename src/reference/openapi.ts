@@ -118,13 +118,14 @@ function bodySchema(operation: Operation, input: JsonSchema): JsonSchema {
 }
 
 const jsonContent = (schema: JsonSchema, example: unknown): JsonSchema => ({
-  'application/json': { schema, example },
+  'application/json': { schema, ...(example === undefined ? {} : { example }) },
 })
 
 function descriptionOf(operation: Operation): string {
   const aliases = Object.entries(aliasesOf(operation.id))
   return [
     ...(operation.observed ? [observedNote] : []),
+    ...(operation.unavailable ? [`Always 422 here: ${operation.unavailable}.`] : []),
     `Price: ${priceWords(operation)}.`,
     ...(operation.quota ? [`Quota: ${quotaWords[operation.quota]}.`] : []),
     `Request limit: ${rateWords(operation)}.`,
@@ -147,7 +148,7 @@ function describeSuccess(operation: Operation, schema: JsonSchema): JsonSchema {
   return {
     description: operation.starts ? 'Accepted; results are delivered later' : 'Success',
     ...(names.length > 0 ? { headers: headerReferences(...names) } : {}),
-    content: jsonContent(schema, examples[operation.id].reply),
+    content: jsonContent(schema, operation.unavailable ? undefined : examples[operation.id].reply),
   }
 }
 

@@ -41,6 +41,7 @@ export const goldenRows: readonly GoldenRow[] = [
   ['intents.growth', 'POST', '/intents/accounts/growth', 202, '', 'companies', 'yes', '', 'text', 'yes'],
   ['intents.lookalikes', 'POST', '/intents/accounts/lookalikes', 202, '', 'companies', 'yes', '', 'text', 'yes'],
   ['intents.post_engagers', 'POST', '/intents/leads/posts_engagers', 202, '', 'profiles', 'yes', '', 'text', 'yes'],
+  ['intents.track_job_changes', 'POST', '/intents/leads/track_job_changes', 202, '', '', 'yes', '', 'text', 'yes'],
   ['messenger.validate', 'POST', '/messenger_validations', 200, '1 number', '', 'no', '', 'text', 'yes'],
   ['searches.list', 'GET', '/searches', 200, '', '', 'yes', '', 'coded', ''],
   ['searches.get', 'GET', '/searches/{id}', 200, '', '', 'no', '', 'coded', ''],

@@ -85,6 +85,7 @@ const least: Readonly<Record<OperationId, readonly Record<string, unknown>[]>> =
     { webhook_url, company_network_urls: [company, company, company] },
   ],
   'intents.post_engagers': [{ webhook_url, post_url: 'https://network.example/posts/x' }],
+  'intents.track_job_changes': [{ webhook_url, lead_list_id: uuid }],
   'messenger.validate': [{ phone_number: '+33612345678' }, { phone_numbers: ['+33612345678'] }],
   'searches.list': [{}, { page: 2 }, { cursor: 'abc', per_page: 1, enriched: false }],
   'searches.get': [{ id: uuid }, { id: uuid, status: 'disqualified', page: 1 }],

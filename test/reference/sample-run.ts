@@ -99,6 +99,7 @@ const direct = {
   },
   'contacts.reverse_lookup': { email: 'lenya.hertel@acme-robotics.example' },
   'intents.stack_preview': { stacks: ['c++'], countries: ['DE'], company_size: ['201-500'] },
+  'intents.track_job_changes': { webhook_url, lead_list_id: '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11' },
   'messenger.validate': { phone_numbers: ['+493023125233', '+12125550107'] },
   'titles.suggest': { job_titles: ['Head of Sales'] },
   'locations.find': { name: 'Nantes', source: 'database' },

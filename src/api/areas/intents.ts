@@ -200,4 +200,14 @@ export const shapes = {
     }),
     output: started(record.leadPreview()),
   }),
+  'intents.track_job_changes': () => ({
+    input: z.object({
+      webhook_url: field.webhookUrl('Address that receives the job changes'),
+      lead_list_id: field.id('Identifier of the lead list'),
+    }),
+    output: z.object({
+      message: value.string('Status message'),
+      id: value.uuid('Identifier of the tracking').optional(),
+    }),
+  }),
 } as const

@@ -177,6 +177,12 @@ export const table = {
     price: {}, quota: 'profiles', rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
     session: { when: 'always' }, filters: true, columns: ['id', 'total', 'message'],
   },
+  'intents.track_job_changes': {
+    command: 'intents track-job-changes', method: 'POST', path: '/intents/leads/track_job_changes', ok: 202,
+    observed: true, unavailable: 'lead_list_id: there are no lead lists yet',
+    summary: 'Report when people of a lead list change jobs',
+    price: {}, rate: byPlan, errors: 'text', idempotent: true, columns: ['id', 'message'],
+  },
   'messenger.validate': {
     command: 'messenger validate', method: 'POST', path: '/messenger_validations', ok: 200,
     summary: 'Check whether phone numbers are reachable on a messaging app',

@@ -70,6 +70,9 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
   'intents.post_engagers': [
     'intents post-engagers --post-url https://www.network.example/posts/1 --engagement comments --webhook-url https://hooks.example/in',
   ],
+  'intents.track_job_changes': [
+    'intents track-job-changes --lead-list-id 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --webhook-url https://hooks.example/in',
+  ],
   'messenger.validate': ['messenger validate +33612345678 +33612345679'],
   'searches.list': ['searches list --no-enriched --per-page 20'],
   'searches.get': ['searches get 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 -o leads.csv'],

@@ -102,6 +102,7 @@ function requestOptions(operation: Operation): Option[] {
 
 function helpAfter(operation: Operation): string {
   const note = operation.observed ? [`Origin:   ${observedNote}`] : []
+  if (operation.unavailable) note.push(`Here:     always refused. ${operation.unavailable}.`)
   const lines = [
     ...note,
     `Price:    ${priceText(operation)}`,

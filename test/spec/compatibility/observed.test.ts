@@ -14,6 +14,7 @@ const search = { webhook_url, keyword: 'known' }
 
 it('marks the operations that were observed and are not specified', () => {
   expect(operations().flatMap(({ id, observed }) => (observed ? [id] : []))).toEqual([
+    'intents.track_job_changes',
     'searches.delete',
     'lists.rename',
   ])
@@ -70,6 +71,24 @@ describe.each(at.surroundings)('%s', (_, open) => {
     expect(await call('lists.create', { name: 'Later', kind: 'lead' })).toMatchObject({
       ...{ status: 422, body: { error: 'kind must be one of: account' } },
     })
+  })
+
+  it('POST /intents/leads/track_job_changes is 422 that names lead_list_id, and validates the rest', async () => {
+    const track = (input: Input) => call('intents.track_job_changes', input, 'key')
+    const refused = [
+      await track({ webhook_url, lead_list_id: unknownId }),
+      await track({ webhook_url }),
+      await track({}),
+      await track({ webhook_url: 'ftp://hooks.example', lead_list_id: unknownId }),
+      await track({ webhook_url, lead_list_id: 'a b' }),
+    ]
+    expect(refused.map(({ status, body }) => [status, (body as { error: string }).error])).toEqual([
+      [422, 'lead_list_id: there are no lead lists yet'],
+      [400, 'Missing required keys: lead_list_id'],
+      [400, 'Missing required keys: webhook_url, lead_list_id'],
+      [400, expect.stringMatching(/^webhook_url must be/)],
+      [422, 'lead_list_id must be an id, without spaces or commas'],
+    ])
   })
 
   it('DELETE /searches/{id} deletes a search of people with its records, and a second call is 404', async () => {
