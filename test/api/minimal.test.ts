@@ -85,6 +85,18 @@ const least: Readonly<Record<OperationId, readonly Record<string, unknown>[]>> =
     { webhook_url, company_network_urls: [company, company, company] },
   ],
   'intents.post_engagers': [{ webhook_url, post_url: 'https://network.example/posts/x' }],
+  'accounts.bulk_enrich': [{ accounts: [{ name: 'Acme' }, { domain: 'a.example' }] }],
+  'leads.bulk_enrich': [
+    {
+      leads: [
+        { network_url: 'https://network.example/in/a' },
+        { first_name: 'A', last_name: 'B', domain: 'a.example' },
+      ],
+    },
+  ],
+  'contacts.check_data_availability': [
+    { contacts: [{ firstname: 'A', lastname: 'B', domain: 'a.example' }] },
+  ],
   'intents.track_job_changes': [{ webhook_url, lead_list_id: uuid }],
   'messenger.validate': [{ phone_number: '+33612345678' }, { phone_numbers: ['+33612345678'] }],
   'searches.list': [{}, { page: 2 }, { cursor: 'abc', per_page: 1, enriched: false }],

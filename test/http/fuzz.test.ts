@@ -133,9 +133,11 @@ function expectError(described: Described, status: number, body: Record<string, 
 /** Credits that a success costs, computed from its body. Other operations cost nothing at once. */
 const costs: Readonly<Record<string, (body: Record<string, unknown>) => number>> = {
   'accounts.enrich': () => 1,
+  'accounts.bulk_enrich': ({ results }) => (results as readonly unknown[]).filter(Boolean).length,
   'accounts.hiring': ({ jobs }) => (jobs as readonly unknown[]).length,
   'accounts.stack': () => 3,
   'leads.enrich': () => 1,
+  'leads.bulk_enrich': ({ results }) => (results as readonly unknown[]).filter(Boolean).length,
   'contacts.reverse_lookup': () => 1,
   'contacts.enrich_sync': ({ credits_used }) => credits_used as number,
   'messenger.validate': ({ results }) => {

@@ -20,7 +20,7 @@ describe('rendering a reference document', () => {
 
   it('prints every price and no free operation', () => {
     const prices = render('prices')
-    expect(rowsOf(prices)).toHaveLength(11)
+    expect(rowsOf(prices)).toHaveLength(13)
     expect(prices).toContain('3 credits per email, 3 credits per personal email, 30 credits per phone')
     expect(prices).not.toContain('free')
   })

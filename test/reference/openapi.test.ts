@@ -199,6 +199,7 @@ describe('errors of the OpenAPI document', () => {
 
   it('of credits are on priced operations, and never on a preview', () => {
     expect(idsWith(402)).toEqual([
+      'accounts.bulk_enrich',
       'accounts.enrich',
       'accounts.hiring',
       'accounts.stack',
@@ -208,6 +209,7 @@ describe('errors of the OpenAPI document', () => {
       'contacts.reverse_lookup',
       'intents.hiring',
       'intents.stack',
+      'leads.bulk_enrich',
       'leads.enrich',
       'messenger.validate',
     ])

@@ -83,6 +83,7 @@ const accepted = {
 const direct = {
   'accounts.search_preview': { keyword: 'coffee AND NOT books', company_size: ['1001-5000'] },
   'accounts.enrich': { domain: 'acme-robotics.example' },
+  'accounts.bulk_enrich': { accounts: [{ domain: 'acme-robotics.example' }, { name: 'Nobody Knows It' }] },
   'accounts.count_profiles': {
     company_network_url: `${network}/company/acme-robotics`,
     title_to_include: ['Operations'],
@@ -93,10 +94,17 @@ const direct = {
   'accounts.technologies': { query: 'react' },
   'leads.advanced_search_preview': { last_name: 'Hertel' },
   'leads.enrich': { first_name: 'Lenya', last_name: 'Hertel', domain: 'acme-robotics.example' },
+  'leads.bulk_enrich': {
+    leads: [
+      { network_url: `${network}/in/lenya-hertel-0000` },
+      { first_name: 'Nobody', last_name: 'Known', domain: 'acme-robotics.example' },
+    ],
+  },
   'contacts.enrich_sync': {
     network_url: `${network}/in/lenya-hertel-0000`,
     enrichment_type: ['email', 'personal_email', 'phone'],
   },
+  'contacts.check_data_availability': { contacts: [lenya] },
   'contacts.reverse_lookup': { email: 'lenya.hertel@acme-robotics.example' },
   'intents.stack_preview': { stacks: ['c++'], countries: ['DE'], company_size: ['201-500'] },
   'intents.track_job_changes': { webhook_url, lead_list_id: '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11' },

@@ -12,6 +12,16 @@ const company = () => ({
   company_network_url: field.profileUrl('Profile of the company on the network').optional(),
 })
 
+/** Identifies a company to enrich. */
+const identity = () => ({
+  company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+  name: field.text('Name of the company').optional(),
+  domain: field.domain().optional(),
+  country: field.country().optional(),
+})
+
+const identifiable = () => atLeastOne('company_network_url', 'name', 'domain')
+
 const filters = () => ({
   keyword: field.keyword().optional(),
   included_industries: list.industries('Industries, by id or name').optional(),
@@ -109,16 +119,15 @@ export const shapes = {
     }),
   }),
   'accounts.enrich': () => ({
-    input: z
-      .object({
-        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
-        name: field.text('Name of the company').optional(),
-        domain: field.domain().optional(),
-        country: field.country().optional(),
-        live: field.live(),
-      })
-      .check(atLeastOne('company_network_url', 'name', 'domain')),
+    input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
     output: record.accountRecord(),
+  }),
+  'accounts.bulk_enrich': () => ({
+    input: z.object({
+      accounts: list.bulk(z.object(identity()).check(identifiable()), '2 to 100 companies'),
+      live: field.live(),
+    }),
+    output: record.bulkResults(record.accountRecord()),
   }),
   'accounts.count_profiles': () => ({
     input: z

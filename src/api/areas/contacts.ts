@@ -6,14 +6,16 @@ import * as record from '../schemas/records.js'
 import { badRequest, exactlyOne, isGiven, missing, type Objection, rule } from '../schemas/rules.js'
 import type { Fields } from '../values/objects.js'
 
-const contact = () => ({
+/** Identifies a person. */
+const identity = () => ({
   firstname: field.text('First name').optional(),
   lastname: field.text('Last name').optional(),
   domain: field.domain('Website domain of the company').optional(),
   company_name: field.text('Name of the company').optional(),
   network_url: field.profileUrl('Profile on the network; needed for phone and personal_email').optional(),
-  custom: field.custom().optional(),
 })
+
+const contact = () => ({ ...identity(), custom: field.custom().optional() })
 
 const request = () => ({
   enrichment_type: list.some(z.enum(['email', 'phone', 'personal_email']), 'What to look for', 10),
@@ -79,15 +81,7 @@ export const shapes = {
   'contacts.bulk_enrich': () => ({
     input: z
       .object({
-        contacts: field.describe(
-          z
-            .array(z.object(contact()))
-            .check(
-              z.minLength(2, { error: 'must have 2 to 100 items', abort: true }),
-              z.maxLength(100, { error: 'must have 2 to 100 items', abort: true }),
-            ),
-          '2 to 100 contacts',
-        ),
+        contacts: list.bulk(z.object(contact()), '2 to 100 contacts'),
         ...request(),
       })
       .check(allIdentifiable()),
@@ -109,6 +103,23 @@ export const shapes = {
   'contacts.get_enrichment': () => ({
     input: z.object({ id: field.pathId('Identifier of the enrichment') }),
     output: result(),
+  }),
+  'contacts.check_data_availability': () => ({
+    input: z
+      .object({ contacts: list.some(z.object(identity()), '1 to 100 contacts', 100) })
+      .check(allIdentifiable()),
+    output: z.object({
+      results: field.describe(
+        z.array(
+          z.object({
+            email: value.yesNo('Whether a professional address can be found'),
+            phone: value.yesNo('Whether a phone number can be found'),
+            personal_email: value.yesNo('Whether a personal address can be found'),
+          }),
+        ),
+        'One result for each contact, in the order given',
+      ),
+    }),
   }),
   'contacts.reverse_lookup': () => ({
     input: z.object({ email: field.email('Professional or personal e-mail address') }),

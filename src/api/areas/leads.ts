@@ -91,6 +91,15 @@ const searchFilters = [
   'excluded_locations',
 ] as const
 
+/** Identifies a person to enrich. */
+const identity = () => ({
+  network_url: field.profileUrl('Profile of the person on the network').optional(),
+  first_name: field.text('First name').optional(),
+  last_name: field.text('Last name').optional(),
+  company_name: field.text('Name of the company').optional(),
+  domain: field.domain('Website domain of the company').optional(),
+})
+
 /** A person is identified by the profile, or by name and company. */
 const identifiable = () =>
   rule(({ network_url, first_name, last_name, company_name, domain }) =>
@@ -179,16 +188,14 @@ export const shapes = {
     }),
   }),
   'leads.enrich': () => ({
-    input: z
-      .object({
-        network_url: field.profileUrl('Profile of the person on the network').optional(),
-        first_name: field.text('First name').optional(),
-        last_name: field.text('Last name').optional(),
-        company_name: field.text('Name of the company').optional(),
-        domain: field.domain('Website domain of the company').optional(),
-        live: field.live(),
-      })
-      .check(identifiable()),
+    input: z.object({ ...identity(), live: field.live() }).check(identifiable()),
     output: record.personRecord(),
+  }),
+  'leads.bulk_enrich': () => ({
+    input: z.object({
+      leads: list.bulk(z.object(identity()).check(identifiable()), '2 to 100 people'),
+      live: field.live(),
+    }),
+    output: record.bulkResults(record.personRecord()),
   }),
 } as const

@@ -16,7 +16,7 @@ export type Unit = 'company' | 'person' | 'job' | 'email' | 'personal_email' | '
 export type Quota = 'profiles' | 'companies'
 
 /** How much a request must be able to pay before any work: see `docs/rules.md`. */
-export type Needs = 'unit' | 'types' | 'contacts' | 'numbers' | 'records'
+export type Needs = 'unit' | 'items' | 'types' | 'contacts' | 'numbers' | 'records'
 
 /** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
 export interface SessionNeed {

@@ -36,6 +36,12 @@ export const table = {
     batch: { identity: 'company' }, session: { when: 'live' },
     columns: ['name', 'domain', 'industry', 'headcount', 'country'],
   },
+  'accounts.bulk_enrich': {
+    command: 'accounts enrich', flag: 'bulk', method: 'POST', path: '/accounts/bulk_enrich', ok: 200, observed: true,
+    summary: 'Enrich 2 to 100 companies in one request',
+    price: { company: 1 }, needs: 'items', rate: exempt, errors: 'text', idempotent: true,
+    session: { when: 'live' }, columns: ['name', 'domain', 'industry', 'headcount', 'country'],
+  },
   'accounts.count_profiles': {
     command: 'accounts count-profiles', method: 'POST', path: '/accounts/count_profiles', ok: 200,
     summary: 'Count the profiles of a company that match titles and locations',
@@ -102,6 +108,12 @@ export const table = {
     batch: { identity: 'person' }, session: { when: 'live' },
     columns: ['full_name', 'title', 'company_name', 'most_probable_email'],
   },
+  'leads.bulk_enrich': {
+    command: 'leads enrich', flag: 'bulk', method: 'POST', path: '/leads/bulk_enrich', ok: 200, observed: true,
+    summary: 'Enrich 2 to 100 people in one request',
+    price: { person: 1 }, needs: 'items', rate: exempt, errors: 'text', idempotent: true,
+    session: { when: 'live' }, columns: ['full_name', 'title', 'company_name'],
+  },
   'contacts.enrich': {
     command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 201,
     summary: 'Find e-mail addresses and phones of a contact; the result is delivered later',
@@ -140,6 +152,12 @@ export const table = {
     summary: 'Find the person behind an e-mail address',
     price: { person: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
     batch: { identity: 'email' }, columns: ['full_name', 'title', 'company_name'],
+  },
+  'contacts.check_data_availability': {
+    command: 'contacts check-data-availability', method: 'POST', path: '/contacts/check_data_availability',
+    ok: 200, observed: true,
+    summary: 'Whether an e-mail address, a phone and a personal address of contacts can be found',
+    price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['email', 'phone', 'personal_email'],
   },
   'intents.hiring': {
     command: 'intents hiring', method: 'POST', path: '/intents/accounts/hiring', ok: 202,

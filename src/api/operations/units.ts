@@ -32,11 +32,13 @@ export function creditsCharged(operation: Operation, body: unknown): number {
 
 const counts = {
   'accounts.enrich': () => ({ company: 1 }),
+  'accounts.bulk_enrich': ({ results }: Fields) => ({ company: countRecords(results) }),
   'accounts.hiring': ({ jobs }: Fields) => ({ job: lengthOf(jobs) }),
   'accounts.stack': ({ technologies, technologies_with_confidence: sure }: Fields) => ({
     company: Number(lengthOf(technologies) + lengthOf(sure) > 0),
   }),
   'leads.enrich': () => ({ person: 1 }),
+  'leads.bulk_enrich': ({ results }: Fields) => ({ person: countRecords(results) }),
   'contacts.reverse_lookup': () => ({ person: 1 }),
   'contacts.enrich_sync': contactUnits,
   'messenger.validate': ({ results }: Fields) => ({
@@ -45,6 +47,10 @@ const counts = {
       : 0,
   }),
 } as const
+
+/** Returns how many items of a bulk request were resolved. */
+const countRecords = (results: unknown): number =>
+  Array.isArray(results) ? results.filter((one) => isObject(one) && !isBlank(one, identifying)).length : 0
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 
@@ -58,6 +64,8 @@ const reachable = ['email', 'personal_email', 'phone']
  * addresses and numbers) are null or missing.
  */
 export function resolvesNothing(operation: Operation, body: unknown): boolean {
+  if (operation.needs === 'items')
+    return isObject(body) && Array.isArray(body.results) && countRecords(body.results) === 0
   if (operation.id === 'contacts.enrich_sync') return isBlank(body, reachable)
   if (operation.needs !== 'unit' || operation.batch?.found !== undefined) return false
   return isBlank(body, identifying)

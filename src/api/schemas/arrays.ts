@@ -14,6 +14,12 @@ export const of = <S extends z.ZodType>(
 ): z.ZodArray<S> =>
   describe(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
 
+/** Two to a hundred items. */
+export const bulk = <S extends z.ZodType>(item: S, description: string): z.ZodArray<S> => {
+  const error = { error: 'must have 2 to 100 items', abort: true }
+  return describe(z.array(item).check(z.minLength(2, error), z.maxLength(100, error)), description)
+}
+
 /** At least one item. */
 export const some = <S extends z.ZodType>(
   item: S,

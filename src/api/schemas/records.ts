@@ -33,6 +33,15 @@ export const accountRecord = () =>
     technologies: value.strings('Slugs of the technologies it uses'),
   })
 
+/** The results of a bulk request, in the order of its items. */
+export const bulkResults = <S extends z.ZodType>(record: S) =>
+  z.object({
+    results: describe(
+      z.array(record.nullable()),
+      'One record for each item, in the order given; null where nothing was found',
+    ),
+  })
+
 /** The current position of a person. */
 const position = () =>
   z.object({

@@ -41,7 +41,9 @@ function fieldMisfit(schema: z.core.$ZodType, value: unknown): string | undefine
 
 function elementsMisfit(schema: z.ZodArray, values: readonly unknown[]): string | undefined {
   if (!(bare(schema.element) instanceof z.ZodObject)) return undefined
-  return values.every(isObject) ? undefined : 'a list of something other than objects'
+  // In the results of a bulk request, null stands for what was not found.
+  const isFine = (one: unknown) => isObject(one) || (one === null && schema.element instanceof z.ZodNullable)
+  return values.every(isFine) ? undefined : 'a list of something other than objects'
 }
 
 function describeValue(value: unknown): string {

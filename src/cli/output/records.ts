@@ -30,15 +30,18 @@ export function recordsIn(body: unknown, columns: readonly string[] = []): Listi
   if (columns.length === 0 || columns.some((column) => valueAt(body, column) !== undefined))
     return { rows: [body], isList: false }
   const lists = Object.entries(body).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
-  const fits = (list: readonly unknown[]) =>
-    list.length === 0 || columns.some((column) => valueAt(list[0], column) !== undefined)
+  const fits = (list: readonly unknown[]) => {
+    const first = list.find((one) => one !== null)
+    return first === undefined || columns.some((column) => valueAt(first, column) !== undefined)
+  }
   const found =
     lists.find(([, list]) => list.length > 0 && fits(list)) ?? lists.find(([, list]) => fits(list))
   if (!found) return { rows: [body], isList: false }
   return { rows: found[1].map(asRow), isList: true, from: found[0] }
 }
 
-const asRow = (value: unknown): Row => (isObject(value) ? value : { value })
+/** An item of a bulk request that was not found is null. */
+const asRow = (value: unknown): Row => (isObject(value) ? value : value === null ? {} : { value })
 
 /** Returns a record with nested objects as dotted names. Lists stay whole. */
 export function flatten(record: Row, prefix = ''): Record<string, unknown> {

@@ -15,6 +15,7 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
     'accounts enrich --domain example.com',
     'accounts enrich --name "Acme GmbH" --country DE --format json',
   ],
+  'accounts.bulk_enrich': ['accounts enrich --bulk --accounts domain=example.com --accounts name=Acme'],
   'accounts.count_profiles': [
     'accounts count-profiles --company-network-id 1234 --title-to-include "Head of Sales"',
   ],
@@ -38,6 +39,7 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
     'leads enrich --network-url https://www.network.example/in/jane-doe',
     'leads enrich --first-name Jane --last-name Doe --domain example.com',
   ],
+  'leads.bulk_enrich': ['leads enrich --bulk --input people.json'],
   'contacts.enrich': [
     'contacts waterfall --first-name Jane --last-name Doe --domain example.com --enrichment-type email',
     'contacts waterfall --network-url https://www.network.example/in/jane-doe --enrichment-type email,phone --wait',
@@ -53,6 +55,7 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
   'contacts.get': ['contacts get 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'],
   'contacts.get_enrichment': ['contacts get 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --enrichment'],
   'contacts.reverse_lookup': ['contacts reverse-lookup jane.doe@example.com'],
+  'contacts.check_data_availability': ['contacts check-data-availability --input contacts.json'],
   'intents.hiring': [
     'intents hiring --selected-titles "Data Engineer" --webhook-url https://hooks.example/in',
     'intents hiring --selected-titles "Data Engineer" --limit 20 --wait -o hiring.ndjson',

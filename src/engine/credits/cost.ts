@@ -44,6 +44,7 @@ function typesPrice(operation: Operation, types: unknown): number {
 
 const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => number>> = {
   unit: unitPrice,
+  items: (operation, fields) => unitPrice(operation) * size(fields.accounts ?? fields.leads),
   // Known once the matches are counted: the hold checks it.
   records: () => 0,
   types: (operation, fields) => typesPrice(operation, fields.enrichment_type),

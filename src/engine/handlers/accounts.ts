@@ -1,5 +1,6 @@
+import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
+import type { Account, CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
 
@@ -7,12 +8,17 @@ import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, sta
 export const accounts: HandlersOf<'accounts'> = {
   /** One company; free when not found. `live: false` omits the phone. */
   'accounts.enrich': async ({ input, source }) => {
-    const { company_network_url: url, domain, name, country } = input
-    const account = await source.company({ url, domain, name, country })
+    const account = await source.company(toEnrichQuery(input))
     if (!account) throw new ApiError('no_company_found')
-    if (input.live !== false) return { output: account, used: { company: 1 } }
-    const { phone: _, ...output } = account
-    return { output, used: { company: 1 } }
+    return { output: accountFor(input, account), used: { company: 1 } }
+  },
+  /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
+  'accounts.bulk_enrich': async ({ input, source }) => {
+    const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
+    return {
+      output: { results: found.map((account) => (account ? accountFor(input, account) : null)) },
+      used: { company: found.filter(Boolean).length },
+    }
   },
   /** Technologies by name or slug, best match first. */
   'accounts.technologies': async ({ input, source }) => ({
@@ -95,6 +101,20 @@ export const accounts: HandlersOf<'accounts'> = {
     )
     return { output: { total_count: total, preview } }
   },
+}
+
+const toEnrichQuery = ({
+  company_network_url: url,
+  domain,
+  name,
+  country,
+}: Omit<InputOf<'accounts.enrich'>, 'live'>): CompanyQuery => ({ url, domain, name, country })
+
+/** Returns a company as a request gets it: `live: false` omits the phone. */
+function accountFor({ live }: { readonly live: boolean }, account: Account): Account {
+  if (live) return account
+  const { phone: _, ...rest } = account
+  return rest
 }
 
 const snippetLength = 300

@@ -58,6 +58,22 @@ export const contacts: HandlersOf<'contacts'> = {
       },
     }
   },
+  /** `POST /contacts/check_data_availability`: only whether a waterfall finds something, never what. */
+  'contacts.check_data_availability': async ({ input, source }) => {
+    const providers = await source.providers()
+    const found = await Promise.all(
+      input.contacts.map((contact) => runWaterfall(providers, toContact(contact), everything)),
+    )
+    return {
+      output: {
+        results: found.map(({ used }) => ({
+          email: used.email === 1,
+          phone: used.phone === 1,
+          personal_email: used.personal_email === 1,
+        })),
+      },
+    }
+  },
   'contacts.get': readEnrichment,
   'contacts.get_enrichment': readEnrichment,
 }
@@ -123,7 +139,14 @@ type WaterfallInput = HandlerContext<
   'contacts.enrich' | 'contacts.enrich_sync' | 'contacts.bulk_enrich'
 >['input']
 
-const toContact = (given: ContactInput): Contact => ({
+/** Every type, and numbers of every kind. */
+const everything: WaterfallAsk = {
+  types: ['email', 'personal_email', 'phone'],
+  mobileOnly: false,
+  phoneCountryCodes: [],
+}
+
+const toContact = (given: Omit<ContactInput, 'custom'>): Contact => ({
   url: given.network_url,
   firstName: given.firstname,
   lastName: given.lastname,

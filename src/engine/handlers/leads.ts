@@ -1,7 +1,7 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { tenureAt } from '../../api/values/dates.js'
-import type { PeopleFilters, Person, Search } from '../ports/ports.js'
+import type { PeopleFilters, Person, PersonQuery, Search } from '../ports/ports.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
   echoOf,
@@ -18,14 +18,17 @@ import {
 export const leads: HandlersOf<'leads'> = {
   /** One person; free when not found. `live: false` omits e-mail address and phones. */
   'leads.enrich': async ({ input, source, now }) => {
-    const { network_url: url, first_name: firstName, last_name: lastName } = input
-    const { company_name: companyName, domain } = input
-    const found = await source.person({ url, firstName, lastName, companyName, domain })
-    if (!found) throw new ApiError('no_person_found')
-    const person = withTenure(found, now)
-    if (input.live !== false) return { output: person, used: { person: 1 } }
-    const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...output } = person
-    return { output, used: { person: 1 } }
+    const person = await source.person(toPersonQuery(input))
+    if (!person) throw new ApiError('no_person_found')
+    return { output: personFor(input, person, now), used: { person: 1 } }
+  },
+  /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
+  'leads.bulk_enrich': async ({ input, source, now }) => {
+    const found = await Promise.all(input.leads.map(async (one) => source.person(toPersonQuery(one))))
+    return {
+      output: { results: found.map((person) => (person ? personFor(input, person, now) : null)) },
+      used: { person: found.filter(Boolean).length },
+    }
   },
   /** `POST /leads`: extracts the people of a search URL. */
   'leads.extract': async ({ input, principal, now, source, store, ids }) => {
@@ -85,6 +88,19 @@ export const withTenure = (person: Person, now: number): Person => ({
   ...person,
   ...tenureAt(person.current_position?.started_at, person, now),
 })
+
+const toPersonQuery = (input: Omit<InputOf<'leads.enrich'>, 'live'>): PersonQuery => ({
+  ...{ url: input.network_url, firstName: input.first_name, lastName: input.last_name },
+  ...{ companyName: input.company_name, domain: input.domain },
+})
+
+/** Returns a person as a request gets it: `live: false` omits e-mail address and phones. */
+function personFor({ live }: { readonly live: boolean }, found: Person, now: number): Person {
+  const person = withTenure(found, now)
+  if (live) return person
+  const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...rest } = person
+  return rest
+}
 
 type Advanced = 'leads.advanced_search' | 'leads.advanced_search_preview'
 

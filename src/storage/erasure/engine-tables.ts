@@ -1,4 +1,5 @@
 import { parseExact, toJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
 import type { AsyncJob, Contact, Enrichment, JobPlan } from '../../engine/ports/ports.js'
 import type { Connection, Driver, StoredRow } from '../driver/connection.js'
 import { releaseJobs } from '../engine/jobs.js'
@@ -33,6 +34,7 @@ const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
   personalRecords(subject),
   personalReplies(subject),
   personalRowReplies(subject),
+  personalLists(subject),
 ]
 
 /** Whoever runs a job loses it with these, and it continues from where it stands. */
@@ -169,7 +171,7 @@ const personalReplies = (
   key: ['workspace_id', 'key'],
   columns: ['body'],
   where: () => ['status IS NOT NULL'],
-  erase: ({ key, body }) => (subject.mentions(key) ? { change: 'delete' } : eraseJson(subject, 'body', body)),
+  erase: ({ key, body }) => (subject.mentions(key) ? { change: 'delete' } : eraseReply(subject, body)),
 })
 
 const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
@@ -184,6 +186,26 @@ const personalRowReplies = (subject: SubjectMatcher): PersonalTable<{ readonly b
     const erasure = eraseJson(subject, 'body', body)
     return erasure?.change === 'delete' ? { change: emptyReply } : erasure
   },
+})
+
+/** Erases a stored reply. That of a bulk request loses the record of the person only: the others stay paid. */
+function eraseReply(subject: SubjectMatcher, body: string): RowErasure | undefined {
+  const reply = parseExact(body)
+  if (!isObject(reply) || !isBulk(reply.results)) return eraseJson(subject, 'body', body)
+  if (!subject.mentions(reply)) return undefined
+  const results = reply.results.map((one) => (subject.isAbout(one) ? null : subject.redact(one)))
+  return { change: { body: toJson({ ...reply, results }) } }
+}
+
+const isBulk = (results: unknown): results is unknown[] =>
+  Array.isArray(results) && results.every((one) => one === null || (isObject(one) && 'id' in one))
+
+/** Names of lists, which may mention the person. */
+const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: string }> => ({
+  table: 'lists',
+  key: ['id'],
+  columns: ['name'],
+  erase: ({ name }) => (subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined),
 })
 
 /** Deletes a row whose JSON is about the person; redacts it where it only mentions them. */

@@ -59,7 +59,7 @@ describe('units of a reply', () => {
       email: 'a@x',
       jobs: [{}],
       technologies: ['x'],
-      results: [{ reachable: true }],
+      results: [{ reachable: true, id: 'c1' }, null],
     }
     expect(now.filter((row) => creditsCharged(row, rich) === 0).map(({ id }) => id)).toEqual([])
   })

@@ -14,6 +14,9 @@ const search = { webhook_url, keyword: 'known' }
 
 it('marks the operations that were observed and are not specified', () => {
   expect(operations().flatMap(({ id, observed }) => (observed ? [id] : []))).toEqual([
+    'accounts.bulk_enrich',
+    'leads.bulk_enrich',
+    'contacts.check_data_availability',
     'intents.track_job_changes',
     'searches.delete',
     'lists.rename',
@@ -89,6 +92,129 @@ describe.each(at.surroundings)('%s', (_, open) => {
       [400, expect.stringMatching(/^webhook_url must be/)],
       [422, 'lead_list_id must be an id, without spaces or commas'],
     ])
+  })
+
+  const bulk = [
+    [
+      'accounts.bulk_enrich',
+      'accounts',
+      { domain: 'known.example' },
+      { company_network_url: 'https://www.network.example/company/nobody' },
+    ],
+    [
+      'leads.bulk_enrich',
+      'leads',
+      { network_url: 'https://www.network.example/in/ada' },
+      { first_name: 'Max', last_name: 'Roe', domain: 'nobody.example' },
+    ],
+  ] as const
+
+  it.each(bulk)(
+    'POST %s {%s} answers 200 and a record or null for each item in order, and charges for what it resolved',
+    async (id, field, known, unknown) => {
+      const { bench } = subject
+      const single = await call(id.replace('bulk_', '') as OperationId, known)
+      const reply = await call(id, { [field]: [unknown, known, unknown, known] })
+      expect(reply).toMatchObject({ status: 200, body: { results: [null, single.body, null, single.body] } })
+      expect(await bench.balance()).toBe(1_000 - 1 - 2)
+      const nothing = await call(id, { [field]: [unknown, unknown] })
+      expect(nothing).toMatchObject({ status: 200, body: { results: [null, null] } })
+      expect(await bench.balance()).toBe(997)
+      const movements = await bench.store.read((reads) => reads.movements(bench.workspaceId, 0, 99))
+      expect(movements.map(({ operation, amount }) => [operation, amount]).slice(-1)).toEqual([[id, 2]])
+    },
+  )
+
+  it.each(bulk)(
+    'POST %s {%s} checks balance and weekly limit for all items together',
+    async (id, field, known, unknown) => {
+      const { bench } = subject
+      const items = { [field]: [known, unknown, unknown] }
+      await bench.admin.setCredits(2)
+      expect(await call(id, items)).toMatchObject({
+        status: 402,
+        body: { error: 'Insufficient credits: need 3 credits, have 2', code: 'insufficient_credits' },
+      })
+      await bench.admin.setCredits(3)
+      await bench.admin.changeMember('me@localhost', { weeklyLimit: 2 })
+      const asked = bench.source.asked
+      expect(await call(id, items)).toMatchObject({ status: 403, body: { code: 'workspace_limit_exceeded' } })
+      expect([bench.source.asked, await bench.balance()]).toEqual([asked, 3])
+      await bench.admin.changeMember('me@localhost', { weeklyLimit: 3 })
+      expect((await call(id, items)).status).toBe(200)
+      expect(await bench.balance()).toBe(2)
+    },
+  )
+
+  it.each(bulk)(
+    'POST %s {%s} is paid once under its key, and no plan limits it',
+    async (id, field, known, unknown) => {
+      const { bench } = subject
+      await bench.admin.setPlan('Free')
+      const items = { [field]: [known, unknown] }
+      const first = await call(id, items, 'key')
+      const again = await call(id, items, 'key')
+      expect(again.headers['idempotent-replayed']).toBe('true')
+      expect(again.body).toEqual(first.body)
+      expect(await bench.balance()).toBe(999)
+      expect((await call(id, { [field]: [unknown, unknown] }, 'key')).status).toBe(409)
+    },
+  )
+
+  it.each(bulk)('POST %s {%s} takes 2 to 100 items, each as the single one', async (id, field, known) => {
+    const many = (count: number) => ({ [field]: Array.from({ length: count }, () => known) })
+    const statuses = []
+    for (const input of [{}, many(1), many(2), many(100), many(101), { [field]: [known, {}] }])
+      statuses.push((await call(id, input)).status)
+    expect(statuses).toEqual([400, 422, 200, 200, 422, 400])
+    const offline = await call(id, { ...many(2), live: false })
+    const [record] = (offline.body as { results: object[] }).results
+    expect([offline.status, 'phone' in (record ?? {}), 'phones' in (record ?? {})]).toEqual([
+      200,
+      false,
+      false,
+    ])
+  })
+
+  it('POST /contacts/check_data_availability answers 200 and booleans in order, free, without any value', async () => {
+    const { bench } = subject
+    bench.source.ladder = [
+      {
+        name: 'test',
+        email: ({ firstName }) => {
+          if (firstName === 'Ada') return { email: 'ada@known.example', status: 'valid' }
+          return firstName === 'Max' ? { email: 'max@known.example', status: 'invalid' } : undefined
+        },
+        phones: ({ url }) => (url ? [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }] : []),
+        personalEmail: ({ url }) => (url ? { email: 'ada@home.example', status: 'risky' } : undefined),
+      },
+    ]
+    const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
+    const reply = await call('contacts.check_data_availability', {
+      contacts: [
+        ada,
+        { ...ada, first_name: 'Max', firstname: 'Max' },
+        { linkedin_url: 'https://www.network.example/in/x' },
+      ],
+    })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: {
+        results: [
+          { email: true, phone: false, personal_email: false },
+          { email: false, phone: false, personal_email: false },
+          { email: false, phone: true, personal_email: true },
+        ],
+      },
+    })
+    expect(JSON.stringify(reply.body)).not.toMatch(/@|\+33/)
+    expect(await bench.balance()).toBe(1_000)
+    expect(
+      (await call('contacts.check_data_availability', { contacts: [{ firstname: 'Ada' }] })).status,
+    ).toBe(400)
+    expect((await call('contacts.check_data_availability', { contacts: [] })).status).toBe(422)
+    await bench.admin.setPlan('Free')
+    expect((await call('contacts.check_data_availability', { contacts: [ada] })).status).toBe(429)
   })
 
   it('DELETE /searches/{id} deletes a search of people with its records, and a second call is 404', async () => {

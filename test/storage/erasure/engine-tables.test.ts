@@ -155,6 +155,37 @@ describe('erasing a person from accepted work', () => {
     expect((await call('person-2@known.example', 'a')).headers).not.toHaveProperty('idempotent-replayed')
   })
 
+  it('takes only their record out of the stored reply to a bulk request, which stays paid', async () => {
+    const bench = await openBench()
+    const find = () => {
+      const leads = [jane, others[0], others[1]].map(({ firstname, domain } = jane) => ({
+        ...{ first_name: firstname, last_name: 'Known', domain },
+      }))
+      return bench.call('leads.bulk_enrich', { leads }, { idempotencyKey: 'a' })
+    }
+    const { body } = await find()
+    const subject = createMatcher({
+      ...{ keys: [], emails: ['jane@known.example'], phones: [], slugs: [], ids: [], people: [] },
+    })
+    expect(await eraseFromEngine(bench.database, subject, false)).toMatchObject({ replies: 1 })
+    const again = await find()
+    expect(again.headers).toMatchObject({ 'idempotent-replayed': 'true' })
+    const [, ...kept] = (body as { results: unknown[] }).results
+    expect(again.body).toEqual({ results: [null, ...kept] })
+    expect(await bench.balance()).toBe(997)
+  })
+
+  it('redacts them in the name of a list', async () => {
+    const bench = await openBench()
+    const { body } = await bench.call('lists.create', {
+      name: 'Old',
+      companies: [{ domain: 'known.example' }],
+    })
+    await bench.call('lists.rename', { id: idOf(body), name: 'Of person-2@known.example' })
+    await eraseFromEngine(bench.database, third, false)
+    expect((await bench.call('lists.get', { id: idOf(body) })).body).toMatchObject({ name: 'Of [forgotten]' })
+  })
+
   it('leaves a row of a run paid, and answers it again without them', async () => {
     const bench = await openBench()
     const row = { run: 'r', ordinal: 0, fresh: true }
