@@ -24,7 +24,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/erasure/traversal',
   ],
   client: ['api', 'engine/ports'],
-  http: ['api', 'client/reply', 'client/reading'],
+  http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
   batch: [
     'api',
     'csv',

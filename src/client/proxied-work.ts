@@ -3,6 +3,7 @@ import type { Layer } from '../api/calls/compose.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
+import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { eventOf } from '../api/webhooks/events.js'
 import { creditsOfRecord, parseDelivery, recordKey } from './parse-delivery.js'
@@ -42,7 +43,11 @@ export interface ProxiedWork {
 }
 
 /** Creates what records proxied work; `names` are the server's words in field names. */
-export function createProxiedWork(ledger: ProxiedWorkLedger, names: WireNames | undefined): ProxiedWork {
+export function createProxiedWork(
+  ledger: ProxiedWorkLedger,
+  names: WireNames | undefined,
+  parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]> = async (task) => packRecords(task),
+): ProxiedWork {
   const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
   const count = async (id: OperationId, records: readonly ProxiedRecord[]) => {
     const paid = records.filter(({ credits }) => credits > 0)
@@ -72,7 +77,10 @@ export function createProxiedWork(ledger: ProxiedWorkLedger, names: WireNames | 
     recordDelivery: (started, delivery) =>
       attempt(async () => {
         const row = operations().find(({ id }) => id === started)
-        if (row && isPriced(row)) await count(row.id, recordsIn(row, delivery, names))
+        if (!row || !isPriced(row)) return
+        const task: RecordsTask = { kind: 'records', operation: row.id, delivery, names }
+        const parts = delivery.body.length > small.bytes ? await parse(task, '') : packRecords(task)
+        for (const part of parts) await count(row.id, JSON.parse(viewOf(part).toString()) as ProxiedRecord[])
       }),
   }
 }
@@ -96,6 +104,24 @@ const toContactRecord = (result: Fields): ProxiedRecord => ({
   record: `contact ${result.enrichment_id}`,
   credits: creditsOfRecord(operation('contacts.enrich'), 'contact_enrichment', result),
 })
+
+/** A delivery whose records are to be read. */
+export interface RecordsTask {
+  readonly kind: 'records'
+  readonly operation: OperationId
+  readonly delivery: ProxiedDelivery
+  readonly names: WireNames | undefined
+}
+
+const recordsPerPart = 500
+
+/** Returns the records of a delivery with their costs as JSON, in lists of some records each. */
+export function packRecords({ operation: id, delivery, names }: RecordsTask): readonly Bytes[] {
+  const records = recordsIn(operation(id), delivery, names)
+  return Array.from({ length: Math.ceil(records.length / recordsPerPart) }, (_, at) =>
+    new TextEncoder().encode(JSON.stringify(records.slice(at * recordsPerPart, (at + 1) * recordsPerPart))),
+  )
+}
 
 function recordsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames | undefined): ProxiedRecord[] {
   const kind = eventOf(row.id)

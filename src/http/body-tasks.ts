@@ -1,20 +1,22 @@
-import type { Reply } from '../api/calls/caller.js'
-import { type ReplyTask, summarizeReply } from '../client/reply.js'
-import { type ParsedRequest, parseRequest, type RequestTask } from './parse-body.js'
+import { packRecords } from '../client/proxied-work.js'
+import { summarizeReply } from '../client/reply.js'
+import { parseRequest } from './parse-body.js'
+import { readDelivery } from './receiver.js'
+
+/** What is done in another thread, by kind of task. */
+const work = {
+  request: parseRequest,
+  reply: summarizeReply,
+  delivery: readDelivery,
+  records: packRecords,
+} as const
 
 /** A large body to be parsed in another thread. */
-export type BodyTask = RequestTask | ReplyTask
+export type BodyTask = Parameters<(typeof work)[keyof typeof work]>[0]
 
 /** What the thread hands back. */
-export type TaskResult<T extends BodyTask> = T extends RequestTask ? ParsedRequest : Reply
+export type TaskResult<T extends BodyTask> = Awaited<ReturnType<(typeof work)[T['kind']]>>
 
 /** Does a task, in whichever thread. */
 export const performTask = async <T extends BodyTask>(task: T): Promise<TaskResult<T>> =>
-  (await (task.kind === 'request' ? parseRequest(task) : summarizeReply(task))) as TaskResult<T>
-
-/** Returns the memory of the bytes in a small value: it is handed to the other thread, not copied. */
-export function buffersIn(value: unknown): ArrayBuffer[] {
-  if (value instanceof Uint8Array) return [value.buffer as ArrayBuffer]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(buffersIn)
-}
+  (await work[task.kind](task as never)) as TaskResult<T>

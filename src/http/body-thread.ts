@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import { type BodyTask, buffersIn, performTask } from './body-tasks.js'
+import { buffersIn } from '../api/values/bytes.js'
+import { type BodyTask, performTask } from './body-tasks.js'
 
 /** The program of the thread that parses large bodies: each message is one, and is answered by one. */
 parentPort?.on('message', async (task: BodyTask) => {

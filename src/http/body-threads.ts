@@ -3,7 +3,8 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ApiError } from '../api/calls/errors.js'
-import { type BodyTask, buffersIn, performTask, type TaskResult } from './body-tasks.js'
+import { buffersIn } from '../api/values/bytes.js'
+import type { BodyTask, TaskResult } from './body-tasks.js'
 
 /** Maximum memory of a thread in MiB, of which the largest permitted body takes a third. */
 const mostMemoryMb = 768
@@ -24,7 +25,10 @@ export interface BodyThreads {
 
 /** Creates the threads, which start with the first body. Without their program bodies are parsed in this thread. */
 export function createBodyThreads(program = findProgram(), most = threadCount()): BodyThreads {
-  if (program === undefined) return { parse: performTask }
+  if (program === undefined) {
+    const tasks = import('./body-tasks.js')
+    return { parse: (task) => tasks.then(({ performTask }) => performTask(task)) as Promise<never> }
+  }
   const waiting = new Map<string, Job[]>()
   const idle: Thread[] = []
   const running = new Map<Job, Thread>()

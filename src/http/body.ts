@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Input } from '../api/calls/caller.js'
-import { ApiError } from '../api/calls/errors.js'
+import { ApiError, type Details, type ErrorCode } from '../api/calls/errors.js'
 import { type BodyLimits, mostLevels } from '../api/operations/facts.js'
 import { type Bytes, Pieces, small, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, isTooLarge, parseExact } from '../api/values/json.js'
@@ -105,3 +105,16 @@ function check(value: unknown): void {
     check((value as Record<string, unknown>)[key])
   }
 }
+
+/** A refusal, as it passes between threads. */
+export interface Refused {
+  readonly code: ErrorCode
+  readonly details: Details
+}
+
+export function refusedBy(error: unknown): Refused {
+  if (error instanceof ApiError) return { code: error.code, details: error.details }
+  throw error
+}
+
+export const errorOf = ({ code, details }: Refused): ApiError => new ApiError(code, details)

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Input, ReadRequest } from '../api/calls/caller.js'
-import { ApiError, type Details, type ErrorCode } from '../api/calls/errors.js'
 import { fingerprintOf } from '../api/calls/fingerprint.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
@@ -10,7 +9,7 @@ import { bounds } from '../api/schemas/fields.js'
 import { validate } from '../api/validation/validate.js'
 import { type Bytes, join } from '../api/values/bytes.js'
 import { PackedJson, parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { parseObject } from './body.js'
+import { errorOf, parseObject, type Refused, refusedBy } from './body.js'
 
 /** A large request body to be parsed in another thread. */
 export interface RequestTask {
@@ -33,11 +32,6 @@ export type ParsedRequest =
       readonly fingerprint: string
       readonly result: { fields: Packed } | { refused: Refused }
     }
-
-interface Refused {
-  readonly code: ErrorCode
-  readonly details: Details
-}
 
 /** Fields as JSON, which is parsed faster than it is copied between threads; large ones are packed. */
 interface Packed {
@@ -70,11 +64,6 @@ async function validFields(
   } catch (error) {
     return { refused: refusedBy(error) }
   }
-}
-
-function refusedBy(error: unknown): Refused {
-  if (error instanceof ApiError) return { code: error.code, details: error.details }
-  throw error
 }
 
 /** Handlers read longer lists part by part. Other valid fields are small. */
@@ -123,8 +112,6 @@ export function readRequestOf(body: ParsedRequest): ReadRequest {
     'refused' in result ? { refusal: errorOf(result.refused) } : { fields: unpack(result.fields) }
   return { input: { live: isLive }, checked: { fingerprint, result: checked } }
 }
-
-const errorOf = ({ code, details }: Refused): ApiError => new ApiError(code, details)
 
 const unpack = ({ plain, packed }: Packed): Input => ({
   ...(parseExact(Buffer.from(plain).toString()) as Input),

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
-import { join } from '../api/values/bytes.js'
+import { type Bytes, isLarge, join, viewOf } from '../api/values/bytes.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
-import { declaresMore, parseJson, readBody, saysJson } from './body.js'
+import { declaresMore, errorOf, parseJson, type Refused, readBody, refusedBy, saysJson } from './body.js'
 import type { Delivery, Inbox } from './inbox.js'
 
 /** Maximum size of a delivery in bytes. */
@@ -22,6 +22,8 @@ export interface ReceiverOptions {
   readonly known?: () => Promise<readonly string[]>
   /** Real time. */
   readonly clock: { now(): number }
+  /** Reads large deliveries elsewhere. */
+  readonly parse?: (task: DeliveryTask, owner: string, signal: AbortSignal) => Promise<ReadDelivery>
   /** Called for each new delivery after it was stored. */
   readonly received?: (delivery: Delivery) => void
   /** Called when a delivery could not be stored. */
@@ -70,56 +72,73 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   const { headers } = request
   const limit = deliveryLimit
   if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
-  const bytes = join(await readBody(request, limit))
-  const now = options.clock.now()
-  const problem = signatureProblem(headers, bytes, options.secrets, now)
-  if (problem) return answer(401, { error: problem })
-  const delivery: Delivery = {
-    id: deliveryId(headers, bytes),
-    path: options.token,
-    receivedAt: now,
-    ...named(bodyOf(headers, bytes)),
-    verified: options.secrets.length > 0 || (await isKnown(headers, bytes, options, now)),
-    headers: keptHeaders(headers),
-    body: Buffer.from(bytes).toString(),
+  const pieces = await readBody(request, limit)
+  const { secrets, known, parse, token: path } = options
+  const receivedAt = options.clock.now()
+  const task: DeliveryTask = {
+    ...{
+      kind: 'delivery',
+      pieces,
+      headers: keptHeaders(headers),
+      saysJson: saysJson(headers),
+      receivedAt,
+      secrets,
+    },
+    known: known && headers.has('webhook-signature') ? await known() : [],
   }
+  const read = await (parse && isLarge(pieces) ? parse(task, path, request.signal) : readDelivery(task))
+  if ('problem' in read) return answer(401, { error: read.problem })
+  if ('refused' in read) throw errorOf(read.refused)
+  const { bytes, ...found } = read
+  const body = viewOf(bytes).toString()
+  const delivery: Delivery = { ...found, path, receivedAt, headers: task.headers, body }
   const isNew = await options.inbox.keep(delivery)
   if (isNew) options.received?.(delivery)
   return answer(200, { received: true, duplicate: !isNew })
 }
 
-/** Returns what is wrong with a signature; `undefined` when it is valid or none is needed. */
-function signatureProblem(
-  headers: Headers,
-  bytes: Uint8Array,
-  secrets: readonly string[],
-  now: number,
-): string | undefined {
-  if (secrets.length === 0) return undefined
-  const verification = verify(headers, bytes, secrets, now)
-  return verification.valid ? undefined : verification.reason
+/** A delivery to be read. */
+export interface DeliveryTask extends Pick<Delivery, 'headers' | 'receivedAt'> {
+  readonly kind: 'delivery'
+  readonly pieces: readonly Bytes[]
+  /** Whether it is labelled as JSON. */
+  readonly saysJson: boolean
+  /** Secrets of which one must have signed it, where there are any; and others that verify it. */
+  readonly secrets: readonly string[]
+  readonly known: readonly string[]
 }
 
-/** Whether an optional signature is valid. */
-async function isKnown(
-  headers: Headers,
-  bytes: Uint8Array,
-  { known }: ReceiverOptions,
-  now: number,
-): Promise<boolean> {
-  if (!known || !headers.has('webhook-signature')) return false
-  return verify(headers, bytes, await known(), now).valid
+/** A delivery as it was read, or what is wrong with its signature or body. */
+export type ReadDelivery =
+  | (Pick<Delivery, 'id' | 'event' | 'search' | 'verified'> & { readonly bytes: Bytes })
+  | { readonly problem: string }
+  | { readonly refused: Refused }
+
+/** Checks the signature of a delivery, and reads what it is. */
+export function readDelivery(task: DeliveryTask): ReadDelivery {
+  const { headers, secrets, known, receivedAt } = task
+  const bytes = join(task.pieces)
+  const verification = secrets.length > 0 ? verify(headers, bytes, secrets, receivedAt) : undefined
+  if (verification && !verification.valid) return { problem: verification.reason }
+  try {
+    const event = named(bodyOf(task, bytes))
+    const verified =
+      verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
+    return { id: deliveryId(headers, bytes), ...event, verified, bytes }
+  } catch (error) {
+    return { refused: refusedBy(error) }
+  }
 }
 
 /**
  * Senders mislabel their bodies, so any JSON is accepted. Other bodies that are not labelled as JSON have the wrong
  * type.
  */
-function bodyOf(headers: Headers, bytes: Uint8Array): unknown {
+function bodyOf({ saysJson }: DeliveryTask, bytes: Bytes): unknown {
   try {
     return parseJson(bytes, { values: deliveryValues })
   } catch (error) {
-    throw saysJson(headers) ? error : new ApiError('unsupported_media_type')
+    throw saysJson ? error : new ApiError('unsupported_media_type')
   }
 }
 
@@ -130,8 +149,8 @@ const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signat
 export type Named = Pick<Delivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
-export const deliveryId = (headers: Headers, bytes: Uint8Array): string =>
-  headers.get('webhook-id')?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+const deliveryId = (headers: Delivery['headers'], bytes: Bytes): string =>
+  headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 /** Returns the headers to store. */
 export const keptHeaders = (headers: Headers): Record<string, string> =>

@@ -6,13 +6,17 @@ import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { compose } from '../../src/api/calls/compose.js'
 import { operation } from '../../src/api/operations/table.js'
 import { PackedJson } from '../../src/api/values/json.js'
+import { newSecret, sign } from '../../src/api/webhooks/signature.js'
+import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import { wireRequest } from '../../src/client/request.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { performTask } from '../../src/http/body-tasks.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
+import type { Delivery } from '../../src/http/inbox.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type RequestTask, readRequestOf } from '../../src/http/parse-body.js'
+import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
 import { createBodyReader } from '../../src/http/request-body.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { bundled } from '../support/processes.js'
@@ -92,10 +96,10 @@ describe('a large body', () => {
   it('is parsed while other requests are answered', async () => {
     await shapeOf('lists.create')
     const beside = await answeredBeside(threads)
-    expect(beside.status).toBe(422)
+    expect(beside.status).toBe(400)
     expect(beside.answered).toBeGreaterThan(3)
     // What the thread is for: in that of the event loop, nothing else is answered.
-    expect(await answeredBeside({ parse: performTask })).toEqual({ status: 422, answered: 0 })
+    expect(await answeredBeside({ parse: performTask })).toEqual({ status: 400, answered: 0 })
   })
 
   it('creates the list that a small one creates', async () => {
@@ -377,5 +381,80 @@ describe('the room for large bodies', () => {
       await settled()
     }
     expect((await Promise.all([...replies, next])).map(({ status }) => status)).toEqual([201, 201, 201])
+  })
+})
+
+describe('a large delivery', () => {
+  const secrets = [newSecret(new Uint8Array(24).fill(1)), newSecret(new Uint8Array(24).fill(2))]
+  const pad = ' '.repeat(70_000)
+  const now = Date.parse('2026-03-10T12:00:00Z')
+
+  /** Delivers a body; returns the response, what was stored of it, and what the thread was given. */
+  async function deliver(body: string, signing: readonly string[], more: Partial<ReceiverOptions> = {}) {
+    const kept: Delivery[] = []
+    const given: DeliveryTask[] = []
+    const take = receiver({
+      ...{
+        token: 'x',
+        secrets: [],
+        clock: { now: () => now },
+        inbox: { keep: async (one) => kept.push(one) > 0 },
+      },
+      parse: (task, ...rest) => {
+        given.push(task)
+        return threads.parse(task, ...rest)
+      },
+      ...more,
+    })
+    const headers = {
+      'content-type': 'application/json',
+      ...(signing.length > 0 ? sign('id', now, body, signing) : {}),
+    }
+    const request = new Request(`http://localhost:4011${receiverPath('x')}`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    const response = await take(request)
+    return { status: response.status, reply: await response.json(), kept, given }
+  }
+
+  it.each([
+    ['an event', '{"event":"lead_search.record","id":"s","lead":{"id":9007199254740993}}', [], {}],
+    ['a signed one', '{"event":"lead_search.record"}', secrets.slice(1), { secrets }],
+    ['one that a known secret signed', '{"id":7}', secrets.slice(1), { known: async () => secrets }],
+    ['one that another secret signed', '{}', secrets.slice(0, 1), { secrets: secrets.slice(1) }],
+    ['one without a signature', '[]', [], { secrets }],
+    ['no object', '7', [], {}],
+    ['no JSON', '{', [], {}],
+    ['one nested too deep', '['.repeat(70), [], {}],
+  ])('is taken or refused as a small one is: %s', async (_, text, signing, more) => {
+    const small = await deliver(text, signing, more)
+    const large = await deliver(pad + text, signing, more)
+    expect([small.given.length, large.given.length]).toEqual([0, 1])
+    const of = ({ status, reply, kept }: typeof small) => ({
+      ...{ status, reply },
+      kept: kept.map((one) => ({ ...one, id: '', headers: {}, body: one.body.trim() })),
+    })
+    expect(of(large)).toEqual(of(small))
+    expect(large.kept.map(({ body }) => body)).toEqual(large.status === 200 ? [pad + text] : [])
+  })
+
+  it('of proxied work is counted in parts', async () => {
+    const leads = Array.from({ length: 1_200 }, (_, ordinal) => ({
+      ordinal,
+      account: { domain: 'a.example' },
+    }))
+    const counted: number[] = []
+    const ledger: ProxiedWorkLedger = {
+      start: async () => {},
+      operationOf: async () => undefined,
+      count: async (_, records) => void counted.push(records.length),
+      onError: (error) => expect(error).toBeUndefined(),
+    }
+    const { recordDelivery } = createProxiedWork(ledger, undefined, threads.parse)
+    const delivery = { event: 'account_search.completed', search: 's', path: 'p' }
+    await recordDelivery('intents.stack', { ...delivery, body: pad + JSON.stringify({ accounts: leads }) })
+    expect(counted).toEqual([500, 500, 200])
   })
 })

@@ -53,6 +53,13 @@ export function join(pieces: readonly Bytes[]): Bytes {
 export const viewOf = ({ buffer, byteOffset, length }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, length)
 
+/** Returns the memory of the bytes in a small value: it is handed to the other thread, not copied. */
+export function buffersIn(value: unknown): ArrayBuffer[] {
+  if (value instanceof Uint8Array) return [value.buffer as ArrayBuffer]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(buffersIn)
+}
+
 /** A body beyond one of these is parsed beside the event loop, which it would hold for milliseconds. */
 export const small = { bytes: 65_536, values: 2_000 }
 

@@ -37,12 +37,14 @@ export async function openReceiver(
   { globals, options }: Invocation,
 ): Promise<Receiver> {
   const { receiver } = await import('../../http/receiver.js')
+  const { createBodyThreads } = await import('../../http/body-threads.js')
   const key = givenKey(options) ?? context.ids.uuid()
   const events = await openEvents(context)
   const { token, port: derivedPort } = await deriveAddress(context, events, key)
   const arrivals = createWakeUp()
   const handler = receiver({
     inbox: events,
+    parse: createBodyThreads().parse,
     token,
     secrets: [],
     clock: context.clock,

@@ -1,5 +1,4 @@
 import { escapeControls } from '../../../api/values/controls.js'
-import { parseBody } from '../../../api/values/json.js'
 import type { Delivery } from '../../../http/inbox.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -45,7 +44,7 @@ export function openLines(context: StreamsContext, globals: GlobalOptions, faile
       if (!isObjects && opening.secret !== null) line(opening.secret)
       return last
     },
-    event: (delivery) => line(isObjects ? JSON.stringify(toEventObject(delivery)) : formatEvent(delivery)),
+    event: (delivery) => line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
     written: () => last,
   }
 }
@@ -60,14 +59,11 @@ function printsJson(context: StreamsContext, globals: GlobalOptions): boolean {
   return format !== 'table'
 }
 
-const toEventObject = ({ id, receivedAt, event, search, verified, body }: Delivery) => ({
-  id,
-  received_at: isoTime(receivedAt),
-  event,
-  search_id: search,
-  verified,
-  body: parseBody(body),
-})
+/** The body is valid JSON, so that line ends in it lie between its values. */
+function formatEventJson({ id, receivedAt, event, search, verified, body }: Delivery): string {
+  const fields = { id, received_at: isoTime(receivedAt), event, search_id: search, verified }
+  return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\r\n]+/g, ' ')}}`
+}
 
 function formatEvent({ id, receivedAt, event, search, verified }: Delivery): string {
   const trust = verified ? 'verified' : 'not verified'

@@ -115,7 +115,9 @@ async function serve(
   globals: GlobalOptions,
   over: AbortSignal,
 ): Promise<void> {
+  const { createBodyThreads } = await import('../../../http/body-threads.js')
   const handler = receiver({
+    parse: createBodyThreads().parse,
     inbox: { keep: (delivery) => events.keep(delivery, forwardTo) },
     token,
     ...(known ? { prefix: known.prefix } : {}),

@@ -1,5 +1,6 @@
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
+import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { once } from '../../context/once.js'
 import { openStateOf } from '../../context/open-databases.js'
@@ -10,6 +11,7 @@ export function openProxiedWork(
   context: Context,
   names: WireNames | undefined,
   options: GlobalOptions,
+  { parse }: BodyThreads,
 ): ProxiedWork {
   const profile = profileName(context, options)
   const open = once(async () => {
@@ -34,5 +36,5 @@ export function openProxiedWork(
       context.notify(`The cost of proxied work is missing in prospect ledger: ${reason}`, options)
     },
   }
-  return createProxiedWork(ledger, names)
+  return createProxiedWork(ledger, names, parse)
 }

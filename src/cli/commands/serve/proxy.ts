@@ -44,10 +44,11 @@ export async function openProxy(
   const address = publicAddress(publicUrl ?? target.publicUrl)
   // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await context.apiKey(options)
-  const work = openProxiedWork(context, names, options)
+  const work = openProxiedWork(context, names, options, threads)
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
   const retargeting =
-    address && (await openRetargeting(context, { address, targets, secrets, onDelivery }, globals))
+    address &&
+    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }, globals))
   const { remote, passingOn, governed } = await context.server(options)
   const timeout = withTimeout(globals.timeout ?? target.timeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]

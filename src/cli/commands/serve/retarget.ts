@@ -5,6 +5,7 @@ import type { Sender, Targets } from '../../../engine/ports/ports.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Delivery, Forward, Passed } from '../../../http/inbox.js'
+import type { ReceiverOptions } from '../../../http/receiver.js'
 import { newToken } from '../../../http/receiver.js'
 import { type DeliveryRetargeting, retargetDeliveries } from '../../../http/retargeting.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
@@ -14,7 +15,7 @@ import { openEvents } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, type SecretChoice } from '../../options/webhooks.js'
 
 /** How the deliveries of a server are taken and forwarded. */
-export interface RetargetingOptions {
+export interface RetargetingOptions extends Pick<ReceiverOptions, 'parse'> {
   /** The address at which the server reaches this machine. */
   readonly address: PublicAddress
   /** Returns where a workspace of that many members may deliver to. */
@@ -39,7 +40,7 @@ export async function openRetargeting(
   globals: GlobalOptions,
 ): Promise<Retargeting> {
   const { clock, ids } = context
-  const { address, onDelivery } = options
+  const { address, onDelivery, parse } = options
   const admin = await context.admin(globals)
   const events = await openEvents(context)
   const sender = createSender({ clock })
@@ -57,6 +58,7 @@ export async function openRetargeting(
     secret: await events.token(newToken(ids.bytes(16))),
     random: () => ids.bytes(16),
     prefix: address.prefix,
+    ...(parse ? { parse } : {}),
     secrets: await givenSecrets(context.streams, options.secrets),
     clock,
     // Counted first, which happens once however often it comes: once kept, it is not sent to us again.
