@@ -93,33 +93,86 @@ interface CounterChange {
   readonly unknown: number
 }
 
-/** The credits set aside for the rows of a run that are under way. */
+const none: ReadonlySet<number> = new Set()
+
+/** The credits set aside for the rows of a run that are under way, by this part of the run and by earlier parts. */
 export class Holds {
   readonly #held = new Map<number, number>()
-  /** Rows for which an earlier part set them aside. */
-  readonly #covered = new Set<number>()
+  /** Rows under way for which an earlier part set credits aside. */
+  readonly #inherited = new Set<number>()
   /** Rows with an unknown outcome that are sent again. */
   readonly #retried = new Set<number>()
+  /** Rows of the current range that an earlier part may have sent, and those of them with credits set aside. */
+  #sent = none
+  #covered = none
+  readonly #lowered: LoweredRow
 
-  hold(ordinal: number, credits: number, isCovered: boolean): void {
-    this.#held.set(ordinal, credits)
-    if (isCovered) this.#covered.add(ordinal)
+  constructor(lowered: LoweredRow) {
+    this.#lowered = lowered
   }
 
-  retry(ordinal: number): void {
-    this.#retried.add(ordinal)
+  /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
+  resume(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
+    this.#covered = covered
+    this.#sent = failed.size > 0 ? new Set([...covered, ...failed]) : covered
   }
 
-  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
-  get underWay(): number {
+  /** Notes that no row of the current range was sent. */
+  pass(): void {
+    this.#sent = this.#covered = none
+  }
+
+  /** Whether an earlier part may have sent a row. */
+  wasSent(ordinal: number): boolean {
+    return this.#sent.has(ordinal)
+  }
+
+  /** Whether an earlier part set credits aside for a row of the current range. */
+  isCovered(ordinal: number): boolean {
+    return this.#covered.has(ordinal)
+  }
+
+  get coversSome(): boolean {
+    return this.#covered.size > 0
+  }
+
+  /** Returns the limit that a row was sent with because of a budget. */
+  loweredOf(ordinal: number): number | null {
+    const { loweredRow, loweredLimit } = this.#lowered
+    return this.wasSent(ordinal) && ordinal === loweredRow ? loweredLimit : null
+  }
+
+  /** Returns the credits that an earlier part set aside for a row. */
+  heldFor({ ordinal, most, perRecord = 0 }: Wanted): number {
+    const limit = this.loweredOf(ordinal)
+    return limit === null ? most : limit * perRecord
+  }
+
+  /** Returns what earlier parts have set aside. Only their rows have to fit in beside what is under way. */
+  claims(): Claims {
+    const of = (row: Wanted) =>
+      this.isCovered(row.ordinal) ? this.#addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
+    return { underWay: this.coversSome ? this.#underWay() : 0, of }
+  }
+
+  #underWay(): number {
     let credits = 0
     for (const [ordinal, held] of this.#held) if (!this.#retried.has(ordinal)) credits += held
     return credits
   }
 
   /** Returns what sending a row at a maximum of `cost` adds to the credits under way or of unknown outcome. */
-  addedBy(ordinal: number, cost: number, most: number): number {
+  #addedBy(ordinal: number, cost: number, most: number): number {
     return cost - (this.#retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+  }
+
+  hold(ordinal: number, credits: number, isInherited: boolean): void {
+    this.#held.set(ordinal, credits)
+    if (isInherited) this.#inherited.add(ordinal)
+  }
+
+  retry(ordinal: number): void {
+    this.#retried.add(ordinal)
   }
 
   isRetried(ordinal: number): boolean {
@@ -130,19 +183,19 @@ export class Holds {
   leftBut(isExcepted: (ordinal: number) => boolean): number {
     let credits = 0
     for (const [ordinal, held] of this.#held)
-      if (!this.#covered.has(ordinal) && !isExcepted(ordinal)) credits += held
+      if (!this.#inherited.has(ordinal) && !isExcepted(ordinal)) credits += held
     return credits
   }
 
   /** Returns the credits that this part set aside for some rows. */
   freshOf(ordinals: readonly number[]): number {
-    const own = ordinals.filter((ordinal) => !this.#covered.has(ordinal))
+    const own = ordinals.filter((ordinal) => !this.#inherited.has(ordinal))
     return own.reduce((credits, ordinal) => credits + (this.#held.get(ordinal) ?? 0), 0)
   }
 
   /** Releases the credits that this part set aside for some rows. */
   release(ordinals: readonly number[]): void {
-    for (const ordinal of ordinals) if (!this.#covered.has(ordinal)) this.#held.delete(ordinal)
+    for (const ordinal of ordinals) if (!this.#inherited.has(ordinal)) this.#held.delete(ordinal)
   }
 
   /** Returns what answers will change. */
@@ -167,8 +220,14 @@ export class Holds {
   settle(rows: readonly Answered[]): void {
     for (const { ordinal } of rows) {
       this.#held.delete(ordinal)
-      this.#covered.delete(ordinal)
+      this.#inherited.delete(ordinal)
       this.#retried.delete(ordinal)
     }
   }
+}
+
+/** The row that an earlier part sent with a lower `limit`, and that limit. */
+interface LoweredRow {
+  readonly loweredRow: number | null
+  readonly loweredLimit: number | null
 }

@@ -453,10 +453,11 @@ describe.each(states())('%s', (name, open) => {
           flush: () => journal.flush(),
           end: guarded((end) => journal.end(end)),
           bulks: {
-            ...bulks,
-            plan: guarded(bulks.plan),
-            accept: guarded(bulks.accept),
-            withdraw: guarded(bulks.withdraw),
+            open: () => bulks.open(),
+            reopen: (bulk, rows) => bulks.reopen(bulk, rows),
+            plan: guarded((rows, least) => bulks.plan(rows, least)),
+            accept: guarded((bulk, accepted) => bulks.accept(bulk, accepted)),
+            withdraw: guarded((bulk) => bulks.withdraw(bulk)),
           },
         },
       }

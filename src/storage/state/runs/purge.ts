@@ -1,72 +1,39 @@
 import type { Connection, Driver } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
-import type { Hold } from './run-leases.js'
-import { forgetBulks, runScope } from './runs.js'
+import { forEachFree, type Hold } from './run-leases.js'
+import { forgetBulks, type Run, runScope } from './runs.js'
 import { startOfDay } from './spending.js'
 
-/** A run that may be too old. */
-export interface OldRun {
-  readonly number: number
-  readonly id: string
-  readonly knownBy: string
-}
-
-/** Runs and answers that were too old and are gone. */
+/** Runs and answers that were deleted. */
 export interface PurgedRuns {
-  /** Ids of the runs that are off the record. */
+  /** Ids of the runs. */
   readonly runs: readonly string[]
   readonly answers: number
 }
 
-/** How old runs are purged. */
-export interface PurgeOptions {
-  /** Runs that ended, or began and never ended, before this moment of real time go. */
-  readonly before: number
-  /** Real time. */
-  readonly now: number
-  /** Keeps everybody else from a run meanwhile; nothing where it is under way. */
-  readonly hold: Hold<OldRun>
-}
+type OldRun = Pick<Run, 'number' | 'id' | 'knownBy'>
 
 /**
- * Takes old runs off the record, with their answers; one that is under way stays. An answer that a younger run has taken
- * stays as long as that run. What was spent is remembered by day, and so is what a run that never ended may have spent.
+ * Deletes the runs that ended, or began and never ended, before a moment of real time, with their answers. Runs under way
+ * stay. An answer that a younger run has taken stays as long as that run. Spending is kept by day, including what a run
+ * that never ended may have spent.
  */
-export async function purgeRuns(driver: Driver, { before, now, hold }: PurgeOptions): Promise<PurgedRuns> {
+export async function purgeRuns(
+  driver: Driver,
+  { before, now, hold }: { before: number; now: number; hold: Hold },
+): Promise<PurgedRuns> {
   const old = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
   const taken = await driver.read((connection) => takenByOthers(connection, old))
-  const purged: PurgedRun[] = []
-  for (const run of old) {
-    const lock = await hold(run)
-    if (!lock) continue
-    try {
-      // Somebody may have gone on with it until a moment ago.
-      const isStill = await driver.read((connection) => connection.get(stillSql, run.number, before))
-      if (isStill) purged.push(await purgeRun(driver, run, taken, now))
-    } finally {
-      await lock.release()
-    }
-  }
-  return {
-    runs: purged.map(({ id }) => id),
-    answers: purged.reduce((count, { answers }) => count + answers, 0),
-  }
-}
-
-interface PurgedRun {
-  readonly id: string
-  readonly answers: number
-}
-
-async function purgeRun(
-  driver: Driver,
-  { id, number }: OldRun,
-  taken: ReadonlySet<number>,
-  now: number,
-): Promise<PurgedRun> {
-  const answers = await purgeAnswers(driver, number, taken)
-  await driver.transaction((connection) => dropRun(connection, number, now))
-  return { id, answers }
+  const runs: string[] = []
+  let answers = 0
+  await forEachFree(old, hold, async ({ id, number }) => {
+    // The run may have been resumed a moment ago.
+    if (!(await driver.read((connection) => connection.get(stillSql, number, before)))) return
+    answers += await purgeAnswers(driver, number, taken)
+    await driver.transaction((connection) => dropRun(connection, number, now))
+    runs.push(id)
+  })
+  return { runs, answers }
 }
 
 const isOld = 'coalesce(ended_at, started_at) < ?'
@@ -76,7 +43,7 @@ const answersSql = 'SELECT place, hash FROM answers WHERE place > ? AND place < 
 const takenSql = 'SELECT place, origin FROM answers WHERE origin IS NOT NULL'
 const answersAtOnce = 2_000
 
-/** Places of answers of old runs that younger ones have taken. */
+/** Returns the places of answers of old runs that younger runs have taken. */
 async function takenByOthers(connection: Connection, old: readonly OldRun[]): Promise<ReadonlySet<number>> {
   const gone = new Set(old.map(({ number }) => number))
   const takers = await connection.all<{ place: number; origin: number }>(takenSql)
@@ -88,7 +55,7 @@ interface OldAnswer {
   readonly hash: number | null
 }
 
-/** Drops the answers of a run, in portions; answers how many. */
+/** Deletes the answers of a run, in portions. Returns how many. */
 async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<number>): Promise<number> {
   let dropped = 0
   for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
@@ -110,10 +77,7 @@ async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): P
   await connection.run('DELETE FROM answers WHERE place = ?', place)
 }
 
-/**
- * Takes a run off the record. One of whose answers some are still needed, and one that may have spent today what it has
- * set aside, is only hidden until the next time.
- */
+/** Deletes a run. It is only hidden while answers of it are needed, or while its credits set aside count for today. */
 async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
   await forgetBulks(connection, run)
   const range = placesOf(run)
