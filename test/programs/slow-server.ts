@@ -1,0 +1,32 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { sharedClock } from '../../src/engine/clock.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { handler } from '../../src/http/handler.js'
+import { listen } from '../../src/http/listen.js'
+import { openStore } from '../../src/storage/engine/store.js'
+import { randomIds, TestSource } from '../support/engine.js'
+
+/**
+ * Serves an engine whose source takes long. Prints its base address, then a line for each question to the source.
+ * Arguments: store, how long the source takes in ms.
+ */
+const [location = '', forMs = '0'] = process.argv.slice(2)
+
+const store = await openStore(location)
+const source = new TestSource()
+source.before = async () => {
+  process.stdout.write('asked\n')
+  await pause(Number(forMs))
+}
+const caller = createEngine({
+  ...{ store, source, ids: randomIds },
+  clock: sharedClock(store, { now: Date.now }),
+})
+const app = handler({ caller, version: 'test', document: async () => ({}) })
+const { baseUrl, close } = await listen({ handler: app, host: '127.0.0.1', port: 0 })
+process.stdout.write(`${baseUrl}\n`)
+process.once('SIGTERM', async () => {
+  await close()
+  await caller.close()
+  process.exit()
+})

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createAdmin } from '../../src/engine/admin/admin.js'
+import { openStore } from '../../src/storage/engine/store.js'
+import { randomIds } from '../support/engine.js'
+import { ownServer } from '../support/postgres.js'
+import { bundled, launchServer, prospect, type Running, start } from '../support/processes.js'
+import { found } from './findings.js'
+import { some } from './share.js'
+
+const clients = 50
+/** Longer than each lease, and than what a request, a statement or a transaction may take. */
+const longMs = some(60_000, 3_000)
+/** Longer than a proxy waits for an answer. */
+const longerMs = some(130_000, 3_000)
+
+let program: string
+
+beforeAll(async () => {
+  program = await bundled('programs/slow-server.ts')
+})
+
+afterAll(() => rmSync(program))
+
+/** Sends one request with one key until it is answered; resolves with the statuses on the way and the answer. */
+async function insist(base: string, apiKey: string, idempotencyKey: string) {
+  const headers = {
+    ...{ 'content-type': 'application/json', 'x-api-key': apiKey },
+    'idempotency-key': idempotencyKey,
+  }
+  const statuses: number[] = []
+  for (;;) {
+    const body = JSON.stringify({ domain: 'known.example' })
+    const response = await fetch(`${base}/accounts/single_enrich`, { method: 'POST', headers, body })
+    const text = await response.text()
+    statuses.push(response.status)
+    if (response.status === 200)
+      return { text, statuses, isReplay: response.headers.get('idempotent-replayed') === 'true' }
+    if (![409, 429, 502, 503, 504].includes(response.status)) throw new Error(`${response.status} ${text}`)
+    await pause(1_000)
+  }
+}
+
+const kinds = [
+  { name: 'one server on SQLite', nodes: 1, forMs: longMs, isProxied: false },
+  { name: 'three servers on one PostgreSQL', nodes: 3, forMs: longMs, isProxied: false },
+  { name: 'serve --upstream in front of a server', nodes: 1, forMs: longerMs, isProxied: true },
+]
+
+it.each(kinds)(
+  'P10: 50 equal requests at once have one effect, however long it takes, with $name',
+  async ({ name, nodes, forMs, isProxied }) => {
+    const home = mkdtempSync(join(tmpdir(), 'prospect-slow-'))
+    const database = nodes > 1 ? await ownServer() : undefined
+    const location = database?.url ?? join(home, 'upstream.db')
+    const store = await openStore(location)
+    const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
+    const { key = '' } = await admin.init()
+    await admin.setPlan('scale')
+    const before = (await admin.status()).credits.enrichment
+    const servers: Running[] = Array.from({ length: nodes }, () => start(program, location, String(forMs)))
+    while (servers.some(({ lines }) => lines.length === 0)) await pause(20)
+    let bases = servers.map(({ lines }) => lines[0] ?? '')
+    let apiKey = key
+    const env = { PROSPECT_HOME: join(home, 'proxy'), PROSPECT_API_KEY: key }
+    const proxy = isProxied
+      ? await launchServer(prospect, ['serve', '--port', '0', '--upstream', bases[0] ?? ''], home, env)
+      : undefined
+    if (proxy) {
+      const ownStore = await openStore(join(env.PROSPECT_HOME, 'engine.db'))
+      const own = createAdmin({ store: ownStore, clock: { now: Date.now }, ids: randomIds })
+      await own.setPlan('scale')
+      const [member] = await own.members()
+      apiKey = (await own.createKey({ member: member?.email ?? '' })).key
+      bases = [proxy.line]
+      await ownStore.close()
+    }
+    try {
+      const idempotencyKey = randomUUID()
+      const answers = await Promise.all(
+        Array.from({ length: clients }, (_, at) =>
+          insist(bases[at % bases.length] ?? '', apiKey, idempotencyKey),
+        ),
+      )
+      const statuses = new Map<number, number>()
+      for (const status of answers.flatMap((one) => one.statuses))
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      const asked = servers.flatMap(({ lines }) => lines).filter((line) => line === 'asked').length
+      const paid = before - (await admin.status()).credits.enrichment
+      const bodies = new Set(answers.map(({ text }) => text)).size
+      const executed = answers.filter(({ isReplay }) => !isReplay).length
+      found({
+        promise: 'P10',
+        tried: `${clients} equal requests with one key that takes ${forMs / 1_000} s, with ${name}`,
+        lost: `${asked - 1} further effects, ${paid - 1} further credits, ${bodies - 1} other answers`,
+        measured: [...statuses].map(([status, count]) => `${count} × ${status}`).join(', '),
+      })
+      expect([asked, paid, bodies]).toEqual([1, 1, 1])
+      expect(executed).toBeLessThanOrEqual(1)
+      expect((await admin.verify()).problems).toEqual([])
+    } finally {
+      await proxy?.stop()
+      for (const { child } of servers) child.kill('SIGTERM')
+      await Promise.all(servers.map(({ ended }) => ended))
+      await store.close()
+      await database?.stop()
+      rmSync(home, { recursive: true })
+    }
+  },
+)
