@@ -1,5 +1,6 @@
 import type { Layer } from '../api/calls/compose.js'
-import type { OperationId } from '../api/operations/table.js'
+import { isPriced } from '../api/operations/facts.js'
+import { type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { idempotent, type KeptKeys } from './kept-keys.js'
 import { paced, type Windows } from './paced.js'
@@ -17,6 +18,8 @@ export interface GovernedOptions {
   readonly clock: Clock
   /** Called when a call is sent again under the key of an attempt without a known outcome. */
   readonly onAgain?: (id: OperationId) => void
+  /** Stores what a server sent for a call that may be paid, when it cannot be used. */
+  readonly keepUnusable?: (id: OperationId, text: string) => Promise<void>
 }
 
 /**
@@ -31,7 +34,23 @@ export const governed = ({
   ids,
   clock,
   onAgain,
+  keepUnusable,
 }: GovernedOptions): readonly Layer[] => [
   idempotent({ keys: memory, origin, ids, clock, ...(onAgain ? { onAgain } : {}) }),
   paced({ windows: memory, origin, clock, plan, observed }),
+  ...(keepUnusable ? [unusableKept(keepUnusable)] : []),
 ]
+
+/** Stores what cannot be used before the call fails. */
+const unusableKept =
+  (keep: NonNullable<GovernedOptions['keepUnusable']>): Layer =>
+  (caller) => ({
+    ...caller,
+    call: async (id, input, options) => {
+      const reply = await caller.call(id, input, options)
+      const row = operation(id)
+      if (reply.unusable !== undefined && (isPriced(row) || row.starts !== undefined))
+        await keep(id, reply.unusable)
+      return reply
+    },
+  })

@@ -44,11 +44,11 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
     // Some servers answer a deletion without a body.
     const isSilent = operation.method === 'DELETE' && read.bytes.length === 0 && answer.broken === undefined
     if (isSilent) return { status: operation.ok, body: {}, headers, credits: 0 }
-    return unusable(operation, read.problem, headers)
+    return { ...unusable(operation, read.problem, headers), unusable: textOf(read) }
   }
   const body = task.names ? renameIn(read.value, task.names) : read.value
   const misfit = misfitOf(operation, await shapeOf(operation.id), body)
-  if (misfit !== undefined) return unusable(operation, `with ${misfit}`, headers)
+  if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
   return { status, body, headers, credits: creditsCharged(operation, body), ...formsOf(read, task) }
 }
 
@@ -81,6 +81,11 @@ const singleValues = (fields: Fields): Fields =>
         ([, value]) => Array.isArray(value) || (typeof value !== 'object' && String(value).length <= 1_000),
       ),
   )
+
+/** Maximum size of an unusable body that is kept. */
+const keptBytes = 8 * 1_048_576
+
+const textOf = ({ bytes }: Read): string => Buffer.from(bytes.subarray(0, keptBytes)).toString()
 
 /** Returns the 502 of an answer that cannot be used. */
 export function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {

@@ -77,7 +77,8 @@ describe('a request passed through to another server', () => {
       const { body } = await received(request)
       const { 'x-api-key': key, 'idempotency-key': again } = request.headers
       Object.assign(seen, { method: request.method, url: request.url, key, again, body })
-      response.end('{}')
+      const settled = { id: 'one', enrichment_id: 'one', status: 'pending', search: { status: 'ONGOING' } }
+      response.end(JSON.stringify({ ...settled, credits: { enrichment: 1 }, credits_consumed: 0 }))
     })
     for (const { id, method, path } of operations()) {
       const filled = path.replace(/\{\w+\}/g, 'a%2Fb')

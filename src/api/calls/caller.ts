@@ -84,6 +84,8 @@ export interface Reply {
    * is settled by when it is large.
    */
   readonly wire?: Uint8Array<ArrayBuffer>
+  /** For a success of another server that cannot be used: what it sent, which may be paid for. */
+  readonly unusable?: string
 }
 
 /** The one way to call the API: the engine, a remote server, a proxy and an in-process server are all callers. */

@@ -1,50 +1,77 @@
 import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
-import type { Operation } from '../operations/table.js'
+import type { Operation, OperationId } from '../operations/table.js'
 import { isObject } from '../values/objects.js'
 import { bare } from './coerce.js'
 
+type Output = Pick<Shape, 'output'>
+
 /**
- * Returns what is wrong with the shape of another server's success, in words that follow "Upstream answered";
- * `undefined` when it is usable. Only lists and objects that the rest relies on are checked. Other servers have other
- * fields, and a paid result is not discarded for the type of one field.
+ * Returns why another server's success cannot be used, in words that follow "Upstream answered"; `undefined` when it
+ * can: it is a list or an object as expected, and has what accepted work, a state or a balance is settled by. Nothing
+ * else is required, because servers differ and a paid result is not discarded for the type of a field.
  */
-export function misfitOf(
-  operation: Operation,
-  { output }: Pick<Shape, 'output'>,
-  body: unknown,
-): string | undefined {
-  const schema = bare(output)
-  if (schema instanceof z.ZodArray)
-    return Array.isArray(body) ? elementsMisfit(schema, body) : `${describeValue(body)} in place of a list`
-  if (!isObject(body)) return `${describeValue(body)} in place of an object`
-  const isRecord = operation.needs === 'unit' && operation.batch?.found === undefined
-  if (isRecord || !(schema instanceof z.ZodObject)) return undefined
-  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
-  for (const [name, field] of Object.entries(shape)) {
-    const misfit = Object.hasOwn(body, name) ? fieldMisfit(bare(field), body[name]) : undefined
-    if (misfit !== undefined) return `${misfit} in ${name}`
-  }
-  return undefined
+export function misfitOf(operation: Operation, { output }: Output, body: unknown): string | undefined {
+  if (bare(output) instanceof z.ZodArray)
+    return Array.isArray(body) ? undefined : `with ${describeValue(body)} in place of a list`
+  if (!isObject(body)) return `with ${describeValue(body)} in place of an object`
+  const paths = settledBy(operation)
+  const isFound = paths.some((path) => isSettled(valueAt(body, path.split('.'))))
+  // An import that matched nothing has no id, and only counts.
+  const isEmpty = operation.starts === 'import' && counts.some((name) => body[name] === 0)
+  return paths.length === 0 || isFound || isEmpty ? undefined : `without ${paths.at(-1)}`
 }
 
-function fieldMisfit(schema: z.core.$ZodType, value: unknown): string | undefined {
-  if (value === null || value === undefined) return undefined
-  if (schema instanceof z.ZodObject)
-    return isObject(value) ? undefined : `${describeValue(value)} in place of an object`
-  if (!(schema instanceof z.ZodArray)) return undefined
-  if (Array.isArray(value)) return elementsMisfit(schema, value)
-  // Older servers answer with one value in place of a list.
-  const isOlder = !isObject(value) && !(bare(schema.element) instanceof z.ZodObject)
-  return isOlder ? undefined : `${describeValue(value)} in place of a list`
+const maximumNotes = 5
+
+/** Returns how a success differs from the schema: the fields of another type, and those that are missing. */
+export function differencesOf({ output }: Output, body: unknown): readonly string[] {
+  const parsed = output.safeParse(body)
+  if (parsed.success) return []
+  const { issues } = parsed.error
+  const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(body, path) === undefined
+  const other = issues
+    .filter((issue) => !isMissing(issue))
+    .map(({ path, message }) => `${path.join('.')}: ${message.replace('Invalid input: ', '')}`)
+  const missing = issues.filter(isMissing).map(({ path }) => path.join('.'))
+  return [...firstOf(other, '; '), ...(missing.length > 0 ? [`without ${firstOf(missing, ', ')}`] : [])]
 }
 
-function elementsMisfit(schema: z.ZodArray, values: readonly unknown[]): string | undefined {
-  if (!(bare(schema.element) instanceof z.ZodObject)) return undefined
-  // In the results of a bulk request, null stands for what was not found.
-  const isFine = (one: unknown) => isObject(one) || (one === null && schema.element instanceof z.ZodNullable)
-  return values.every(isFine) ? undefined : 'a list of something other than objects'
+const firstOf = (notes: readonly string[], separator: string): readonly string[] => {
+  const more = notes.length - maximumNotes
+  const first = notes.slice(0, maximumNotes).join(separator)
+  return first === '' ? [] : [more > 0 ? `${first} and ${more} more` : first]
 }
+
+const states: Partial<Record<OperationId, readonly string[]>> = {
+  'contacts.get': ['status'],
+  'contacts.get_enrichment': ['status'],
+  'credits.consumption': ['credits_consumed'],
+  'credits.show': ['credits.enrichment'],
+  'lists.get': ['status'],
+  'searches.get': ['search.status'],
+}
+
+const counts = ['preview_count', 'total_count', 'total']
+
+/** Returns the paths of which one must be there. */
+function settledBy({ id, starts }: Operation): readonly string[] {
+  if (starts === 'waterfall') return ['id', 'enrichment_id']
+  if (starts === 'import') return ['message.id', 'list.id', 'search.id', 'id']
+  return states[id] ?? []
+}
+
+const isSettled = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && value !== '')
+
+const valueAt = (body: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, name) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+        ? (value as Record<PropertyKey, unknown>)[name]
+        : undefined,
+    body,
+  )
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'

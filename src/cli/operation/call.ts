@@ -1,4 +1,4 @@
-import type { Shape } from '../../api/areas/shapes.js'
+import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
@@ -10,6 +10,7 @@ import {
 import type { Layer } from '../../api/calls/compose.js'
 import { failureOf } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
+import { differencesOf } from '../../api/validation/fits.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { formatCredits } from '../output/text.js'
@@ -107,6 +108,8 @@ async function callAndLog(
     const headers = Object.entries(reply.headers).map(([name, value]) => `${name}: ${value}`)
     const facts = [`${reply.status}`, formatCredits(reply.credits), took, ...headers]
     context.notify(`${operation.method} ${operation.path} → ${facts.join(', ')}`, options)
+    for (const difference of isOk(reply) ? differencesOf(await shapeOf(operation.id), reply.body) : [])
+      context.notify(`The reply differs from the documented one: ${difference}`, options)
   }
   return reply
 }

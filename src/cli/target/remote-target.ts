@@ -1,5 +1,6 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { PassOn } from '../../client/reply.js'
+import type { OperationId } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
@@ -19,6 +20,7 @@ export interface RemotePorts {
   readonly sleep: Context['sleep']
   readonly onClose: Context['onClose']
   readonly conceal: Context['conceal']
+  readonly notify: Context['notify']
   /** Called when a call with an unknown outcome is sent again under the same key. */
   readonly onAgain: () => void
   /** Returns the key given with the command: in a file, on stdin or in the environment. */
@@ -66,15 +68,42 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     const { origin, plan } = target
     const onAgain = () => ports.onAgain()
     const observed = syncBaseUrl !== undefined
+    const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
     return {
       remote,
       passingOn,
-      governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain }),
+      governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain, keepUnusable }),
     }
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
     throw error
   }
+}
+
+/** Stores an answer that cannot be used as an event, and says where it is. */
+async function storeUnusable(
+  { home, clock, ids, onClose, notify }: RemotePorts,
+  { origin }: RemoteTarget,
+  operation: OperationId,
+  body: string,
+): Promise<void> {
+  const [id, { openState }, { eventsOver, unusableReply }] = await Promise.all([
+    ids.uuid(),
+    import('../../storage/state/open.js'),
+    import('../../storage/state/webhook-inbox.js'),
+  ])
+  prepareHome(home())
+  const database = await openState(home().state)
+  onClose(() => database.close())
+  await eventsOver(database).keep({
+    ...{ id, path: 'reply', receivedAt: clock.now(), event: unusableReply, search: null, verified: false },
+    headers: { server: origin, operation },
+    body,
+  })
+  notify(
+    `The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`,
+    {},
+  )
 }
 
 /** Returns the key for the synchronous address: the call's own at the same origin, otherwise the one stored for it. */

@@ -13,6 +13,9 @@ import {
 /** How long a delivery is known again after it was deleted: longer than any sender of ours tries (28 hours). */
 export const rememberedMs = 80 * 3_600_000
 
+/** The name of an event that no server sent: what one answered to a call that may be paid, and could not be used. */
+export const unusableReply = 'reply.unusable'
+
 /** A kept delivery in a list, without what it carries. */
 export interface ListedEvent extends Omit<Delivery, 'path' | 'headers' | 'body'> {
   /** Its number in the order of arrival. */

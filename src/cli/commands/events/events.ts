@@ -1,7 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody } from '../../../api/values/json.js'
-import type { EventFilter, Events, KeptEvent, ListedEvent } from '../../../storage/state/webhook-inbox.js'
+import {
+  type EventFilter,
+  type Events,
+  type KeptEvent,
+  type ListedEvent,
+  unusableReply,
+} from '../../../storage/state/webhook-inbox.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
 import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
@@ -85,8 +91,17 @@ const toEventView = ({ id, receivedAt, event, search, verified, headers, body, f
     changed_at: isoTime(at),
     next_at: nextAt === null ? null : isoTime(nextAt),
   })),
-  body: parseBody(body),
+  body: readBody(body),
 })
+
+/** Returns what a body holds. A reply that could not be used may be no JSON. */
+function readBody(text: string): unknown {
+  try {
+    return parseBody(text)
+  } catch {
+    return text
+  }
+}
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
 export function replayEvents(environment: CommandEnvironment): Command {
@@ -132,7 +147,8 @@ export function forwardEvents(environment: CommandEnvironment): Command {
 }
 
 async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
-  for await (const { seq } of readEvents(events, which, 'oldest')) yield seq
+  for await (const { seq, event } of readEvents(events, which, 'oldest'))
+    if (event !== unusableReply || which.event !== undefined) yield seq
 }
 
 /** A time as typed, in milliseconds: before now, or since 1970. */

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import { type Operation, operations } from '../../../src/api/operations/table.js'
+import { isObject } from '../../../src/api/values/objects.js'
+import { type Example, examples } from '../../../src/reference/examples.js'
+import { foreign } from '../../cli/wait/foreign.js'
+import { servingWith } from '../../cli/wait/serving.js'
+import { answering, closeAfterTest } from '../../client/listeners.js'
+import { machine } from '../../support/command.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Values of every kind, none of which fits every field. */
+const kinds: readonly unknown[] = [null, 'text', 7.5, [], [[1], 'a', null], { a: { b: 1 } }, true, '']
+
+/** Every variant of a value in which one field or item is of another kind, absent, or beside an unknown one. */
+function* variantsOf(value: unknown, depth = 0): Generator<unknown> {
+  if (depth > 3) return
+  if (Array.isArray(value) && value.length > 0) {
+    for (const one of variantsOf(value[0], depth + 1)) yield [one, ...value.slice(1)]
+    for (const kind of kinds) yield [kind, ...value.slice(1)]
+  }
+  if (!isObject(value)) return
+  yield { ...value, unknown: { new: ['field'] } }
+  for (const [at, name] of Object.keys(value).entries()) {
+    const { [name]: field, ...rest } = value
+    yield rest
+    // Two kinds for each field of the body; all of them come up, because the fields are many.
+    for (const more of [0, 3]) yield { ...rest, [name]: kinds[(at + more) % kinds.length] }
+    for (const one of variantsOf(field, depth + 1)) yield { ...rest, [name]: one }
+  }
+}
+
+/** The arguments and the stdin that send a request. */
+function invocationOf({ command: words, flag, method, path }: Operation, { request }: Example) {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(request[name ?? '']))
+  const argv = [...words.split(' '), ...(flag === undefined ? [] : [`--${flag}`]), ...inPath]
+  if (method === 'DELETE') return { argv: [...argv, '--yes'], stdin: '' }
+  const fields = Object.fromEntries(Object.entries(request).filter(([name]) => !path.includes(`{${name}}`)))
+  return { argv: [...argv, '--input', '-'], stdin: JSON.stringify(fields) }
+}
+
+describe('replies that differ from the documented ones', () => {
+  it.each(operations().map((row) => [row.id, row] as const))(
+    '%s: no difference in a field is a bug or a table that cannot be printed',
+    async (id, row) => {
+      let answer: unknown
+      const server = closeAfterTest(await foreign(() => answer))
+      const { argv, stdin } = invocationOf(row, examples[id])
+      const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' }
+      const here = machine()
+      const all = [...variantsOf(examples[id].reply)]
+      const variants = fc.sample(fc.shuffledSubarray(all, { minLength: Math.min(all.length, 3) }), 1).flat()
+      const wrong: unknown[] = []
+      for (const [at, variant] of [...variants, ...kinds].entries()) {
+        answer = variant
+        const format = ['table', 'json', 'csv'][at % 3] ?? 'json'
+        const run = await here.run([...argv, '--direct', '--yes', '--format', format, '--verbose'], {
+          env,
+          stdin,
+        })
+        if (![0, 6, 9, 10].includes(run.code)) wrong.push([run.code, format, variant, run.stderr])
+      }
+      expect(variants.length).toBeGreaterThan(2)
+      expect(wrong.slice(0, 3)).toEqual([])
+      here.remove()
+    },
+  )
+
+  it('pass with a note that is no error, printed with --verbose alone', async () => {
+    const server = closeAfterTest(
+      await foreign(({ path }) =>
+        path === '/accounts/single_enrich'
+          ? { name: 'Acme', headcount: 'about 50', technologies: 'react' }
+          : {},
+      ),
+    )
+    const [quiet, verbose] = [
+      await server.run(['accounts', 'enrich', '--domain', 'acme.example']),
+      await server.run(['accounts', 'enrich', '--domain', 'acme.example', '--verbose']),
+    ]
+    expect([quiet.code, verbose.code, quiet.json]).toEqual([
+      ...[0, 0],
+      { name: 'Acme', headcount: 'about 50', technologies: 'react' },
+    ])
+    expect(quiet.stderr).not.toContain('differs')
+    expect(verbose.stderr).toContain('The reply differs from the documented one: headcount: ')
+  })
+})
+
+describe('a paid reply that cannot be used', () => {
+  const unusable = ['<html>', '[{"name":"Acme"}]', '{"name":"Ac']
+
+  /** A server that charges for every call, and answers with something that cannot be used. */
+  const chargingServer = async (body: string) => {
+    const listener = closeAfterTest(
+      await answering((request, response) => {
+        if (request.url === '/health') response.end('{}')
+        else response.end(body)
+      }),
+    )
+    return `http://127.0.0.1:${listener.port}/api/v2`
+  }
+
+  it.each(unusable)('is 502 and stored as an event that shows what was sent: %s', async (body) => {
+    const here = machine()
+    const env = { PROSPECT_BASE_URL: await chargingServer(body), PROSPECT_API_KEY: 'a-key-of-the-server' }
+    const run = await here.run(['accounts', 'enrich', '--domain', 'acme.example'], { env })
+    expect(run.code).toBe(10)
+    const id = /prospect events show (\S+)/.exec(run.stderr)?.[1] ?? ''
+    expect(await here.json('events', 'show', id)).toMatchObject({
+      event: 'reply.unusable',
+      headers: { operation: 'accounts.enrich' },
+    })
+    expect(JSON.stringify(await here.json('events', 'show', id))).toContain(
+      body.slice(0, 4).replaceAll('"', '\\"'),
+    )
+    here.remove()
+  })
+
+  it('is stored by a governed proxy, too, and by a command with --direct not', async () => {
+    const upstream = await chargingServer('<html>')
+    const proxy = closeAfterTest(
+      await servingWith({ PROSPECT_API_KEY: 'key-of-the-server' }, async () => {}, '--upstream', upstream),
+    )
+    const headers = { 'content-type': 'application/json', 'x-api-key': proxy.key }
+    const body = '{"domain":"acme.example"}'
+    const answer = await fetch(`${proxy.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(502)
+    expect(await proxy.machine.json<Fields[]>('events', 'list')).toMatchObject([{ event: 'reply.unusable' }])
+    const here = machine()
+    const env = { PROSPECT_BASE_URL: upstream, PROSPECT_API_KEY: 'a-key-of-the-server' }
+    await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--direct'], { env })
+    expect(await here.json('events', 'list')).toEqual([])
+    here.remove()
+  })
+})
