@@ -85,7 +85,7 @@ const singleValues = (fields: Fields): Fields =>
 /** Maximum size of an unusable body that is kept. */
 const keptBytes = 8 * 1_048_576
 
-const textOf = ({ bytes }: Read): string => Buffer.from(bytes.subarray(0, keptBytes)).toString()
+const textOf = ({ bytes }: Read): string => Buffer.from(bytes.subarray(0, keptBytes)).toString().trim()
 
 /** Returns the 502 of an answer that cannot be used. */
 export function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {

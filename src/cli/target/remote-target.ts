@@ -1,6 +1,6 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import type { PassOn } from '../../client/reply.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { PassOn } from '../../client/reply.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Operation, operations } from '../../../src/api/operations/table.js'
 import { isObject } from '../../../src/api/values/objects.js'
@@ -6,8 +7,12 @@ import { foreign } from '../../cli/wait/foreign.js'
 import { servingWith } from '../../cli/wait/serving.js'
 import { answering, closeAfterTest } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
+import { isLong } from '../../support/effort.js'
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** Chooses the variants of `npm test`; with `--long` there are all. */
+const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
 
 /** Values of every kind, none of which fits every field. */
 const kinds: readonly unknown[] = [null, 'text', 7.5, [], [[1], 'a', null], { a: { b: 1 } }, true, '']
@@ -49,9 +54,12 @@ describe('replies that differ from the documented ones', () => {
       const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' }
       const here = machine()
       const all = [...variantsOf(examples[id].reply)]
-      const variants = fc.sample(fc.shuffledSubarray(all, { minLength: Math.min(all.length, 3) }), 1).flat()
+      const some = { minLength: 3, maxLength: Math.min(all.length, 8) }
+      const variants = isLong
+        ? all
+        : (fc.sample(fc.shuffledSubarray(all, some), { numRuns: 1, seed })[0] ?? [])
       const wrong: unknown[] = []
-      for (const [at, variant] of [...variants, ...kinds].entries()) {
+      for (const [at, variant] of [...variants, ...(isLong ? kinds : kinds.slice(0, 2))].entries()) {
         answer = variant
         const format = ['table', 'json', 'csv'][at % 3] ?? 'json'
         const run = await here.run([...argv, '--direct', '--yes', '--format', format, '--verbose'], {
@@ -61,7 +69,7 @@ describe('replies that differ from the documented ones', () => {
         if (![0, 6, 9, 10].includes(run.code)) wrong.push([run.code, format, variant, run.stderr])
       }
       expect(variants.length).toBeGreaterThan(2)
-      expect(wrong.slice(0, 3)).toEqual([])
+      expect(wrong.slice(0, 3), `seed ${seed}`).toEqual([])
       here.remove()
     },
   )
@@ -111,9 +119,8 @@ describe('a paid reply that cannot be used', () => {
       event: 'reply.unusable',
       headers: { operation: 'accounts.enrich' },
     })
-    expect(JSON.stringify(await here.json('events', 'show', id))).toContain(
-      body.slice(0, 4).replaceAll('"', '\\"'),
-    )
+    const { body: kept } = await here.json<{ body: unknown }>('events', 'show', id)
+    expect(typeof kept === 'string' ? kept : JSON.stringify(kept)).toBe(body)
     here.remove()
   })
 

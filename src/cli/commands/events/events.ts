@@ -148,7 +148,7 @@ export function forwardEvents(environment: CommandEnvironment): Command {
 
 async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
   for await (const { seq, event } of readEvents(events, which, 'oldest'))
-    if (event !== unusableReply || which.event !== undefined) yield seq
+    if (event !== unusableReply || which.filter.event !== undefined) yield seq
 }
 
 /** A time as typed, in milliseconds: before now, or since 1970. */
