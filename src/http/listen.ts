@@ -16,6 +16,8 @@ export interface Timing {
   readonly requestMs: number
   /** An idle connection between two requests. */
   readonly keepAliveMs: number
+  /** A response of which the client reads nothing. */
+  readonly unreadMs: number
   /** Between two looks at all connections. */
   readonly checkMs: number
 }
@@ -25,6 +27,7 @@ export const usualTiming: Timing = {
   headersMs: 10_000,
   requestMs: 30_000,
   keepAliveMs: 10_000,
+  unreadMs: 30_000,
   checkMs: 4_000,
 }
 
@@ -102,6 +105,13 @@ function makeServer(timing: Timing, maxConnections: number): Server {
   })
   server.maxHeadersCount = 0 // else node drops what is beyond its count, unseen by the guard
   server.maxConnections = maxConnections
+  // Node's time limit of a connection on which nothing moves; a call may take longer before it has a response.
+  server.setTimeout(timing.unreadMs)
+  server.on('request', (_, response: ServerResponse) => {
+    response.on('timeout', (socket: Socket) => {
+      if (socket.writableLength > 0) socket.resetAndDestroy()
+    })
+  })
   return server
 }
 

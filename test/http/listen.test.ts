@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
@@ -28,7 +29,7 @@ async function start(
   return server
 }
 
-const hurried = { headersMs: 300, requestMs: 30_000, keepAliveMs: 100, checkMs: 30 }
+const hurried = { headersMs: 300, requestMs: 30_000, keepAliveMs: 100, unreadMs: 400, checkMs: 30 }
 const path = '/api/v2/accounts/single_enrich'
 const headers = (port: number, ...more: string[]) => [
   `Host: localhost:${port}`,
@@ -287,6 +288,7 @@ describe('timeouts', () => {
   it('has the documented time limits', () => {
     expect(usualTiming.headersMs).toBe(10_000)
     expect(usualTiming.requestMs).toBe(30_000)
+    expect(usualTiming.unreadMs).toBe(30_000)
     expect(usualTiming.checkMs).toBeLessThanOrEqual(5_000)
   })
 
@@ -338,9 +340,23 @@ describe('timeouts', () => {
 
   it('does not time out a call that runs long after its body arrived', async () => {
     const caller = new CountingCaller()
-    caller.work = () => new Promise((resolve) => setTimeout(resolve, 400))
+    caller.work = () => new Promise((resolve) => setTimeout(resolve, 900))
     const { port } = await start(caller, { timing: hurried })
     expect(statuses(await exchange(port, post(port, '{}', 'Connection: close')))).toEqual([200])
+  })
+
+  it('closes a connection whose client reads nothing of a long answer, which takes the place of others', async () => {
+    const caller = new CountingCaller()
+    caller.reply = { body: { text: 'x'.repeat(33_554_432) } }
+    const { port, origin } = await start(caller, { timing: hurried, maxConnections: 1 })
+    const stuck = connect(port, '127.0.0.1').pause()
+    const closed = new Promise((resolve) => stuck.on('error', () => {}).on('close', resolve))
+    stuck.write(post(port, '{}'))
+    while (caller.calls === 0) await pause(10)
+    const answers = async () => (await fetch(`${origin}/health`).catch(() => undefined))?.status
+    while ((await answers()) !== 200) await pause(50)
+    stuck.resume()
+    await closed
   })
 })
 
