@@ -1,7 +1,8 @@
+import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock, Store } from '../../engine/ports/ports.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, HomeContext } from './context.js'
+import type { ClockContext, GlobalOptions, HomeContext, TargetContext } from './context.js'
 import { prepareHome } from './home.js'
 
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
@@ -29,4 +30,10 @@ export async function openEngineStore(
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   return { store, clock: sharedClock(store, context.clock) }
+}
+
+/** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
+export async function openAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
+  const admin = await context.admin({ ...globals, create: false })
+  return (await admin.workspaces()).length > 0 ? admin : context.admin(globals)
 }

@@ -1,9 +1,11 @@
 import { Command, type ErrorOptions, Option } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../csv/names.js'
+import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
+import { openAdmin } from '../context/open-databases.js'
 import { print, type View } from '../output/output.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsOf, groups } from './global-options.js'
@@ -15,24 +17,115 @@ export interface Invocation {
   readonly globals: GlobalOptions
 }
 
-/** Does the work of a command and returns its exit code; `undefined` means 0. */
-export type Run = (invocation: Invocation) => Promise<number | undefined>
+/** The work of a command. */
+export type Work<T> = (context: Context, invocation: Invocation) => Promise<T>
+
+/** Creates a command. */
+export type CommandFactory = (environment: CommandEnvironment) => Command
 
 /** What all commands are created with. */
 export interface CommandEnvironment {
   readonly context: Context
   /** Creates a command with the help and errors of all commands. */
-  command(name: string, summary: string): Command
-  /** Adds the global options and the work of a command. */
-  action(command: Command, run: Run): Command
-  /** Prints a result in the chosen format, to stdout or to `-o`. */
-  print(body: unknown, globals: GlobalOptions, view?: View): Promise<void>
+  command(name: string, summary: string): ProspectCommand
+  /** Creates a command that groups others. */
+  group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
   /** Returns the exit code of the command that ran. */
   exitCode(): number
 }
 
-/** A command that suggests an option for an unknown one. */
-class SuggestingCommand extends Command {
+/** Creates the environment of one invocation. */
+export function createCommandEnvironment(context: Context): CommandEnvironment {
+  let code = 0
+  const environment: CommandEnvironment = {
+    context,
+    command: (name, summary) =>
+      new ProspectCommand(name, summary, context, (exit) => {
+        code = exit
+      }),
+    group: (name, summary, parts) => {
+      const group = asGroup(environment.command(name, summary))
+      for (const part of parts) group.addCommand(part(environment))
+      return group
+    },
+    exitCode: () => code,
+  }
+  return environment
+}
+
+/** A command with the help and errors of all commands. It suggests an option for an unknown one. */
+export class ProspectCommand extends Command {
+  readonly #context: Context
+  readonly #onEnd: (exit: number) => void
+
+  constructor(name: string, summary: string, context: Context, onEnd: (exit: number) => void) {
+    super(name)
+    this.#context = context
+    this.#onEnd = onEnd
+    const look = lookOf(context.streams.stdout, context.streams.env)
+    this.description(summary)
+      .exitOverride()
+      .allowExcessArguments(false)
+      .enablePositionalOptions()
+      .helpCommand(false)
+      .configureOutput({
+        writeOut: (text) => styledStream(context.streams.stdout).write(text),
+        // Commander throws an error with the same text, which is reported once, in our form.
+        writeErr: () => {},
+        outputError: () => {},
+        getOutHelpWidth: () => Math.min(look.width, 110),
+        getOutHasColors: () => look.isTerminal,
+      })
+      .configureHelp({
+        styleTitle: look.bold,
+        // Our descriptions already list the values of an option.
+        optionDescription: (option) => option.description,
+        helpWidth: Math.min(look.width, 110),
+        minWidthToWrap: 16,
+      })
+      .addHelpOption(helpOption())
+  }
+
+  addOptions(options: readonly Option[]): this {
+    for (const option of options) this.addOption(option)
+    return this
+  }
+
+  /** Adds examples to the help, without the leading `prospect`. */
+  addExamples(...examples: readonly string[]): this {
+    const lines = examples.map((example) => `  $ prospect ${example}`)
+    return this.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
+  }
+
+  /** Adds a paragraph to the end of the help. */
+  addNote(text: string): this {
+    return this.addHelpText('after', `\n${text}`)
+  }
+
+  /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
+  run(work: Work<number | undefined>): this {
+    return addGlobals(this).action(async () => {
+      const invocation = { args: this.args, options: this.opts(), globals: globalsOf(this) }
+      this.#onEnd((await work(this.#context, invocation)) ?? 0)
+    })
+  }
+
+  /** Sets work with the engine's administration, whose result is printed. */
+  printAdmin(work: (admin: Admin, ...rest: [Invocation, Context]) => Promise<unknown>, view?: View): this {
+    return this.printResult(
+      async (context, given) => work(await openAdmin(context, given.globals), given, context),
+      view,
+    )
+  }
+
+  /** Sets the work of a command whose result is printed. */
+  printResult(work: Work<unknown>, view?: View): this {
+    return this.run(async (context, invocation) => {
+      await print(context, await work(context, invocation), invocation.globals, view)
+      return 0
+    })
+  }
+
   override error(message: string, options?: ErrorOptions): never {
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
@@ -46,24 +139,8 @@ class SuggestingCommand extends Command {
   }
 }
 
-/** Creates the environment of one invocation. */
-export function createCommandEnvironment(context: Context): CommandEnvironment {
-  let code = 0
-  return {
-    context,
-    command: (name, summary) => configured(new SuggestingCommand(name).description(summary), context),
-    action: (command, run) =>
-      addGlobals(command).action(async () => {
-        const globals = globalsOf(command)
-        code = (await run({ args: command.args, options: command.opts(), globals })) ?? 0
-      }),
-    print: (body, globals, view) => print(context, body, globals, view),
-    exitCode: () => code,
-  }
-}
-
 /** Makes a command a group, which prints its help where none of its commands is given. */
-export function asGroup(command: Command): Command {
+export function asGroup<T extends Command>(command: T): T {
   return addGlobals(command.addHelpOption(helpOption().hideHelp()), { hidden: true })
     .allowExcessArguments(true)
     .action(() => {
@@ -73,50 +150,7 @@ export function asGroup(command: Command): Command {
     })
 }
 
-/** Creates an area with its commands. */
-export function createGroup(
-  environment: CommandEnvironment,
-  [name, summary]: readonly [name: string, summary: string],
-  parts: readonly ((environment: CommandEnvironment) => Command)[],
-): Command {
-  const group = asGroup(environment.command(name, summary))
-  for (const part of parts) group.addCommand(part(environment))
-  return group
-}
-
-function configured(command: Command, context: Context): Command {
-  const look = lookOf(context.streams.stdout, context.streams.env)
-  command
-    .exitOverride()
-    .allowExcessArguments(false)
-    .enablePositionalOptions()
-    .helpCommand(false)
-    .configureOutput({
-      writeOut: (text) => styledStream(context.streams.stdout).write(text),
-      // Commander throws an error with the same text, which is reported once, in our form.
-      writeErr: () => {},
-      outputError: () => {},
-      getOutHelpWidth: () => Math.min(look.width, 110),
-      getOutHasColors: () => look.isTerminal,
-    })
-    .configureHelp({
-      styleTitle: look.bold,
-      // Our descriptions already list the values of an option.
-      optionDescription: (option) => option.description,
-      helpWidth: Math.min(look.width, 110),
-      minWidthToWrap: 16,
-    })
-  return command.addHelpOption(helpOption())
-}
-
 const helpOption = (): Option => new Option('-h, --help', 'show this help').helpGroup(groups.other)
-
-/** Adds examples, without the leading `prospect`, and a note to the help of a command. */
-export function guide(command: Command, examples: readonly string[], next = ''): Command {
-  const lines = examples.map((example) => `  $ prospect ${example}`)
-  const after = next === '' ? '' : `\n\n${next}`
-  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}${after}`)
-}
 
 /** Throws UsageError, with a suggestion, where a word is no command of its parent. */
 export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import type { RunPlace } from '../../batch/run/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
@@ -40,16 +40,14 @@ export function withCatalogueOption(context: Context, options: Readonly<Record<s
   return typeof database === 'string' ? context.withDatabase(database) : context
 }
 
-/** Adds the options that choose whose runs a command is about: by default those of this machine. */
-export const sharedOptions = (command: Command): Command =>
-  command
-    .addOption(
-      new Option(
-        '--database <place>',
-        'the runs that several machines share: the postgres://… address of their database',
-      ).argParser(withoutPassword),
-    )
-    .option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names')
+/** Creates the options that choose whose runs a command is about: by default those of this machine. */
+export const sharedOptions = (): Option[] => [
+  new Option(
+    '--database <place>',
+    'the runs that several machines share: the postgres://… address of their database',
+  ).argParser(withoutPassword),
+  new Option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names'),
+]
 
 /** Returns the database of the runs that a command is about. */
 export function runPlaceOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {

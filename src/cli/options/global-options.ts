@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { withoutUndefined } from '../../api/values/objects.js'
 import type { GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { formats } from '../output/output.js'
@@ -15,7 +16,7 @@ export const groups = {
 } as const
 
 /** Adds the options of every command. The help of a group hides them. */
-export function addGlobals(command: Command, { hidden = false } = {}): Command {
+export function addGlobals<T extends Command>(command: T, { hidden = false } = {}): T {
   for (const [group, options] of globals()) {
     for (const option of options)
       command.addOption(option.helpGroup(group).hideHelp(hidden || option.long === refused))
@@ -88,27 +89,11 @@ function refuseKey(): never {
   )
 }
 
-const names = [
-  'profile',
-  'local',
-  'baseUrl',
-  'direct',
-  'insecureHttp',
-  'networkName',
-  'premiumName',
-  'format',
-  'json',
-  'fields',
-  'output',
-  'quiet',
-  'verbose',
-  'color',
-  'yes',
-  'timeout',
-  'maxWait',
-  'apiKeyFile',
-  'apiKeyStdin',
-] as const
+/** The names under which commander stores the options that a command reads. */
+const names = globals()
+  .flatMap(([, options]) => options)
+  .filter(({ long }) => long !== refused && long !== '--no-input')
+  .map((option) => option.attributeName())
 
 /** Returns the global options of a command, given before or after its words. The last one counts. */
 export function globalsOf(command: Command): GlobalOptions {
@@ -160,12 +145,10 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
   const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
     ? valueAfter('--output', '-o')
     : undefined
-  const known = formats.find((each) => each === format)
   return {
     json: given('--json'),
     verbose: given('--verbose'),
     quiet: given('--quiet'),
-    ...(known ? { format: known } : {}),
-    ...(output === undefined ? {} : { output }),
+    ...withoutUndefined({ format: formats.find((each) => each === format), output }),
   }
 }

@@ -85,5 +85,6 @@ export function momentMs(text: string): number {
 /** Reads the end of a range: the end of a day, or a time. */
 export const endMs = (text: string): number => momentMs(text) + (text.length === 10 ? dayMs : 0)
 
-/** Returns the ISO time of milliseconds since 1970. */
-export const isoTime = (at: number): string => new Date(at).toISOString()
+/** Returns the ISO time of milliseconds since 1970; null for null. */
+export const isoTime = <T extends number | null>(at: T) =>
+  (at === null ? null : new Date(at).toISOString()) as T extends null ? null : string

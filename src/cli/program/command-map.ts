@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
 import { observedNote } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
+import type { CommandEnvironment, CommandFactory } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import { handwritten } from './commands.js'
@@ -41,15 +41,10 @@ export interface MappedCommand {
 }
 
 /** `prospect commands`: every command with its arguments, options, price and limits. */
-export function commandsCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('commands', 'The whole command map, for programs')
-  return environment.action(command, async ({ globals }) => {
-    await environment.print(await commandMap(environment), globals, {
-      columns: ['command', 'flag', 'summary', 'price'],
-    })
-    return 0
-  })
-}
+export const commandsCommand: CommandFactory = (environment) =>
+  environment
+    .command('commands', 'The whole command map, for programs')
+    .printResult(() => commandMap(environment), { columns: ['command', 'flag', 'summary', 'price'] })
 
 /** Returns the map of all commands. */
 export async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {

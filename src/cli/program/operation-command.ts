@@ -39,27 +39,28 @@ export async function operationCommand(
   for (const field of all)
     if (inPath.includes(field.name)) command.argument(`<${field.name}>`, field.kind.description)
   if (inPlace) command.argument(argumentText(inPlace), inPlace.kind.description)
-  const own = [...flagOptions(operation, siblings), ...requestOptions(operation)]
-  for (const option of [
-    ...fieldOptions(operation, fields),
-    ...spellingsOf(operation.id, fields)
-      .flatMap(optionsOf)
-      .map((option) => option.hideHelp()),
-    ...own,
-    ...(extraOf(operation.id).options?.() ?? []),
-  ])
-    command.addOption(option)
+  command
+    .addOptions(fieldOptions(operation, fields))
+    .addOptions(
+      spellingsOf(operation.id, fields)
+        .flatMap(optionsOf)
+        .map((option) => option.hideHelp()),
+    )
+    .addOptions(flagOptions(operation, siblings))
+    .addOptions(requestOptions(operation))
+    .addOptions(extraOf(operation.id).options?.() ?? [])
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
-  command.addHelpText('after', () => helpAfter(operation))
-  const { context } = environment
-  return environment.action(command, async (given) => {
-    const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
-    const invocation = { ...given, options }
-    const input = await collectInput(context, operation, shape, invocation)
-    return runOperation(context, { operation, shape, input, invocation })
-  })
+  return command
+    .addNote(factsText(operation))
+    .addExamples(...examples[operation.id])
+    .run(async (context, given) => {
+      const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
+      const invocation = { ...given, options }
+      const input = await collectInput(context, operation, shape, invocation)
+      return runOperation(context, { operation, shape, input, invocation })
+    })
 }
 
 /** Returns the options of the fields: required ones first, else in the order of the schema. */
@@ -100,15 +101,13 @@ function requestOptions(operation: Operation): Option[] {
   return options.map((option) => option.helpGroup(groups.request))
 }
 
-function helpAfter(operation: Operation): string {
-  const note = operation.observed ? [`Origin:   ${observedNote}`] : []
-  if (operation.unavailable) note.push(`Here:     always refused. ${operation.unavailable}.`)
-  const lines = [
-    ...note,
+function factsText(operation: Operation): string {
+  const { observed, unavailable } = operation
+  const facts = [
+    observed ? `Origin:   ${observedNote}` : '',
+    unavailable ? `Here:     always refused. ${unavailable}.` : '',
     `Price:    ${priceText(operation)}`,
     `Limits:   ${limitsText(operation)}`,
-    '',
-    'Examples:',
   ]
-  return `\n${[...lines, ...examples[operation.id].map((line) => `  $ prospect ${line}`)].join('\n')}`
+  return facts.filter((fact) => fact !== '').join('\n')
 }

@@ -34,7 +34,7 @@ function toLimits({ plan, credits, weekly, quotas, windows }: LimitsReport): Lim
     quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, withResetTime(quota)])),
     windows: windows.map(({ resetsAt, ...window }) => ({
       ...window,
-      resets_at: resetsAt === null ? null : isoTime(resetsAt),
+      resets_at: isoTime(resetsAt),
     })),
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { WireNames } from '../../api/calls/wire-names.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
 import type { RecordedTarget } from '../../batch/run/ports.js'
 import type {
@@ -115,10 +116,7 @@ export type Target = LocalTarget | RemoteTarget
 /** Chooses the target: `--local`, else the option, else the environment, else the profile, else local. */
 export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings): Target {
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
-  const limits: Limits = {
-    ...(profile.timeout === undefined ? {} : { timeout: profile.timeout }),
-    ...(profile.max_wait === undefined ? {} : { maxWait: profile.max_wait }),
-  }
+  const limits: Limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
   const url = options.local ? undefined : addressOf(options, env, profile)
   if (url) return { ...remoteOf(url, options, profile), ...limits }
   if (options.direct)
@@ -143,16 +141,14 @@ function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile
 
 function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTarget {
   const names = namesOf(options, profile)
+  const { plan, idempotency, public_url: publicUrl } = profile
   return {
     kind: 'remote',
     baseUrl: url.href,
     origin: url.origin,
     direct: options.direct === true,
     ...syncOf(url, options, profile),
-    ...(names === undefined ? {} : { names }),
-    ...(profile.plan === undefined ? {} : { plan: profile.plan }),
-    ...(profile.idempotency === undefined ? {} : { idempotency: profile.idempotency }),
-    ...(profile.public_url === undefined ? {} : { publicUrl: profile.public_url }),
+    ...withoutUndefined({ names, plan, idempotency, publicUrl }),
   }
 }
 

@@ -28,7 +28,7 @@ type ReceiverContext = StreamsContext & ClockContext & HomeContext
 type Place = Pick<WaitStrategy, 'address' | 'port'>
 
 /** The port of `prospect listen`, so that a tunnel to it leads here as well. */
-export const usualPort = 4011
+export const deliveriesPort = 4011
 
 /** Listens for the deliveries of one command. Each is stored before it is acknowledged. */
 export async function openReceiver(
@@ -104,7 +104,7 @@ async function listenAt(
   const at = (chosen: number) =>
     listen({ handler, host: '127.0.0.1', port: chosen, ...(address ? { allowHosts: [address.host] } : {}) })
   try {
-    return await at(port ?? (address ? usualPort : derivedPort))
+    return await at(port ?? (address ? deliveriesPort : derivedPort))
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
     if (address === undefined && port === undefined) return at(0)

@@ -1,24 +1,29 @@
 import { STATUS_CODES } from 'node:http'
-import type { Command } from 'commander'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
-import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import type {
+  ClockContext,
+  Context,
+  GlobalOptions,
+  StreamsContext,
+  TargetContext,
+} from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { everyPage, secondsToWait } from '../../operation/call.js'
 import { accounted } from '../../operation/record-spending.js'
 import { printRefusedBody } from '../../operation/refusal.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
+import { print } from '../../output/output.js'
 import { isJson, reportError } from '../../output/report-error.js'
 import { createApp, createDocument } from '../serve/http-server.js'
 
 /** `prospect api`: any request, with the answer that a server would give. */
-export function apiCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('api', 'Call any path of the API, exactly as over HTTP')
+export const apiCommand: CommandFactory = ({ command }) =>
+  command('api', 'Call any path of the API, exactly as over HTTP')
     .argument('<method>', 'GET, POST or DELETE')
     .argument('<path>', 'path below the base address, such as /credits')
     .option(
@@ -30,23 +35,20 @@ export function apiCommand(environment: CommandEnvironment): Command {
     .option('--include', 'print status and headers before the body')
     .option('--paginate', 'ask for every page of a GET, and print them as one')
     .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
-  guide(
-    command,
-    [
+    .addExamples(
       'api GET /credits',
       'api POST /accounts/single_enrich -f domain=example.com --include',
       'api GET /accounts/technologies -f query=react -f limit=5',
       'api GET /personas --paginate --format csv',
       'api POST /lists --input list.json',
-    ],
-    'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
-      'The exit code is that of the same refusal in any other command (402 is 4, 429 is 8, …).',
-  )
-  return environment.action(command, (invocation) => callRaw(environment, invocation))
-}
+    )
+    .addNote(
+      'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
+        'The exit code is that of the same refusal in any other command (402 is 4, 429 is 8, …).',
+    )
+    .run(callRaw)
 
-async function callRaw(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
-  const { context } = environment
+async function callRaw(context: Context, invocation: Invocation): Promise<number> {
   const { globals, options } = invocation
   const { query, createRequest } = await readRequest(context, invocation)
   const caller = accounted(context, globals)(await context.caller(globals))
@@ -55,7 +57,7 @@ async function callRaw(environment: CommandEnvironment, invocation: Invocation):
   const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, formatHead(reply))
-  if (isOk(reply)) await environment.print(body, globals)
+  if (isOk(reply)) await print(context, body, globals)
   else if (isJson(context, globals)) await printRefusedBody(context, body, globals)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
@@ -187,13 +189,13 @@ function formatHead({ status, headers }: Reply): string {
 }
 
 /** `prospect openapi`: the API as an OpenAPI 3.1 document. */
-export function openapiCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON')
-  guide(command, ['openapi -o openapi.json'], 'A server offers the same at /openapi.json: prospect serve')
-  return environment.action(command, async ({ globals }) => {
-    if (globals.format && globals.format !== 'json')
-      throw new UsageError('The document is JSON.', `Leave out --format ${globals.format}.`)
-    await environment.print(await createDocument(), { ...globals, format: 'json' })
-    return 0
-  })
-}
+export const openapiCommand: CommandFactory = ({ command }) =>
+  command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON')
+    .addExamples('openapi -o openapi.json')
+    .addNote('A server offers the same at /openapi.json: prospect serve')
+    .run(async (context, { globals }) => {
+      if (globals.format && globals.format !== 'json')
+        throw new UsageError('The document is JSON.', `Leave out --format ${globals.format}.`)
+      await print(context, await createDocument(), { ...globals, format: 'json' })
+      return 0
+    })

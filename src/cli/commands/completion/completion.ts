@@ -1,6 +1,6 @@
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
 import { write } from '../../context/io.js'
-import { type CommandEnvironment, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 
 /** Scripts that ask `prospect __complete` for each completion. */
 const scripts: Readonly<Record<string, string>> = {
@@ -62,22 +62,19 @@ Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
 }
 
 /** `prospect completion`: prints a script that completes commands, options and values. */
-export function completionCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('completion', 'Print a script that completes commands, options and values in your shell')
+export const completionCommand: CommandFactory = ({ command }) =>
+  command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
-  guide(
-    command,
-    [
+    .addExamples(
       'completion bash > ~/.local/share/bash-completion/completions/prospect',
       'completion zsh > ~/.zfunc/_prospect',
       'completion fish > ~/.config/fish/completions/prospect.fish',
       'completion powershell >> $PROFILE',
-    ],
-    'To try it in this bash only: source <(prospect completion bash)\nAfter an upgrade, write it again.',
-  )
-  return environment.action(command, async ({ args: [name = ''] }) => {
-    await write(environment.context.streams.stdout, scripts[name] ?? '')
-    return 0
-  })
-}
+    )
+    .addNote(
+      'To try it in this bash only: source <(prospect completion bash)\nAfter an upgrade, write it again.',
+    )
+    .run(async (context, { args: [name = ''] }) => {
+      await write(context.streams.stdout, scripts[name] ?? '')
+      return 0
+    })

@@ -1,39 +1,34 @@
 import { existsSync } from 'node:fs'
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { CopyResult } from '../../../catalogue/export/copy.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, HomeContext } from '../../context/context.js'
+import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { print } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { formatNumber } from '../../output/text.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
-export function copyCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
+export const copyCommand: CommandFactory = ({ command }) =>
+  command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
     .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
     .addOption(catalogueOption())
-  guide(
-    command,
-    [
+    .addExamples(
       'data copy server --database postgres://prospect@db.example/prospect',
       'data copy machine --database postgres://prospect@db.example/prospect',
-    ],
-    'Into an empty catalogue only; all of it or nothing. What is there then is read again and compared.\n' +
-      'It is many times faster than data export and data import.',
-  )
-  return environment.action(command, (invocation) => copy(environment, invocation))
-}
+    )
+    .addNote(
+      'Into an empty catalogue only; all of it or nothing. What is there then is read again and compared.\n' +
+        'It is many times faster than data export and data import.',
+    )
+    .run(copy)
 
-async function copy(
-  environment: CommandEnvironment,
-  { args: [to], options, globals }: Invocation,
-): Promise<number> {
-  const context = withCatalogueOption(environment.context, options)
+async function copy(outer: Context, { args: [to], options, globals }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
   const progress = await startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows`)
@@ -41,7 +36,7 @@ async function copy(
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
   if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)
-  await environment.print({ to, rows: copied.rows }, globals)
+  await print(context, { to, rows: copied.rows }, globals)
   return exitCodes.ok
 }
 

@@ -1,7 +1,6 @@
-import type { Command } from 'commander'
 import type { Stats } from '../../../catalogue/lookup/stats.js'
 import type { HomeContext, TargetContext } from '../../context/context.js'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { printRecords } from '../../output/print-records.js'
 import { copyCommand } from './copy.js'
@@ -11,28 +10,24 @@ import { purgeCommand } from './purge.js'
 import { sampleCommand } from './sample.js'
 
 /** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
-export function dataCommand(environment: CommandEnvironment): Command {
-  const data = createGroup(
-    environment,
-    ['data', 'The local catalogue: import, sample, stats, export, copy, forget, purge'],
-    [importCommand, sampleCommand, statsCommand, exportCommand, copyCommand, forgetCommand, purgeCommand],
-  )
-  return guide(data, ['data sample', 'data import companies companies.csv', 'data stats'])
-}
+export const dataCommand: CommandFactory = ({ group }) =>
+  group('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge', [
+    importCommand,
+    sampleCommand,
+    statsCommand,
+    exportCommand,
+    copyCommand,
+    forgetCommand,
+    purgeCommand,
+  ]).addExamples('data sample', 'data import companies companies.csv', 'data stats')
 
 /** `prospect data stats`: how many records of each kind there are. */
-export function statsCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('stats', 'Count the records of each kind').addOption(catalogueOption())
-  guide(
-    command,
-    ['data stats', 'data stats --database postgres://prospect@db.example/prospect'],
-    'Nothing there yet? prospect data sample',
-  )
-  return environment.action(command, async ({ options, globals }) => {
-    await environment.print(await readStats(withCatalogueOption(environment.context, options)), globals)
-    return 0
-  })
-}
+export const statsCommand: CommandFactory = ({ command }) =>
+  command('stats', 'Count the records of each kind')
+    .addOption(catalogueOption())
+    .addExamples('data stats', 'data stats --database postgres://prospect@db.example/prospect')
+    .addNote('Nothing there yet? prospect data sample')
+    .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
 /** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
 async function readStats({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
@@ -42,7 +37,7 @@ async function readStats({ home, catalogue }: HomeContext & TargetContext): Prom
     if (!found) return nothing
     await found.close()
   }
-  return await (await catalogue()).stats()
+  return (await catalogue()).stats()
 }
 
 const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }
@@ -55,23 +50,18 @@ const columns = {
 } as const
 
 /** `prospect data export`: the records as an import takes them back. */
-export function exportCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('export', 'Print all records of a kind, oldest first')
+export const exportCommand: CommandFactory = ({ command }) =>
+  command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
     .addOption(catalogueOption())
-  guide(
-    command,
-    [
+    .addExamples(
       'data export companies -o companies.csv',
       'data export people --format ndjson | PROSPECT_HOME=other prospect data import people -',
-    ],
-    'NDJSON loses nothing: data import takes it back as it was.',
-  )
-  return environment.action(command, async ({ args, options, globals }) => {
-    const kind = parseKind(args[0])
-    const catalogue = await withCatalogueOption(environment.context, options).catalogue()
-    await printRecords(environment.context, () => catalogue.exportRecords(kind), globals, columns[kind])
-    return 0
-  })
-}
+    )
+    .addNote('NDJSON loses nothing: data import takes it back as it was.')
+    .run(async (context, { args, options, globals }) => {
+      const kind = parseKind(args[0])
+      const catalogue = await withCatalogueOption(context, options).catalogue()
+      await printRecords(context, () => catalogue.exportRecords(kind), globals, columns[kind])
+      return 0
+    })

@@ -1,43 +1,37 @@
-import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Subject } from '../../../catalogue/erasure/identifiers.js'
 import type { ErasedRecords } from '../../../catalogue/erasure/tables.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { print } from '../../output/output.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import { openExisting, openExistingCatalogue, rewriteFiles, searchedPlaces } from './databases.js'
 
 /** `prospect data forget`: erases a person from all databases of this machine. */
-export function forgetCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('forget', 'Delete all that is on record of a person')
+export const forgetCommand: CommandFactory = ({ command }) =>
+  command('forget', 'Delete all that is on record of a person')
     .argument('[person]', 'an e-mail address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only say what would be deleted')
     .addOption(catalogueOption())
-  guide(
-    command,
-    [
+    .addExamples(
       'data forget jane.doe@example.com --dry-run',
       'data forget jane.doe@example.com --yes',
       'data forget --profile-url https://www.network.example/in/jane-doe',
-    ],
-    'Reaches the catalogue, searches, jobs, deliveries, stored replies, runs and received events, and writes the\n' +
-      'databases anew, so that nothing is left in them. The ledger holds ids only. Output files and backups are named,\n' +
-      'not touched.',
-  )
-  return environment.action(command, (invocation) => forget(environment, invocation))
-}
+    )
+    .addNote(
+      'Reaches the catalogue, searches, jobs, deliveries, stored replies, runs and received events, and writes the\n' +
+        'databases anew, so that nothing is left in them. The ledger holds ids only. Output files and backups are named,\n' +
+        'not touched.',
+    )
+    .run(forget)
 
-async function forget(
-  environment: CommandEnvironment,
-  { args, options, globals }: Invocation,
-): Promise<number> {
-  const context = withCatalogueOption(environment.context, options)
+async function forget(outer: Context, { args, options, globals }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const subject = await readSubject(args[0], profileUrl)
   const { erased, words } = await confirmAndErase(context, subject, dryRun, globals)
@@ -46,7 +40,7 @@ async function forget(
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
   const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
   const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
-  await environment.print(report, globals, { layout: (body) => formatSummary(body as Report) })
+  await print(context, report, globals, { layout: (body) => formatSummary(body as Report) })
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,

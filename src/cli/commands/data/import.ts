@@ -1,57 +1,55 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Argument, type Command, Option } from 'commander'
+import { Argument, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import { systemReason } from '../../../csv/errors.js'
-import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import type {
+  ClockContext,
+  Context,
+  GlobalOptions,
+  StreamsContext,
+  TargetContext,
+} from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
+import { print } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { formatNumber } from '../../output/text.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
-export function importCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('import', 'Add or update records from a CSV or NDJSON file')
+export const importCommand: CommandFactory = ({ command }) =>
+  command('import', 'Add or update records from a CSV or NDJSON file')
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
     .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--encoding <name>', 'text encoding such as windows-1252 (default: UTF-8 or UTF-16, recognised)')
     .addOption(catalogueOption())
-  guide(
-    command,
-    [
+    .addExamples(
       'data import companies companies.csv',
       'data import people crm.csv --map full_name=Contact --map company_domain=Website',
       'data import jobs - --from ndjson < jobs.ndjson',
-    ],
-    'A record that is there already (same domain, profile url, job url, …) is updated.\n' +
-      'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
-      'Then look: prospect data stats',
-  )
-  return environment.action(command, (invocation) => runImport(environment, invocation))
-}
+    )
+    .addNote(
+      'A record that is there already (same domain, profile url, job url, …) is updated.\n' +
+        'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
+        'Then look: prospect data stats',
+    )
+    .run(runImport)
 
-async function runImport(
-  environment: CommandEnvironment,
-  { args, options, globals }: Invocation,
-): Promise<number> {
-  const context = withCatalogueOption(environment.context, options)
+async function runImport(outer: Context, { args, options, globals }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
-  const settings: ImportOptions = {
-    ...(map === undefined ? {} : { map: parsePins(map) }),
-    ...(from === undefined ? {} : { format: from }),
-    ...(encoding === undefined ? {} : { encoding }),
-  }
+  const settings: ImportOptions = withoutUndefined({ map: map && parsePins(map), format: from, encoding })
   const bytes = await openBytes(context, file)
   const report = await interruptible(context.streams, (signal) =>
     importRows(context, parseKind(kind), bytes, settings, globals, signal),
@@ -62,7 +60,7 @@ async function runImport(
   }
   if (report.ignored.length > 0)
     context.notify(`Unmapped columns (not imported): ${report.ignored.join(', ')}.`, globals)
-  await environment.print(describeImport(kind, report), globals, {
+  await print(context, describeImport(kind, report), globals, {
     layout: () => formatSummary(kind, report),
   })
   return reportRejects(context, report, globals)

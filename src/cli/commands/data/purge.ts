@@ -1,38 +1,35 @@
-import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Context } from '../../context/context.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { durationMs } from '../../options/values.js'
+import { print } from '../../output/output.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import { type ExistingDatabases, openExisting, rewriteFiles } from './databases.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
-export function purgeCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('purge', 'Delete finished work, runs and received events that are too old')
+export const purgeCommand: CommandFactory = ({ command }) =>
+  command('purge', 'Delete finished work, runs and received events that are too old')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
     .addOption(catalogueOption())
-  guide(
-    command,
-    ['data purge --older-than 90d', 'data purge --older-than 12h --yes'],
-    'Work that is under way or not delivered stays, and so do lists, the catalogue, the ledger and what was spent.\n' +
-      "Work ages by the engine's clock, runs that machines share by that of their database, the others and events by this\n" +
-      "machine's.",
-  )
-  return environment.action(command, (invocation) => purge(environment, invocation))
-}
+    .addExamples('data purge --older-than 90d', 'data purge --older-than 12h --yes')
+    .addNote(
+      'Work that is under way or not delivered stays, and so do lists, the catalogue, the ledger and what was spent.\n' +
+        "Work ages by the engine's clock, runs that machines share by that of their database, the others and events by this\n" +
+        "machine's.",
+    )
+    .run(purge)
 
-async function purge(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
-  const context = withCatalogueOption(environment.context, options)
+async function purge(outer: Context, { options, globals }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
   const databases = await openExisting(context)
   const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
   const { remaining } = await rewriteFiles(context)
-  await environment.print(purged, globals, { layout: () => formatSummary(purged) })
+  await print(context, purged, globals, { layout: () => formatSummary(purged) })
   if (remaining.length > 0)
     context.notify(
       `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,

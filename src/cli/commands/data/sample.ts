@@ -1,43 +1,30 @@
-import type { Command } from 'commander'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { whole } from '../../options/values.js'
 import { formatNumber } from '../../output/text.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
-export function sampleCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('sample', 'Load invented companies, people, jobs and posts')
+export const sampleCommand: CommandFactory = ({ command }) =>
+  command('sample', 'Load invented companies, people, jobs and posts')
     .option('--companies <n>', 'how many companies, beside a few that are always there (default: 500)', whole)
     .option('--people <n>', 'how many people (default: 5,000)', whole)
     .option('--seed <n>', 'another number, another market (default: 1)', whole)
     .addOption(catalogueOption())
-  guide(
-    command,
-    ['data sample', 'data sample --companies 50 --people 50', 'data sample --seed 7'],
-    'The same numbers give the same data. Domains and phone numbers are reserved ones; nobody in it exists.\n' +
-      'Next: prospect accounts enrich --domain acme-robotics.example',
-  )
-  return environment.action(command, (invocation) => sample(environment, invocation))
-}
-
-async function sample(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
-  const { companies, people, seed } = options as Size
-  const size = {
-    ...(companies === undefined ? {} : { companies }),
-    ...(people === undefined ? {} : { people }),
-    ...(seed === undefined ? {} : { seed }),
-  }
-  await environment.print(
-    await addSample(withCatalogueOption(environment.context, options), size, globals),
-    globals,
-    {
-      layout: formatSummary,
-    },
-  )
-  return 0
-}
+    .addExamples('data sample', 'data sample --companies 50 --people 50', 'data sample --seed 7')
+    .addNote(
+      'The same numbers give the same data. Domains and phone numbers are reserved ones; nobody in it exists.\n' +
+        'Next: prospect accounts enrich --domain acme-robotics.example',
+    )
+    .printResult(
+      async (context, { options, globals }) => {
+        const { companies, people, seed } = options as Size
+        const size = withoutUndefined({ companies, people, seed })
+        return addSample(withCatalogueOption(context, options), size, globals)
+      },
+      { layout: formatSummary },
+    )
 
 /** The size and the seed of a sample. */
 export interface Size {

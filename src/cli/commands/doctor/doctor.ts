@@ -1,7 +1,8 @@
-import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 import { type Look, oneLine, widthOf } from '../../output/text.js'
 import { type Check, createDoctorContext, type DoctorContext } from './context.js'
 import { database, leftovers, localData } from './data.js'
@@ -22,25 +23,19 @@ import { counted, problem, type Verdict } from './verdict.js'
 const columns = ['name', 'status', 'text', 'hint']
 
 /** `prospect doctor`: checks everything that commands rely on, and prints what to do. It changes nothing. */
-export function doctorCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
+export const doctorCommand: CommandFactory = ({ command }) =>
+  command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
     .option('--thorough', 'read databases of more than 1 GiB through, too')
-  guide(
-    command,
-    ['doctor', 'doctor --json', 'doctor --profile team'],
-    'Nothing is changed and nothing is spent. A server is asked two free questions, and public_url one, for 5 seconds at\nmost each.',
-  )
-  return environment.action(command, (invocation) => run(environment, invocation))
-}
+    .addExamples('doctor', 'doctor --json', 'doctor --profile team')
+    .addNote(
+      'Nothing is changed and nothing is spent. A server is asked two free questions, and public_url one, for 5 seconds at\nmost each.',
+    )
+    .run(examine)
 
-async function run(
-  { context, print }: CommandEnvironment,
-  { options, globals }: Invocation,
-): Promise<number> {
+async function examine(context: Context, { options, globals }: Invocation): Promise<number> {
   const found = await runChecks(checks, createDoctorContext(context, globals, options.thorough === true))
   const examination = withoutSecrets(found, context.redact)
-  await print(examination, globals, { layout: doctorView, columns })
+  await print(context, examination, globals, { layout: doctorView, columns })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
   if (names.size === 0) return exitCodes.ok
   throw new Stop(

@@ -8,7 +8,7 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import type { RemoteTarget } from '../../target/resolve-target.js'
-import { usualPort } from '../../wait/receiver.js'
+import { deliveriesPort } from '../../wait/receiver.js'
 
 /** `home`: it leads to the port for deliveries. `busy`: that port is in use. A number: the status of another server. */
 export type PublicUrlAnswer = 'home' | 'busy' | number
@@ -86,7 +86,7 @@ export async function askPublicUrl(
     return new Response('{}', { headers: { 'content-type': 'application/json' } })
   }
   try {
-    const place = { host: '127.0.0.1', port: usualPort, allowHosts: [host] }
+    const place = { host: '127.0.0.1', port: deliveriesPort, allowHosts: [host] }
     const listening = await listen({ handler, ...place })
     try {
       const { status } = await fetchOnce(context, new URL(path, origin))

@@ -1,37 +1,35 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, HomeContext, StreamsContext } from '../../context/context.js'
+import type { ClockContext, Context, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 import { confirmLoss } from '../../output/prompt.js'
 import { forgetDeadKey } from './members.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
-export function backupCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('backup', 'Write a consistent copy of the engine, also while it is in use')
+export const backupCommand: CommandFactory = ({ command }) =>
+  command('backup', 'Write a consistent copy of the engine, also while it is in use')
     .argument('<file>', 'where to; an existing file is never replaced')
     .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
-  guide(
-    command,
-    ['engine backup engine-2026-03-01.db', 'engine backup engine.bak --catalogue catalogue.bak'],
-    'A backup holds workspaces, members, ledger and hashes of keys; it is readable by you only.\n' +
-      'Bring it back with: prospect engine restore FILE',
-  )
-  return environment.action(command, async ({ args: [file = ''], options, globals }) => {
-    const { backup } = await import('../../../storage/database/backup.js')
-    const { databaseFile } = await import('../../../storage/database/database-file.js')
-    const engine = databaseFile(environment.context.home.engine)
-    const copies = planCopies(environment.context, engine, file, options.catalogue)
-    const done = copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))
-    await environment.print(done, globals, { columns: ['database', 'file', 'bytes'] })
-    return 0
-  })
-}
+    .addExamples('engine backup engine-2026-03-01.db', 'engine backup engine.bak --catalogue catalogue.bak')
+    .addNote(
+      'A backup holds workspaces, members, ledger and hashes of keys; it is readable by you only.\n' +
+        'Bring it back with: prospect engine restore FILE',
+    )
+    .printResult(
+      async (context, { args: [file = ''], options }) => {
+        const { backup } = await import('../../../storage/database/backup.js')
+        const { databaseFile } = await import('../../../storage/database/database-file.js')
+        const engine = databaseFile(context.home.engine)
+        const copies = planCopies(context, engine, file, options.catalogue)
+        return copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))
+      },
+      { columns: ['database', 'file', 'bytes'] },
+    )
 
 /** Returns what to copy where. Throws a `UsageError` unless all of it can be written. */
 function planCopies(
@@ -57,35 +55,37 @@ function planCopies(
 }
 
 /** `prospect engine restore`: replaces the databases with backups. */
-export function restoreCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('restore', 'Put a backup in the place of the engine')
+export const restoreCommand: CommandFactory = ({ command }) =>
+  command('restore', 'Put a backup in the place of the engine')
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
     .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
-  guide(
-    command,
-    ['engine restore engine-2026-03-01.db --yes'],
-    'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
-      'Then check it: prospect engine ledger verify',
-  )
-  return environment.action(command, async ({ args: [file = ''], options, globals }) => {
-    const { context } = environment
-    prepareHome(context.home)
-    const plan = await planRestore(context, file, options.catalogue)
-    const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
-    if (existing.length > 0)
-      await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`, globals)
-    const { restore } = await import('../../../storage/database/backup.js')
-    const done = plan.map(({ of, from, to, expected }) => ({
-      database: of,
-      file: to,
-      schema_version: restore(from, to, expected),
-    }))
-    await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
-    await environment.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
-    return 0
-  })
-}
+    .addExamples('engine restore engine-2026-03-01.db --yes')
+    .addNote(
+      'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
+        'Then check it: prospect engine ledger verify',
+    )
+    .printResult(
+      async (context, { args: [file = ''], options, globals }) => {
+        prepareHome(context.home)
+        const plan = await planRestore(context, file, options.catalogue)
+        const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
+        if (existing.length > 0)
+          await confirmLoss(
+            context,
+            `This replaces ${existing.join(' and ')} and all that is in it.`,
+            globals,
+          )
+        const { restore } = await import('../../../storage/database/backup.js')
+        const done = plan.map(({ of, from, to, expected }) => ({
+          database: of,
+          file: to,
+          schema_version: restore(from, to, expected),
+        }))
+        await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
+        return done
+      },
+      { columns: ['database', 'file', 'schema_version'] },
+    )
 
 async function planRestore(
   { home, streams }: StreamsContext & HomeContext,
@@ -107,52 +107,45 @@ async function planRestore(
 }
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
-export function exportCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('export', 'Write all of the engine to a file that another database takes')
+export const exportCommand: CommandFactory = ({ command }) =>
+  command('export', 'Write all of the engine to a file that another database takes')
     .argument('<file>', 'where to; an existing file is never replaced')
-  guide(
-    command,
-    ['engine export engine.ndjson'],
-    'For moving between a file and PostgreSQL; a copy of a file is quicker made by: prospect engine backup\n' +
-      'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
-  )
-  return environment.action(command, (invocation) =>
-    transfer(environment, invocation, async (driver, file) => {
-      const { exportEngine } = await import('../../../storage/engine/export.js')
-      return exportEngine(driver, file)
-    }),
-  )
-}
+    .addExamples('engine export engine.ndjson')
+    .addNote(
+      'For moving between a file and PostgreSQL; a copy of a file is quicker made by: prospect engine backup\n' +
+        'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
+    )
+    .run((context, invocation) =>
+      transfer(context, invocation, async (driver, file) => {
+        const { exportEngine } = await import('../../../storage/engine/export.js')
+        return exportEngine(driver, file)
+      }),
+    )
 
 /** `prospect engine import`: brings an exported engine into an empty database. */
-export function importCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('import', 'Bring an exported engine into a database that has no workspace yet')
+export const importCommand: CommandFactory = ({ command }) =>
+  command('import', 'Bring an exported engine into a database that has no workspace yet')
     .argument('<file>', 'a file that engine export wrote')
-  guide(
-    command,
-    ['engine import engine.ndjson'],
-    'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
-      'Then check it: prospect engine ledger verify',
-  )
-  return environment.action(command, (invocation) =>
-    transfer(environment, invocation, async (driver, file) => {
-      const { importEngine } = await import('../../../storage/engine/export.js')
-      return importEngine(driver, file)
-    }),
-  )
-}
+    .addExamples('engine import engine.ndjson')
+    .addNote(
+      'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
+        'Then check it: prospect engine ledger verify',
+    )
+    .run((context, invocation) =>
+      transfer(context, invocation, async (driver, file) => {
+        const { importEngine } = await import('../../../storage/engine/export.js')
+        return importEngine(driver, file)
+      }),
+    )
 
 async function transfer(
-  environment: CommandEnvironment,
+  context: Context,
   { args: [name = ''], globals }: Invocation,
   work: (driver: Driver, file: string) => Promise<number>,
 ): Promise<number> {
-  const { context } = environment
   const file = resolve(context.streams.cwd, name)
   const driver = await openDatabase(context)
-  await environment.print({ file, rows: await work(driver, file) }, globals)
+  await print(context, { file, rows: await work(driver, file) }, globals)
   return 0
 }
 
@@ -165,33 +158,26 @@ async function openDatabase({ home, clock, onClose }: ClockContext & HomeContext
 }
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
-export function resetCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'reset',
-    'Delete the engine: all workspaces, members, keys and the ledger',
-  )
-  guide(
-    command,
-    ['engine reset --yes'],
-    'The catalogue stays. An engine that is in use is not deleted: stop its server first.\n' +
-      'The next command creates a new workspace; or: prospect init',
-  )
-  return environment.action(command, async ({ globals }) => {
-    const { context } = environment
-    const { databaseFile, removeDatabase, whileUnused } = await import(
-      '../../../storage/database/database-file.js'
+export const resetCommand: CommandFactory = ({ command }) =>
+  command('reset', 'Delete the engine: all workspaces, members, keys and the ledger')
+    .addExamples('engine reset --yes')
+    .addNote(
+      'The catalogue stays. An engine that is in use is not deleted: stop its server first.\n' +
+        'The next command creates a new workspace; or: prospect init',
     )
-    const file = databaseFile(context.home.engine)
-    if (existsSync(file))
-      await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`, globals)
-    const ids = existsSync(file) ? await readWorkspaceIds(file) : []
-    const deleted = whileUnused(file, () => removeDatabase(file))
-    for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
-    if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
-    await environment.print({ deleted }, globals)
-    return 0
-  })
-}
+    .printResult(async (context, { globals }) => {
+      const { databaseFile, removeDatabase, whileUnused } = await import(
+        '../../../storage/database/database-file.js'
+      )
+      const file = databaseFile(context.home.engine)
+      if (existsSync(file))
+        await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`, globals)
+      const ids = existsSync(file) ? await readWorkspaceIds(file) : []
+      const deleted = whileUnused(file, () => removeDatabase(file))
+      for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
+      if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
+      return { deleted }
+    })
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {

@@ -1,5 +1,4 @@
-import type { Command } from 'commander'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { backupCommand, exportCommand, importCommand, resetCommand, restoreCommand } from './database.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { ledgerCommand } from './ledger.js'
@@ -37,11 +36,9 @@ const parts = [
 ] as const
 
 /** `prospect engine`: administration of the local workspace. A change applies to the next request. */
-export function engineCommand(environment: CommandEnvironment): Command {
-  const engine = createGroup(
-    environment,
-    ['engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs'],
+export const engineCommand: CommandFactory = ({ group }) =>
+  group(
+    'engine',
+    'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
     parts,
-  )
-  return guide(engine, ['engine status', 'engine credits set 0', 'engine clock advance 1d'])
-}
+  ).addExamples('engine status', 'engine credits set 0', 'engine clock advance 1d')

@@ -1,52 +1,47 @@
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Movement } from '../../../engine/ports/ports.js'
+import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import { openAdmin } from '../../context/open-databases.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { endMs, isoTime, momentMs } from '../../options/values.js'
+import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
-import { openAdmin } from './admin.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
-export function ledgerCommand(environment: CommandEnvironment): Command {
-  const command = environment
+export const ledgerCommand: CommandFactory = (environment) =>
+  environment
     .command('ledger', 'Movements of credits, oldest first; with --by, the credits consumed')
     .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
     .option('--to <time>', 'to this day, included, or up to this time', endMs)
     .addOption(
-      new Option('--by <what>', 'sum what was consumed by day | operation | member').choices([
-        'day',
-        'operation',
-        'member',
-      ]),
+      new Option('--by <what>', 'sum what was consumed by day | operation | member').choices(groupings),
     )
-  guide(
-    command,
-    [
+    .addExamples(
       'engine ledger',
       'engine ledger --from 2026-01-01 --to 2026-01-31 --by operation',
       'engine ledger -o movements.csv',
-    ],
-    'Check that it adds up: prospect engine ledger verify',
-  )
-  environment.action(command, (invocation) => showLedger(environment, invocation))
-  return command.addCommand(verifyLedger(environment))
-}
+    )
+    .addNote('Check that it adds up: prospect engine ledger verify')
+    .run(showLedger)
+    .addCommand(verifyLedger(environment))
 
-type By = 'day' | 'operation' | 'member'
+const groupings = ['day', 'operation', 'member'] as const
+type By = (typeof groupings)[number]
 
-async function showLedger(
-  { context, print }: CommandEnvironment,
-  { options, globals }: Invocation,
-): Promise<number> {
+async function showLedger(context: Context, { options, globals }: Invocation): Promise<number> {
   const { from, to, by } = options as { from?: number; to?: number; by?: By }
-  const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  const range = withoutUndefined({ from, to })
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError('--from is not before --to.', 'Swap them.')
   const admin = await openAdmin(context, globals)
   if (by) {
-    await print(await sumConsumption(admin, range, by), globals, { columns: [by, 'credits', 'movements'] })
+    await print(context, await sumConsumption(admin, range, by), globals, {
+      columns: [by, 'credits', 'movements'],
+    })
     return 0
   }
   const nameOf = await readMemberNames(admin)
@@ -98,23 +93,19 @@ const toMovementView = (movement: Movement, nameOf: NameOf) => {
   }
 }
 
-function verifyLedger(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'verify',
-    'Recompute every balance; exit 13 when one differs, naming it',
-  )
-  guide(command, ['engine ledger verify', 'engine ledger verify --quiet || echo "look at this"'])
-  return environment.action(command, async ({ globals }) => {
-    const verdict = await (await openAdmin(environment.context, globals)).verify()
-    await environment.print(verdict, globals)
-    if (verdict.ok) return exitCodes.ok
-    const [first = ''] = verdict.problems
-    const more = verdict.problems.length - 1
-    throw new Stop(
-      `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
-      exitCodes.checkFailed,
-      'Restore a backup: prospect engine restore FILE',
-      'ledger_differs',
-    )
-  })
-}
+const verifyLedger: CommandFactory = ({ command }) =>
+  command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
+    .addExamples('engine ledger verify', 'engine ledger verify --quiet || echo "look at this"')
+    .run(async (context, { globals }) => {
+      const verdict = await (await openAdmin(context, globals)).verify()
+      await print(context, verdict, globals)
+      if (verdict.ok) return exitCodes.ok
+      const [first = ''] = verdict.problems
+      const more = verdict.problems.length - 1
+      throw new Stop(
+        `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
+        exitCodes.checkFailed,
+        'Restore a backup: prospect engine restore FILE',
+        'ledger_differs',
+      )
+    })

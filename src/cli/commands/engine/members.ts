@@ -1,94 +1,75 @@
-import type { Command } from 'commander'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Key, Member } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
 import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
-import { addAdminAction } from './admin.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
-export function membersCommand(environment: CommandEnvironment): Command {
-  return createGroup(
-    environment,
-    ['members', 'Members of the workspace, their weekly limits and consent'],
-    [addMember, setMember, listMembers],
-  )
-}
+export const membersCommand: CommandFactory = ({ group }) =>
+  group('members', 'Members of the workspace, their weekly limits and consent', [
+    addMember,
+    setMember,
+    listMembers,
+  ])
 
 const memberColumns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
 const consent = '--consent-personal-email'
 
-function addMember(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('add', 'Add a member')
+const addMember: CommandFactory = ({ command }) =>
+  command('add', 'Add a member')
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
-  guide(
-    command,
-    ['engine members add ann@example.com --weekly-limit 100'],
-    'Next: prospect engine keys create --member EMAIL',
-  )
-  return addAdminAction(environment, command, async (admin, { args: [email = ''], options }) => {
-    const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
-    return toMemberView(
-      await admin.addMember({
-        email,
-        ...(weeklyLimit === undefined ? {} : { weeklyLimit: Number(weeklyLimit) }),
-        ...(consentPersonalEmail === undefined ? {} : { consentPersonalEmail }),
-      }),
-    )
-  })
+    .addExamples('engine members add ann@example.com --weekly-limit 100')
+    .addNote('Next: prospect engine keys create --member EMAIL')
+    .printAdmin(async (admin, { args: [email = ''], options }) => {
+      const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number>
+      return toMemberView(
+        await admin.addMember(withoutUndefined({ email, weeklyLimit, consentPersonalEmail })),
+      )
+    })
+
+interface MemberOptions<T> {
+  readonly weeklyLimit?: T
+  readonly consentPersonalEmail?: boolean
 }
 
-interface MemberChange {
-  readonly weeklyLimit: number | 'none'
-  readonly consentPersonalEmail: boolean
-}
-
-function setMember(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('set', 'Change the weekly limit or the consent of a member')
+const setMember: CommandFactory = ({ command }) =>
+  command('set', 'Change the weekly limit or the consent of a member')
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
-  guide(command, [
-    'engine members set ann@example.com --weekly-limit 20',
-    'engine members set ann@example.com --weekly-limit none',
-  ])
-  return addAdminAction(environment, command, async (admin, { args: [email = ''], options }) => {
-    const { weeklyLimit, consentPersonalEmail } = options as Partial<MemberChange>
-    if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-      throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
-    return toMemberView(
-      await admin.changeMember(email, {
-        ...(weeklyLimit === undefined ? {} : { weeklyLimit: weeklyLimit === 'none' ? null : weeklyLimit }),
-        ...(consentPersonalEmail === undefined ? {} : { consentPersonalEmail }),
-      }),
+    .addExamples(
+      'engine members set ann@example.com --weekly-limit 20',
+      'engine members set ann@example.com --weekly-limit none',
     )
-  })
-}
+    .printAdmin(async (admin, { args: [email = ''], options }) => {
+      const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>
+      if (weeklyLimit === undefined && consentPersonalEmail === undefined)
+        throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
+      const limit = weeklyLimit === 'none' ? null : weeklyLimit
+      const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
+      return toMemberView(await admin.changeMember(email, change))
+    })
 
-const parseWeeklyLimit = (text: string): MemberChange['weeklyLimit'] => (text === 'none' ? text : whole(text))
+const parseWeeklyLimit = (text: string): number | 'none' => (text === 'none' ? text : whole(text))
 
-function listMembers(environment: CommandEnvironment): Command {
-  const command = environment.command('list', 'List the members, with what each has spent this week')
-  guide(command, ['engine members list', 'engine members list --format csv'])
-  return addAdminAction(
-    environment,
-    command,
-    async (admin) =>
-      (await admin.members()).map((member) => ({
-        ...toMemberView(member),
-        spent_this_week: member.spentThisWeek,
-      })),
-    { columns: memberColumns },
-  )
-}
+const listMembers: CommandFactory = ({ command }) =>
+  command('list', 'List the members, with what each has spent this week')
+    .addExamples('engine members list', 'engine members list --format csv')
+    .printAdmin(
+      async (admin) =>
+        (await admin.members()).map((member) => ({
+          ...toMemberView(member),
+          spent_this_week: member.spentThisWeek,
+        })),
+      { columns: memberColumns },
+    )
 
 const toMemberView = ({ id, email, name, weeklyLimit, consentPersonalEmail, createdAt }: Member) => ({
   id,
@@ -100,82 +81,60 @@ const toMemberView = ({ id, email, name, weeklyLimit, consentPersonalEmail, crea
 })
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
-export function keysCommand(environment: CommandEnvironment): Command {
-  return createGroup(environment, ['keys', 'API keys of the members'], [createKey, listKeys, revokeKey])
-}
+export const keysCommand: CommandFactory = ({ group }) =>
+  group('keys', 'API keys of the members', [createKey, listKeys, revokeKey])
 
-function createKey(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('create', 'Create a key for a member and show it, this once')
+const createKey: CommandFactory = ({ command }) =>
+  command('create', 'Create a key for a member and show it, this once')
     .requiredOption('--member <email>', 'whose key it is')
     .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
     .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
-  guide(
-    command,
-    [
+    .addExamples(
       'engine keys create --member me@localhost',
       'engine keys create --member me@localhost --scope accounts --expires 2030-01-01',
-    ],
-    'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
-  )
-  return addAdminAction(environment, command, async (admin, { options }) => {
-    const { member, scope, expires } = options as {
-      member: string
-      scope?: readonly string[]
-      expires?: number
-    }
-    const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
-    const now = (await admin.clock()).now
-    if (expires !== undefined && expires <= now)
-      throw new UsageError('--expires is in the past.', `The engine's clock says ${isoTime(now)}.`)
-    return admin.createKey({
-      member,
-      ...(scopes === undefined ? {} : { scopes }),
-      ...(expires === undefined ? {} : { expiresAt: expires }),
+    )
+    .addNote(
+      'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
+    )
+    .printAdmin(async (admin, { options }) => {
+      const { member, scope, expires } = options as {
+        member: string
+        scope?: readonly string[]
+        expires?: number
+      }
+      const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
+      const now = (await admin.clock()).now
+      if (expires !== undefined && expires <= now)
+        throw new UsageError('--expires is in the past.', `The engine's clock says ${isoTime(now)}.`)
+      return admin.createKey({
+        ...withoutUndefined({ member, scopes, expiresAt: expires }),
+      })
     })
-  })
-}
 
-function listKeys(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'list',
-    'List the keys by their first letters; the keys themselves are nowhere',
-  )
-  guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
-  return addAdminAction(environment, command, async (admin) => (await admin.keys()).map(toKeyView), {
-    columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
-  })
-}
+const listKeys: CommandFactory = ({ command }) =>
+  command('list', 'List the keys by their first letters; the keys themselves are nowhere')
+    .addExamples('engine keys list')
+    .addNote('Take one back: prospect engine keys revoke ID')
+    .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
+      columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
+    })
 
-const toKeyView = ({
-  id,
-  hint,
-  member,
-  scopes,
-  createdAt,
-  expiresAt,
-  revokedAt,
-}: Key & { readonly member: string }) => ({
-  id,
-  hint,
-  member,
-  scopes,
+const toKeyView = ({ createdAt, expiresAt, revokedAt, ...key }: Key & { readonly member: string }) => ({
+  ...{ id: key.id, hint: key.hint, member: key.member, scopes: key.scopes },
   created_at: isoTime(createdAt),
-  expires_at: expiresAt === null ? null : isoTime(expiresAt),
-  revoked_at: revokedAt === null ? null : isoTime(revokedAt),
+  expires_at: isoTime(expiresAt),
+  revoked_at: isoTime(revokedAt),
 })
 
-function revokeKey(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('revoke', 'Revoke a key; the next request with it is refused')
+const revokeKey: CommandFactory = ({ command }) =>
+  command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, as keys list shows it')
-  guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
-  return addAdminAction(environment, command, async (admin, { args: [id = ''], globals }) => {
-    await admin.revokeKey(id)
-    await forgetDeadKey(environment.context, admin, globals)
-    return { id, revoked: true }
-  })
-}
+    .addExamples('engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55')
+    .printAdmin(async (admin, { args: [id = ''], globals }, context) => {
+      await admin.revokeKey(id)
+      await forgetDeadKey(context, admin, globals)
+      return { id, revoked: true }
+    })
 
 /**
  * Forgets this machine's key for the workspace in use if the engine no longer accepts it. The next command then creates

@@ -1,62 +1,46 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { plans } from '../../../api/operations/plans.js'
 import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import { formatNumber, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
-import { addAdminAction } from './admin.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
-export function statusCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'status',
-    'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue',
-  )
-  guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
-  return addAdminAction(
-    environment,
-    command,
-    async (admin) => ({
-      ...(await admin.status()),
-      catalogue: await (await environment.context.catalogue()).stats(),
-    }),
-    { layout: formatStatus },
-  )
-}
+export const statusCommand: CommandFactory = ({ command }) =>
+  command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
+    .addExamples('engine status', 'engine status --json --fields credits.enrichment')
+    .printAdmin(
+      async (admin, _, context) => ({
+        ...(await admin.status()),
+        catalogue: await (await context.catalogue()).stats(),
+      }),
+      { layout: formatStatus },
+    )
 
 /** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
-export function planCommand(environment: CommandEnvironment): Command {
-  return createGroup(environment, ['plan', 'The plan of the workspace'], [setPlan])
-}
+export const planCommand: CommandFactory = ({ group }) =>
+  group('plan', 'The plan of the workspace', [setPlan])
 
-function setPlan(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
+const setPlan: CommandFactory = ({ command }) =>
+  command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
     .argument(
       '<name>',
       `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
       parsePlanName,
     )
-  guide(
-    command,
-    ['engine plan set free', 'engine plan set scale'],
-    'See what it allows: prospect engine status',
-  )
-  return addAdminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
-    const result = await admin.setPlan(name)
-    if (!result.listed)
-      environment.context.notify(
-        `The plan ${name} is not listed: it has the limits of the plan Free.`,
-        globals,
-      )
-    return result
-  })
-}
+    .addExamples('engine plan set free', 'engine plan set scale')
+    .addNote('See what it allows: prospect engine status')
+    .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
+      const result = await admin.setPlan(name)
+      if (!result.listed)
+        context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`, globals)
+      return result
+    })
 
 function parsePlanName(name: string): string {
   if (name.trim() === '') throw new InvalidArgumentError('Give the name of a plan.')
@@ -64,69 +48,50 @@ function parsePlanName(name: string): string {
 }
 
 /** `prospect engine credits`: the balance; each change is a movement of the ledger. */
-export function creditsCommand(environment: CommandEnvironment): Command {
-  return createGroup(
-    environment,
-    ['credits', 'The credit balance of the workspace'],
-    [addCredits, setCredits],
-  )
-}
+export const creditsCommand: CommandFactory = ({ group }) =>
+  group('credits', 'The credit balance of the workspace', [addCredits, setCredits])
 
-function addCredits(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('add', 'Add credits to the balance, as a top-up does')
+const addCredits: CommandFactory = ({ command }) =>
+  command('add', 'Add credits to the balance, as a top-up does')
     .argument('<credits>', 'how many', whole)
-  guide(command, ['engine credits add 500'], 'See the movement: prospect engine ledger')
-  return addAdminAction(environment, command, (admin, { args }) => admin.addCredits(Number(args[0])))
-}
+    .addExamples('engine credits add 500')
+    .addNote('See the movement: prospect engine ledger')
+    .printAdmin((admin, { args }) => admin.addCredits(Number(args[0])))
 
-function setCredits(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('set', 'Set the balance, as an adjustment up or down')
+const setCredits: CommandFactory = ({ command }) =>
+  command('set', 'Set the balance, as an adjustment up or down')
     .argument('<credits>', 'the new balance', whole)
-  guide(
-    command,
-    ['engine credits set 0'],
-    'With 0 credits every priced call answers 402: try your script against it.',
-  )
-  return addAdminAction(environment, command, (admin, { args }) => admin.setCredits(Number(args[0])))
-}
+    .addExamples('engine credits set 0')
+    .addNote('With 0 credits every priced call answers 402: try your script against it.')
+    .printAdmin((admin, { args }) => admin.setCredits(Number(args[0])))
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
-export function quotasCommand(environment: CommandEnvironment): Command {
-  return createGroup(environment, ['quotas', 'Daily and monthly quotas of the workspace'], [setQuotas])
-}
+export const quotasCommand: CommandFactory = ({ group }) =>
+  group('quotas', 'Daily and monthly quotas of the workspace', [setQuotas])
 
 const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
 
-function setQuotas(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('set', 'Set ceilings, one or several at once. What was used stays used.')
+const setQuotas: CommandFactory = ({ command }) =>
+  command('set', 'Set ceilings, one or several at once. What was used stays used.')
     .option('--daily-profiles <n>', 'people a day', whole)
     .option('--daily-companies <n>', 'companies a day', whole)
     .option('--monthly-companies <n>', 'companies a month', whole)
-  guide(
-    command,
-    ['engine quotas set --daily-profiles 10'],
-    'A ceiling holds until it is set again, whatever the plan.',
-  )
-  return addAdminAction(
-    environment,
-    command,
-    async (admin, { options }) => {
-      const given = ceilings.filter((name) => options[name] !== undefined)
-      if (given.length === 0)
-        throw new UsageError(
-          'No ceiling was given.',
-          'Add --daily-profiles, --daily-companies or --monthly-companies.',
+    .addExamples('engine quotas set --daily-profiles 10')
+    .addNote('A ceiling holds until it is set again, whatever the plan.')
+    .printAdmin(
+      async (admin, { options }) => {
+        const given = ceilings.filter((name) => options[name] !== undefined)
+        if (given.length === 0)
+          throw new UsageError(
+            'No ceiling was given.',
+            'Add --daily-profiles, --daily-companies or --monthly-companies.',
+          )
+        return toQuotaView(
+          await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
         )
-      return toQuotaView(
-        await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
-      )
-    },
-    { layout: (body, look) => formatQuotas(body as object, look) },
-  )
-}
+      },
+      { layout: (body, look) => formatQuotas(body as object, look) },
+    )
 
 const toQuotaView = (report: QuotaReport) =>
   Object.fromEntries(
@@ -137,49 +102,40 @@ const toQuotaView = (report: QuotaReport) =>
   )
 
 /** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
-export function sessionCommand(environment: CommandEnvironment): Command {
-  return createGroup(environment, ['session', 'Sessions on the network that live calls need'], [setSession])
-}
+export const sessionCommand: CommandFactory = ({ group }) =>
+  group('session', 'Sessions on the network that live calls need', [setSession])
 
-function setSession(environment: CommandEnvironment): Command {
-  const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
-  const command = environment
-    .command('set', 'Say which sessions are valid')
+const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
+
+const setSession: CommandFactory = ({ command }) =>
+  command('set', 'Say which sessions are valid')
     .addOption(truth('--network <valid>', 'true | false: the session on the network'))
     .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
-  guide(
-    command,
-    ['engine session set --network false', 'engine session set --network true --premium true'],
-    'Without a valid session live calls answer 422; with --no-live they work.',
-  )
-  return addAdminAction(environment, command, async (admin, { options: { network, premium } }) => {
-    if (network === undefined && premium === undefined)
-      throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
-    return admin.setSession({
-      ...(network === undefined ? {} : { network: network === 'true' }),
-      ...(premium === undefined ? {} : { premium: premium === 'true' }),
+    .addExamples('engine session set --network false', 'engine session set --network true --premium true')
+    .addNote('Without a valid session live calls answer 422; with --no-live they work.')
+    .printAdmin(async (admin, { options: { network, premium } }) => {
+      if (network === undefined && premium === undefined)
+        throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
+      return admin.setSession({
+        ...(network === undefined ? {} : { network: network === 'true' }),
+        ...(premium === undefined ? {} : { premium: premium === 'true' }),
+      })
     })
-  })
-}
 
 /** `prospect engine webhooks`: how deliveries are signed. */
-export function webhooksCommand(environment: CommandEnvironment): Command {
-  return createGroup(environment, ['webhooks', 'How deliveries to webhooks are signed'], [secretCommand])
-}
+export const webhooksCommand: CommandFactory = ({ group }) =>
+  group('webhooks', 'How deliveries to webhooks are signed', [secretCommand])
 
-function secretCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('secret', 'Show the secret that signs the deliveries of the workspace')
+const secretCommand: CommandFactory = ({ command }) =>
+  command('secret', 'Show the secret that signs the deliveries of the workspace')
     .option('--rotate', 'make a new one; the old one signs along for another day')
-  guide(
-    command,
-    ['engine webhooks secret', 'engine webhooks secret --rotate'],
-    'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
-  )
-  return addAdminAction(environment, command, async (admin, { options }) => ({
-    secret: await admin.webhookSecret(options.rotate === true),
-  }))
-}
+    .addExamples('engine webhooks secret', 'engine webhooks secret --rotate')
+    .addNote(
+      'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
+    )
+    .printAdmin(async (admin, { options }) => ({
+      secret: await admin.webhookSecret(options.rotate === true),
+    }))
 
 /** `prospect engine status` for a person. */
 export function formatStatus(body: unknown, look: Look): string {
@@ -222,13 +178,12 @@ function formatClockNote(frozen: unknown, offsetSeconds: number): string {
 }
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */
-export function workspacesCommand(environment: CommandEnvironment): Command {
-  return createGroup(
-    environment,
-    ['workspaces', 'Workspaces of this engine, of which one is in use'],
-    [listWorkspaces, createWorkspace, useWorkspace],
-  )
-}
+export const workspacesCommand: CommandFactory = ({ group }) =>
+  group('workspaces', 'Workspaces of this engine, of which one is in use', [
+    listWorkspaces,
+    createWorkspace,
+    useWorkspace,
+  ])
 
 const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
   id,
@@ -237,49 +192,40 @@ const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
   created_at: isoTime(createdAt),
 })
 
-function listWorkspaces(environment: CommandEnvironment): Command {
-  const command = guide(environment.command('list', 'List the workspaces'), ['engine workspaces list'])
-  return addAdminAction(
-    environment,
-    command,
-    async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
-    { columns: ['name', 'plan', 'used', 'created_at', 'id'] },
-  )
-}
+const listWorkspaces: CommandFactory = ({ command }) =>
+  command('list', 'List the workspaces')
+    .addExamples('engine workspaces list')
+    .printAdmin(
+      async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
+      { columns: ['name', 'plan', 'used', 'created_at', 'id'] },
+    )
 
-function createWorkspace(environment: CommandEnvironment): Command {
-  const command = environment.command('create', 'Create a workspace with its own credits, members and ledger')
-  command.argument('<name>', 'its name')
-  guide(
-    command,
-    ['engine workspaces create Trial'],
-    'Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL',
-  )
-  return addAdminAction(environment, command, async (admin, { args: [name = ''] }) =>
-    toWorkspaceView(await admin.createWorkspace(name)),
-  )
-}
+const createWorkspace: CommandFactory = ({ command }) =>
+  command('create', 'Create a workspace with its own credits, members and ledger')
+    .argument('<name>', 'its name')
+    .addExamples('engine workspaces create Trial')
+    .addNote('Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL')
+    .printAdmin(async (admin, { args: [name = ''] }) => toWorkspaceView(await admin.createWorkspace(name)))
 
-function useWorkspace(environment: CommandEnvironment): Command {
-  const command = environment.command('use', 'Use a workspace from now on, in every command of this machine')
-  command.argument('<name>', 'its name or id')
-  guide(command, ['engine workspaces use Trial'])
-  return addAdminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
-    const used = toWorkspaceView(await admin.useWorkspace(name))
-    if ((await admin.members()).length === 0)
-      environment.context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
-    return used
-  })
-}
+const useWorkspace: CommandFactory = ({ command }) =>
+  command('use', 'Use a workspace from now on, in every command of this machine')
+    .argument('<name>', 'its name or id')
+    .addExamples('engine workspaces use Trial')
+    .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
+      const used = toWorkspaceView(await admin.useWorkspace(name))
+      if ((await admin.members()).length === 0)
+        context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
+      return used
+    })
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */
-export function clockCommand(environment: CommandEnvironment): Command {
-  return createGroup(
-    environment,
-    ['clock', "The engine's clock: move it to see limits reset"],
-    [showClock, setClock, advanceClock, resetClock],
-  )
-}
+export const clockCommand: CommandFactory = ({ group }) =>
+  group('clock', "The engine's clock: move it to see limits reset", [
+    showClock,
+    setClock,
+    advanceClock,
+    resetClock,
+  ])
 
 interface ClockState {
   readonly now: number
@@ -293,33 +239,30 @@ const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
   offset_seconds: Math.round(offsetMs / 1_000),
 })
 
-function showClock(environment: CommandEnvironment): Command {
-  const command = guide(environment.command('show', 'Show engine time'), ['engine clock show'])
-  return addAdminAction(environment, command, async (admin) => toClockView(await admin.clock()))
-}
+const showClock: CommandFactory = ({ command }) =>
+  command('show', 'Show engine time')
+    .addExamples('engine clock show')
+    .printAdmin(async (admin) => toClockView(await admin.clock()))
 
-function setClock(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('set', 'Set engine time; it goes on from there')
+const setClock: CommandFactory = ({ command }) =>
+  command('set', 'Set engine time; it goes on from there')
     .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
     .option('--frozen', 'stand still at that time')
-  guide(command, ['engine clock set 2026-02-28T23:59:50Z', 'engine clock set 2026-03-01 --frozen'])
-  return addAdminAction(environment, command, async (admin, { args: [time = ''], options }) =>
-    toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
-  )
-}
+    .addExamples('engine clock set 2026-02-28T23:59:50Z', 'engine clock set 2026-03-01 --frozen')
+    .printAdmin(async (admin, { args: [time = ''], options }) =>
+      toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
+    )
 
-function advanceClock(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('advance', 'Move engine time forward; a frozen clock stays frozen')
+const advanceClock: CommandFactory = ({ command }) =>
+  command('advance', 'Move engine time forward; a frozen clock stays frozen')
     .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
-  guide(command, ['engine clock advance 1d'], 'Then look at what was reset: prospect credits')
-  return addAdminAction(environment, command, async (admin, { args: [duration = ''] }) =>
-    toClockView(await admin.advanceClock(durationMs(duration))),
-  )
-}
+    .addExamples('engine clock advance 1d')
+    .addNote('Then look at what was reset: prospect credits')
+    .printAdmin(async (admin, { args: [duration = ''] }) =>
+      toClockView(await admin.advanceClock(durationMs(duration))),
+    )
 
-function resetClock(environment: CommandEnvironment): Command {
-  const command = guide(environment.command('reset', 'Go back to real time'), ['engine clock reset'])
-  return addAdminAction(environment, command, async (admin) => toClockView(await admin.resetClock()))
-}
+const resetClock: CommandFactory = ({ command }) =>
+  command('reset', 'Go back to real time')
+    .addExamples('engine clock reset')
+    .printAdmin(async (admin) => toClockView(await admin.resetClock()))

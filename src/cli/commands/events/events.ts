@@ -1,6 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody } from '../../../api/values/json.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import {
   type EventFilter,
   type Events,
@@ -10,7 +11,7 @@ import {
 } from '../../../storage/state/webhook-inbox.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { durationMs, endMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { printRecords } from '../../output/print-records.js'
@@ -18,40 +19,37 @@ import type { Row } from '../../output/records.js'
 import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
-export function eventsCommand(environment: CommandEnvironment): Command {
-  const events = createGroup(
-    environment,
-    ['events', 'Received events: list, show, send again'],
-    [listEvents, showEvent, replayEvents, forwardEvents],
-  )
-  return guide(events, ['events list', 'events show ID'], 'Receive some: prospect listen')
-}
+export const eventsCommand: CommandFactory = ({ group }) =>
+  group('events', 'Received events: list, show, send again', [
+    listEvents,
+    showEvent,
+    replayEvents,
+    forwardEvents,
+  ])
+    .addExamples('events list', 'events show ID')
+    .addNote('Receive some: prospect listen')
 
 const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', 'id']
 
 /** `prospect events list`: what was received, newest first. */
-export function listEvents(environment: CommandEnvironment): Command {
-  const command = addFilterOptions(environment.command('list', 'List the received events, newest first'))
-  guide(
-    command,
-    [
+export const listEvents: CommandFactory = ({ command }) =>
+  command('list', 'List the received events, newest first')
+    .addOptions(filterOptions())
+    .addExamples(
       'events list',
       'events list --event completed --since 2h',
       'events list --search 7f6f2d0e -o events.csv',
-    ],
-    'See one whole: prospect events show ID',
-  )
-  return environment.action(command, async ({ options, globals }) => {
-    const { context } = environment
-    const which = readFilter(options, context.clock.now())
-    const events = await openEvents(context)
-    const records = async function* (): AsyncGenerator<Row> {
-      for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
-    }
-    await printRecords(context, records, globals, columns)
-    return 0
-  })
-}
+    )
+    .addNote('See one whole: prospect events show ID')
+    .run(async (context, { options, globals }) => {
+      const which = readFilter(options, context.clock.now())
+      const events = await openEvents(context)
+      const records = async function* (): AsyncGenerator<Row> {
+        for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
+      }
+      await printRecords(context, records, globals, columns)
+      return 0
+    })
 
 const toEventRow = ({ id, receivedAt, event, search, verified, forwarded, bytes }: ListedEvent): Row => ({
   id,
@@ -64,17 +62,14 @@ const toEventRow = ({ id, receivedAt, event, search, verified, forwarded, bytes 
 })
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
-export function showEvent(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('show', 'Show a received event: its body, its headers, and where it was sent on to')
+export const showEvent: CommandFactory = ({ command }) =>
+  command('show', 'Show a received event: its body, its headers, and where it was sent on to')
     .argument('<id>', 'id of the event, as events list shows it')
-  guide(command, ['events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body'])
-  return environment.action(command, async ({ args: [id = ''], globals }) => {
-    const events = await openEvents(environment.context)
-    await environment.print(toEventView(await findEvent(events, id)), globals)
-    return 0
-  })
-}
+    .addExamples('events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body')
+    .printResult(async (context, { args: [id = ''] }) => {
+      const events = await openEvents(context)
+      return toEventView(await findEvent(events, id))
+    })
 
 const toEventView = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
   id,
@@ -89,7 +84,7 @@ const toEventView = ({ id, receivedAt, event, search, verified, headers, body, f
     attempts,
     answer,
     changed_at: isoTime(at),
-    next_at: nextAt === null ? null : isoTime(nextAt),
+    next_at: isoTime(nextAt),
   })),
   body: readBody(body),
 })
@@ -104,47 +99,36 @@ function readBody(text: string): unknown {
 }
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
-export function replayEvents(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('replay', 'Send received events to an address, with the headers and body they came with')
+export const replayEvents: CommandFactory = ({ command }) =>
+  command('replay', 'Send received events to an address, with the headers and body they came with')
     .argument('<id...>', 'ids of the events, as events list shows them')
     .requiredOption('--to <url>', 'where to send them')
-  guide(
-    command,
-    ['events replay msg_2f1f7c7e --to http://localhost:3000/hooks'],
-    'An old signature stays as it is: what checks it must allow for its age.',
-  )
-  return environment.action(command, async ({ args, options, globals }) => {
-    const target = targetUrl((options as { to: string }).to, '--to')
-    const events = await openEvents(environment.context)
-    const numbers: number[] = []
-    for (const id of args) numbers.push((await findEvent(events, id)).seq)
-    return sendAll(environment, { events, target, numbers }, globals)
-  })
-}
+    .addExamples('events replay msg_2f1f7c7e --to http://localhost:3000/hooks')
+    .addNote('An old signature stays as it is: what checks it must allow for its age.')
+    .run(async (context, { args, options, globals }) => {
+      const target = targetUrl((options as { to: string }).to, '--to')
+      const events = await openEvents(context)
+      const numbers: number[] = []
+      for (const id of args) numbers.push((await findEvent(events, id)).seq)
+      return sendAll(context, { events, target, numbers }, globals)
+    })
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
-export function forwardEvents(environment: CommandEnvironment): Command {
-  const command = addFilterOptions(
-    environment
-      .command('forward', 'Send all received events, or some of them, to an address, oldest first')
-      .requiredOption('--to <url>', 'where to send them'),
-  )
-  guide(
-    command,
-    [
+export const forwardEvents: CommandFactory = ({ command }) =>
+  command('forward', 'Send all received events, or some of them, to an address, oldest first')
+    .requiredOption('--to <url>', 'where to send them')
+    .addOptions(filterOptions())
+    .addExamples(
       'events forward --to http://localhost:3000/hooks',
       'events forward --to http://localhost:3000/hooks --event lead_search.record --since 1d',
-    ],
-    'To send each on as it arrives: prospect listen --forward-to URL',
-  )
-  return environment.action(command, async ({ options, globals }) => {
-    const target = targetUrl((options as { to: string }).to, '--to')
-    const which = readFilter(options, environment.context.clock.now())
-    const events = await openEvents(environment.context)
-    return sendAll(environment, { events, target, numbers: readNumbers(events, which) }, globals)
-  })
-}
+    )
+    .addNote('To send each on as it arrives: prospect listen --forward-to URL')
+    .run(async (context, { options, globals }) => {
+      const target = targetUrl((options as { to: string }).to, '--to')
+      const which = readFilter(options, context.clock.now())
+      const events = await openEvents(context)
+      return sendAll(context, { events, target, numbers: readNumbers(events, which) }, globals)
+    })
 
 async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
   for await (const { seq, event } of readEvents(events, which, 'oldest'))
@@ -167,14 +151,18 @@ function atLeastOne(text: string): number {
   return value
 }
 
-/** Adds the options that select received events. */
-export const addFilterOptions = (command: Command): Command =>
-  command
-    .option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do')
-    .option('--search <id>', 'of this search, import, list or enrichment')
-    .option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h', parseSince)
-    .option('--until <time>', 'received until: a day, included, a time, or so long ago', parseUntil)
-    .option('--limit <n>', 'at most so many', atLeastOne)
+/** Creates the options that select received events. */
+const filterOptions = (): Option[] => [
+  new Option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do'),
+  new Option('--search <id>', 'of this search, import, list or enrichment'),
+  new Option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h').argParser(
+    parseSince,
+  ),
+  new Option('--until <time>', 'received until: a day, included, a time, or so long ago').argParser(
+    parseUntil,
+  ),
+  new Option('--limit <n>', 'at most so many').argParser(atLeastOne),
+]
 
 /** Which events are selected, and the maximum number of them. */
 export interface EventSelection {
@@ -191,13 +179,14 @@ export function readFilter(options: Readonly<Record<string, unknown>>, now: numb
     until?: TypedTime
     limit?: number
   }
-  const at = (typed: TypedTime) => ('at' in typed ? typed.at : now - typed.agoMs)
-  const filter: EventFilter = {
-    ...(given.event === undefined ? {} : { event: given.event }),
-    ...(given.search === undefined ? {} : { search: given.search }),
-    ...(given.since === undefined ? {} : { since: at(given.since) }),
-    ...(given.until === undefined ? {} : { until: at(given.until) }),
-  }
+  const { event, search } = given
+  const at = (typed?: TypedTime) => typed && ('at' in typed ? typed.at : now - typed.agoMs)
+  const filter: EventFilter = withoutUndefined({
+    event,
+    search,
+    since: at(given.since),
+    until: at(given.until),
+  })
   if (filter.since !== undefined && filter.until !== undefined && filter.since >= filter.until)
     throw new UsageError('--since is not before --until.', 'Swap them.')
   return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }

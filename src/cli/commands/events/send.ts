@@ -2,10 +2,10 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, Context, GlobalOptions } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import type { CommandEnvironment } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 
 /** Pauses before each retry of an address that does not answer, in milliseconds. */
 const pausesMs = [1_000, 5_000]
@@ -31,17 +31,16 @@ export interface SendRequest {
  * address that does not answer does. Returns the exit code.
  */
 export async function sendAll(
-  environment: CommandEnvironment,
+  context: Context,
   sending: SendRequest,
   globals: GlobalOptions,
 ): Promise<number> {
-  const { context } = environment
   const sent: SentEvent[] = []
   const exit = await interruptible(context.streams, async (signal) => {
     await send(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
-  await environment.print(sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
+  await print(context, sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
   if (exit !== undefined) return exit
   checkSent(sent, sending.target)
   return exitCodes.ok

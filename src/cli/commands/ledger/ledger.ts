@@ -1,16 +1,18 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { RunPlace } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
+import { print } from '../../output/output.js'
 import { valueAt } from '../../output/records.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
@@ -20,31 +22,27 @@ const groupings = ['run', 'day', 'operation', 'profile'] as const
 type By = (typeof groupings)[number]
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
-export function ledgerCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('ledger', 'What the commands of this machine spent, on any target')
-  sharedOptions(addDayOptions(command)).addOption(
-    new Option('--by <what>', 'sum it by run | day | operation | profile').choices(groupings),
-  )
-  guide(
-    command,
-    ['ledger', 'ledger --by operation --from 2026-01-01', 'ledger --by run -o runs.csv', 'ledger check'],
-    'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
-  )
-  environment.action(command, (invocation) => showLedger(environment, invocation))
-  return command.addCommand(checkCommand(environment))
-}
+export const ledgerCommand: CommandFactory = (environment) =>
+  environment
+    .command('ledger', 'What the commands of this machine spent, on any target')
+    .addOptions([...dayOptions(), ...sharedOptions()])
+    .addOption(new Option('--by <what>', 'sum it by run | day | operation | profile').choices(groupings))
+    .addExamples(
+      ...['ledger', 'ledger --by operation --from 2026-01-01', 'ledger --by run -o runs.csv', 'ledger check'],
+    )
+    .addNote(
+      'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
+    )
+    .run(showLedger)
+    .addCommand(checkCommand(environment))
 
-async function showLedger(
-  { context, print }: CommandEnvironment,
-  { options, globals }: Invocation,
-): Promise<number> {
+async function showLedger(context: Context, { options, globals }: Invocation): Promise<number> {
   const by = options.by as By | undefined
   const spending = await openSpending(context, runPlaceOf(context, options))
   const spent = await spending.list({ ...readDays(options), profile: globals.profile })
-  const columns = ['calls', 'credits']
-  if (by) await print(sumBy(spent, by), globals, { columns: [by, ...columns] })
-  else await print(spent, globals, { columns: ['day', 'profile', 'target', 'operation', 'run', ...columns] })
-  return 0
+  const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
+  await print(context, by ? sumBy(spent, by) : spent, globals, { columns: [...names, 'calls', 'credits'] })
+  return exitCodes.ok
 }
 
 /** Returns sums by one key, in the order in which the keys first occur. The run of single calls is null. */
@@ -58,30 +56,25 @@ function sumBy(spent: readonly Spent[], by: By): readonly Readonly<Record<string
 }
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
-export function checkCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'check',
-    'Compare with what the target says; exit 13 when more is on record here',
-  )
-  sharedOptions(addDayOptions(command))
-  guide(
-    command,
-    ['ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31'],
-    'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
-  )
-  return environment.action(command, async ({ options, globals }) => {
-    const { context, place } = contextOfRuns(environment.context, options)
-    const verdict = await compareWithTarget(context, place, readDays(options), globals)
-    await environment.print(verdict, globals)
-    if (verdict.ok) return exitCodes.ok
-    throw new Stop(
-      `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
-      exitCodes.checkFailed,
-      'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.',
-      'ledger_differs',
+export const checkCommand: CommandFactory = ({ command }) =>
+  command('check', 'Compare with what the target says; exit 13 when more is on record here')
+    .addOptions([...dayOptions(), ...sharedOptions()])
+    .addExamples('ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31')
+    .addNote(
+      'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
     )
-  })
-}
+    .run(async (outer, { options, globals }) => {
+      const { context, place } = contextOfRuns(outer, options)
+      const verdict = await compareWithTarget(context, place, readDays(options), globals)
+      await print(context, verdict, globals)
+      if (verdict.ok) return exitCodes.ok
+      throw new Stop(
+        `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
+        exitCodes.checkFailed,
+        'Compare the days with prospect ledger --by day. Check that the key belongs to the same workspace as before.',
+        'ledger_differs',
+      )
+    })
 
 /** The result of a comparison. */
 interface Verdict {
@@ -159,11 +152,11 @@ export interface Days {
   readonly to?: string
 }
 
-/** Adds the options that select days. */
-export const addDayOptions = (command: Command): Command =>
-  command
-    .option('--from <day>', 'from this day on (UTC), such as 2026-01-31', parseDay)
-    .option('--to <day>', 'to this day, included', parseDay)
+/** Creates the options that select days. */
+export const dayOptions = (): Option[] => [
+  new Option('--from <day>', 'from this day on (UTC), such as 2026-01-31').argParser(parseDay),
+  new Option('--to <day>', 'to this day, included').argParser(parseDay),
+]
 
 function parseDay(text: string): string {
   if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a day such as 2026-01-31.')
@@ -175,5 +168,5 @@ export function readDays(options: Invocation['options']): Days {
   const { from, to } = options as Days
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError('--from is after --to.', 'Swap them.')
-  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  return withoutUndefined({ from, to })
 }

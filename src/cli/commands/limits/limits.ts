@@ -1,9 +1,10 @@
-import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
+import type { Context } from '../../context/context.js'
 import { reportRefusal } from '../../operation/refusal.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { formatNumber, type Look } from '../../output/text.js'
@@ -12,26 +13,20 @@ import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
-export function limitsCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'limits',
-    'What is left of credits, quotas and requests, and when it resets',
-  )
-  guide(
-    command,
-    ['limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv'],
-    'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
-  )
-  return environment.action(command, (invocation) => showLimits(environment, invocation))
-}
+export const limitsCommand: CommandFactory = ({ command }) =>
+  command('limits', 'What is left of credits, quotas and requests, and when it resets')
+    .addExamples('limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv')
+    .addNote(
+      'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
+    )
+    .run(showLimits)
 
-async function showLimits(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
-  const { context } = environment
+async function showLimits(context: Context, invocation: Invocation): Promise<number> {
   const { globals } = invocation
   const found = await limitsOf(context, globals)
   if (isRefused(found)) return reportRefusal(context, found.operation, found.reply, globals)
   if (!context.isLocal(globals)) context.notify(describeUnknown(found), globals)
-  await environment.print(found, globals, { layout: formatLimits, columns })
+  await print(context, found, globals, { layout: formatLimits, columns })
   return exitCodes.ok
 }
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Command } from 'commander'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
@@ -14,7 +13,7 @@ import type {
 } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
   givenSecrets,
   givenToken,
@@ -26,37 +25,32 @@ import {
   targetUrl,
   webhookUrl,
 } from '../../options/webhooks.js'
-import { addListenOptions, type ListenOptions, startListening } from '../serve/http-server.js'
+import { deliveriesPort } from '../../wait/receiver.js'
+import { type ListenOptions, listenOptions, startListening } from '../serve/http-server.js'
 import { type Lines, openLines } from './lines.js'
 
-const usualPort = 4011
-
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
-export function listenCommand(environment: CommandEnvironment): Command {
-  const command = addListenOptions(
-    environment.command('listen', 'Receive webhook deliveries on this machine, keep them and print them'),
-    usualPort,
-  )
+export const listenCommand: CommandFactory = ({ command }) =>
+  command('listen', 'Receive webhook deliveries on this machine, keep them and print them')
+    .addOptions(listenOptions(deliveriesPort))
     .option('--public-url <url>', 'where the world reaches it: the address of a tunnel or a proxy')
     .option('--path <token>', 'use this path (default: one of its own, the same at every start)')
     .option('--forward-to <url>', 'also send each event on to this address')
-  for (const option of secretOptions()) command.addOption(option)
-  guide(
-    command,
-    [
+    .addOptions(secretOptions())
+    .addExamples(
       'listen',
       'listen --secret-file webhook.secret --forward-to http://localhost:3000/hooks',
       'listen --public-url https://my-tunnel.example --json',
-    ],
-    'The first line on stdout is the address to give as --webhook-url, the second the secret that signs what the\n' +
-      'workspace of this machine delivers (with --json, an object with url and secret).\n' +
-      'An event is kept before its sender is told so, and only once; look again with: prospect events list\n' +
-      'With a secret of your own (also in PROSPECT_WEBHOOK_SECRET), what is not signed with it is refused, and it is\n' +
-      'not shown.\n' +
-      'SIGTERM or Ctrl-C ends it with exit code 0.',
-  )
-  return environment.action(command, (invocation) => listen(environment.context, invocation))
-}
+    )
+    .addNote(
+      'The first line on stdout is the address to give as --webhook-url, the second the secret that signs what the\n' +
+        'workspace of this machine delivers (with --json, an object with url and secret).\n' +
+        'An event is kept before its sender is told so, and only once; look again with: prospect events list\n' +
+        'With a secret of your own (also in PROSPECT_WEBHOOK_SECRET), what is not signed with it is refused, and it is\n' +
+        'not shown.\n' +
+        'SIGTERM or Ctrl-C ends it with exit code 0.',
+    )
+    .run(listen)
 
 interface Choices extends ListenOptions, SecretChoice {
   readonly publicUrl?: string
@@ -130,7 +124,7 @@ async function serve(
     },
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`, globals),
   })
-  const listening = await startListening(handler, place, usualPort, known ? [known.host] : [])
+  const listening = await startListening(handler, place, deliveriesPort, known ? [known.host] : [])
   try {
     const url = webhookUrl(listening, token, known)
     const { secrets, secret, from } = trust

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import type { HandlerOptions } from '../../../http/handler.js'
@@ -91,22 +91,22 @@ export interface ListenOptions {
   readonly public?: boolean
 }
 
-/** Adds the options that say where a server listens. */
-export const addListenOptions = (command: Command, usualPort: number): Command =>
-  command
-    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
-    .option('--port <n>', `port to listen on, 0 for a free one (default: ${usualPort})`, port)
-    .option('--public', 'permit a --host that other machines can reach')
+/** Creates the options that say where a server listens. */
+export const listenOptions = (defaultPort: number): Option[] => [
+  new Option('--host <address>', 'address to listen on (default: 127.0.0.1)'),
+  new Option('--port <n>', `port to listen on, 0 for a free one (default: ${defaultPort})`).argParser(port),
+  new Option('--public', 'permit a --host that other machines can reach'),
+]
 
 /** Starts a server. Throws a `UsageError` when it cannot listen there. */
 export async function startListening(
   handler: (request: Request) => Promise<Response>,
   options: ListenOptions,
-  usualPort: number,
+  defaultPort: number,
   allowHosts: readonly string[],
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../../http/listen.js')
-  const { host = '127.0.0.1', port = usualPort } = options
+  const { host = '127.0.0.1', port = defaultPort } = options
   try {
     return await listen({ handler, host, port, allowHosts, public: options.public === true })
   } catch (error) {

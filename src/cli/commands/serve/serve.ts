@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
@@ -6,30 +5,26 @@ import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { deliveringOptions, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
 import {
-  addListenOptions,
   type Backend,
   type ListenOptions,
+  listenOptions,
   openLocalBackend,
   startListening,
 } from './http-server.js'
 
-const usualPort = 4010
+const defaultPort = 4010
 
 /** `prospect serve`: the API over HTTP and what it accepts, until a signal ends it. */
-export function serveCommand(environment: CommandEnvironment): Command {
-  const summary = 'Serve the API over HTTP under /api/v2, with /health and /openapi.json'
-  const command = addListenOptions(environment.command('serve', summary), usualPort).option(
-    '--allow-host <name>',
-    'another name clients may call it by; repeat it for more',
-    repeated,
-  )
-  for (const option of deliveringOptions()) command.addOption(option)
-  command
+export const serveCommand: CommandFactory = ({ command }) =>
+  command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
+    .addOptions(listenOptions(defaultPort))
+    .option('--allow-host <name>', 'another name clients may call it by; repeat it for more', repeated)
+    .addOptions(deliveringOptions())
     .option(
       '--observed-limits',
       'count limits seen at the real service and not specified: 50 synchronous waterfalls a second',
@@ -40,25 +35,23 @@ export function serveCommand(environment: CommandEnvironment): Command {
       '--public-url <url>',
       'where it reaches this machine: its deliveries come here, and go on from here',
     )
-  for (const option of secretOptions()) command.addOption(option)
-  guide(
-    command,
-    [
+    .addOptions(secretOptions())
+    .addExamples(
       'serve',
       'serve --port 0 --json',
       'serve --host 0.0.0.0 --public --allow-host api.example.com',
       'serve --upstream https://api.example.com/api/v2',
-    ],
-    'The first line on stdout is the base url (with --json, an object with base_url and pid).\n' +
-      'Requests carry a key in X-API-KEY; make one with: prospect engine keys create --member me@localhost\n' +
-      'Imports and waterfalls are done here too, and delivered: to public addresses, to this machine while it\n' +
-      'listens on loopback and the workspace has one member, and to what --allow-target names.\n' +
-      'With --upstream, people use keys of this workspace, and the server gets its own one (PROSPECT_API_KEY, --api-key-file or\n' +
-      'prospect login) at a pace it takes; with --direct their own keys are passed on.\n' +
-      'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
-  )
-  return environment.action(command, (invocation) => serve(environment, invocation))
-}
+    )
+    .addNote(
+      'The first line on stdout is the base url (with --json, an object with base_url and pid).\n' +
+        'Requests carry a key in X-API-KEY; make one with: prospect engine keys create --member me@localhost\n' +
+        'Imports and waterfalls are done here too, and delivered: to public addresses, to this machine while it\n' +
+        'listens on loopback and the workspace has one member, and to what --allow-target names.\n' +
+        'With --upstream, people use keys of this workspace, and the server gets its own one (PROSPECT_API_KEY, --api-key-file or\n' +
+        'prospect login) at a pace it takes; with --direct their own keys are passed on.\n' +
+        'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
+    )
+    .run(serve)
 
 /** The options of `serve`. */
 interface ServeOptions extends ListenOptions {
@@ -74,19 +67,14 @@ interface ServeOptions extends ListenOptions {
   readonly secretStdin?: boolean
 }
 
-async function serve(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
-  const { streams, notify } = environment.context
+async function serve(context: Context, { options, globals }: Invocation): Promise<number> {
+  const { streams, notify } = context
   const choices = options as unknown as ServeOptions
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
-  const backend = await openBackend(
-    environment.context,
-    choices,
-    globals,
-    () => listening?.baseUrl ?? '/api/v2',
-  )
+  const backend = await openBackend(context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
   await interruptible(streams, async (signal) => {
-    listening = await startListening(backend.handler, address, usualPort, [...allowHost, ...backend.hosts])
+    listening = await startListening(backend.handler, address, defaultPort, [...allowHost, ...backend.hosts])
     backend.start()
     try {
       await write(streams.stdout, `${firstLine(listening.baseUrl, globals)}\n`)

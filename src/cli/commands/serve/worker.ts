@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { compose } from '../../../api/calls/compose.js'
 import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -7,34 +7,29 @@ import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { withTimeout } from '../../operation/call.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { whole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
 import { baseUrlOf, namesOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
-export function workerCommand(environment: CommandEnvironment): Command {
-  const command = environment.command(
-    'worker',
-    'Do the imports and waterfalls that were accepted, and deliver them',
-  )
-  for (const option of deliveringOptions()) command.addOption(option)
-  command.option(
-    '--upstream <url>',
-    'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
-  )
-  command.option('--calls <n>', 'calls to that server at once (default: 8)', several)
-  guide(
-    command,
-    ['worker', 'worker --database engine.db --allow-target 10.1.0.0/16'],
-    'Any number of them share a database; prospect serve does the same work unless it has --no-worker. On a\n' +
-      'PostgreSQL database they also take part in batches with --distribute. With --upstream that is all they do: the\n' +
-      'server gets its own key (PROSPECT_API_KEY, --api-key-file or prospect login) at a pace it takes.\n' +
-      'To do what is due once and stop: prospect engine jobs run\n' +
-      'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
-  )
-  return environment.action(command, (invocation) => runWorker(environment, invocation))
-}
+export const workerCommand: CommandFactory = ({ command }) =>
+  command('worker', 'Do the imports and waterfalls that were accepted, and deliver them')
+    .addOptions(deliveringOptions())
+    .option(
+      '--upstream <url>',
+      'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
+    )
+    .option('--calls <n>', 'calls to that server at once (default: 8)', several)
+    .addExamples('worker', 'worker --database engine.db --allow-target 10.1.0.0/16')
+    .addNote(
+      'Any number of them share a database; prospect serve does the same work unless it has --no-worker. On a\n' +
+        'PostgreSQL database they also take part in batches with --distribute. With --upstream that is all they do: the\n' +
+        'server gets its own key (PROSPECT_API_KEY, --api-key-file or prospect login) at a pace it takes.\n' +
+        'To do what is due once and stop: prospect engine jobs run\n' +
+        'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
+    )
+    .run(runWorker)
 
 interface Choices {
   readonly calls?: number
@@ -44,8 +39,7 @@ interface Choices {
   readonly deliveryShape?: DeliveryShape
 }
 
-async function runWorker(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
-  const { context: outer } = environment
+async function runWorker(outer: Context, { options, globals }: Invocation): Promise<number> {
   const { allowTarget, database, upstream, calls, deliveryShape } = options as Choices
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)

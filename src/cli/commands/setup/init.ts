@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { localOrigin, storeKey } from '../../context/credentials.js'
-import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 import { askChoice, askText } from '../../output/prompt.js'
 import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
 import { addSample } from '../data/sample.js'
@@ -13,20 +15,17 @@ import { readNewKey, tryKey } from './login.js'
 import { changeProfile, currentProfile } from './profiles.js'
 
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
-export function initCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
+export const initCommand: CommandFactory = ({ command }) =>
+  command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
     .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', parseEmail)
     .option('--sample', 'load sample companies and people too')
-  guide(
-    command,
-    ['init', 'init --yes --sample', 'init --base-url https://api.example.com/api/v2'],
-    'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
-      'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
-  )
-  return environment.action(command, (invocation) => init(environment, invocation))
-}
+    .addExamples('init', 'init --yes --sample', 'init --base-url https://api.example.com/api/v2')
+    .addNote(
+      'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
+        'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
+    )
+    .run(init)
 
 function parseWorkspaceName(text: string): string {
   if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
@@ -44,12 +43,11 @@ interface Choices {
   readonly email?: string
 }
 
-async function init(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
-  const { context } = environment
+async function init(context: Context, { options, globals }: Invocation): Promise<number> {
   const baseUrl = globals.local
     ? undefined
     : (globals.baseUrl ?? (await chooseServer(context, options, globals)))
-  if (baseUrl !== undefined) return initRemote(environment, baseUrl, globals)
+  if (baseUrl !== undefined) return initRemote(context, baseUrl, globals)
   const admin = await context.admin({ ...globals, create: false })
   const made = await admin.init(await readNames(context, admin, options, globals))
   const { workspace, member, key, credits, created } = made
@@ -59,7 +57,8 @@ async function init(environment: CommandEnvironment, { options, globals }: Invoc
     context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`, globals)
   if (options.sample === true) await addSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
-  await environment.print(
+  await print(
+    context,
     { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },
     globals,
   )
@@ -97,10 +96,10 @@ async function readNames(
     (isAsking ? await ask('Name of the workspace', 'Local', parseWorkspaceName) : undefined)
   const email =
     given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', parseEmail) : undefined)
-  return {
-    ...(workspace === undefined ? {} : { workspace: parseWorkspaceName(workspace) }),
-    ...(email === undefined ? {} : { email: parseEmail(email) }),
-  }
+  return withoutUndefined({
+    workspace: workspace === undefined ? undefined : parseWorkspaceName(workspace),
+    email: email === undefined ? undefined : parseEmail(email),
+  })
 }
 
 /** Asks for the address of a server; `undefined` for the local engine, and without a terminal. */
@@ -117,12 +116,7 @@ export async function askForServer(context: Context, globals: GlobalOptions): Pr
 }
 
 /** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
-export async function initRemote(
-  environment: CommandEnvironment,
-  baseUrl: string,
-  given: GlobalOptions,
-): Promise<number> {
-  const { context } = environment
+export async function initRemote(context: Context, baseUrl: string, given: GlobalOptions): Promise<number> {
   const globals = { ...given, baseUrl }
   const target = targetOf(globals, context.streams.env, context.settings())
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
@@ -131,7 +125,7 @@ export async function initRemote(
   storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
   const profile = currentProfile(context, globals).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
-  await environment.print({ profile, base_url: target.baseUrl, credits: credits ?? null }, given)
+  await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null }, given)
   context.notify('Every command now uses this server. Add --local to use the engine of this machine.', given)
   return exitCodes.ok
 }

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type {
@@ -10,53 +9,47 @@ import type {
 } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
-import { type CommandEnvironment, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
+import { print } from '../../output/output.js'
 import { askSecret } from '../../output/prompt.js'
 import { valueAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server after trying it. */
-export function loginCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('login', 'Store the API key of a server, after trying it with a free request')
+export const loginCommand: CommandFactory = ({ command }) =>
+  command('login', 'Store the API key of a server, after trying it with a free request')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
-  guide(
-    command,
-    [
+    .addExamples(
       'login --base-url https://api.example.com/api/v2',
       'login --profile team',
       'login --profile team --api-key-stdin < key.txt',
-    ],
-    'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
-      'another address never gets it. prospect logout forgets it.',
-  )
-  return environment.action(command, async ({ options, globals }) => {
-    const { context } = environment
-    const origin = originOf(requireServer(context, globals), options)
-    const key = await readNewKey(context, { origin }, globals)
-    // The synchronous address has no request that is free.
-    const credits = options.sync ? undefined : await tryKey(context, key, globals)
-    storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
-    await environment.print({ origin, stored: true, credits: credits ?? null }, globals)
-    return exitCodes.ok
-  })
-}
+    )
+    .addNote(
+      'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
+        'another address never gets it. prospect logout forgets it.',
+    )
+    .run(async (context, { options, globals }) => {
+      const origin = originOf(requireServer(context, globals), options)
+      const key = await readNewKey(context, { origin }, globals)
+      // The synchronous address has no request that is free.
+      const credits = options.sync ? undefined : await tryKey(context, key, globals)
+      storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
+      await print(context, { origin, stored: true, credits: credits ?? null }, globals)
+      return exitCodes.ok
+    })
 
 /** `prospect logout`: forgets the key of a server. */
-export function logoutCommand(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('logout', 'Forget the stored API key of a server')
+export const logoutCommand: CommandFactory = ({ command }) =>
+  command('logout', 'Forget the stored API key of a server')
     .option('--sync', 'of the address in sync_base_url')
-  guide(command, ['logout', 'logout --base-url https://api.example.com/api/v2'])
-  return environment.action(command, async ({ options, globals }) => {
-    const { context } = environment
-    const origin = originOf(requireServer(context, globals), options)
-    const removed = forgetKey(context.home, origin, context.ids.uuid())
-    if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
-    await environment.print({ origin, removed }, globals)
-    return exitCodes.ok
-  })
-}
+    .addExamples('logout', 'logout --base-url https://api.example.com/api/v2')
+    .run(async (context, { options, globals }) => {
+      const origin = originOf(requireServer(context, globals), options)
+      const removed = forgetKey(context.home, origin, context.ids.uuid())
+      if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
+      await print(context, { origin, removed }, globals)
+      return exitCodes.ok
+    })
 
 function requireServer(
   { streams, settings }: StreamsContext & HomeContext,

@@ -1,31 +1,27 @@
-import type { Command } from 'commander'
 import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
-import { type CommandEnvironment, createGroup, guide } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { parseDecimal } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { baseUrlOf, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
-export function profilesCommand(environment: CommandEnvironment): Command {
-  const profiles = createGroup(
-    environment,
-    ['profiles', 'Named sets of settings'],
-    [listProfiles, useProfileCommand, addProfile, removeProfileCommand],
-  )
-  return guide(profiles, ['profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list'])
-}
+export const profilesCommand: CommandFactory = ({ group }) =>
+  group('profiles', 'Named sets of settings', [
+    listProfiles,
+    useProfileCommand,
+    addProfile,
+    removeProfileCommand,
+  ]).addExamples('profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list')
 
-function listProfiles(environment: CommandEnvironment): Command {
-  const command = guide(environment.command('list', 'List the profiles'), ['profiles list'])
-  return environment.action(command, async ({ globals }) => {
-    const columns = ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used']
-    await environment.print(toProfileRows(environment.context), globals, { columns })
-    return 0
-  })
-}
+const listProfiles: CommandFactory = ({ command }) =>
+  command('list', 'List the profiles')
+    .addExamples('profiles list')
+    .printResult(async (context) => toProfileRows(context), {
+      columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
+    })
 
 function toProfileRows({ settings }: HomeContext) {
   const { profiles = {}, profile: used = 'default' } = settings()
@@ -44,19 +40,17 @@ function toProfileRows({ settings }: HomeContext) {
 const targetKind = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
   target ?? (base_url === undefined ? 'local' : 'remote')
 
-function useProfileCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('use', 'Use a profile from now on').argument('<name>', 'its name')
-  guide(command, ['profiles use nightly', 'profiles use default'])
-  return environment.action(command, async ({ args: [name = ''], globals }) => {
-    await useProfile(environment.context, name)
-    await environment.print({ profile: name }, globals)
-    return 0
-  })
-}
+const useProfileCommand: CommandFactory = ({ command }) =>
+  command('use', 'Use a profile from now on')
+    .argument('<name>', 'its name')
+    .addExamples('profiles use nightly', 'profiles use default')
+    .printResult(async (context, { args: [name = ''] }) => {
+      await useProfile(context, name)
+      return { profile: name }
+    })
 
-function addProfile(environment: CommandEnvironment): Command {
-  const command = environment
-    .command('add', 'Add a profile; the options that are given become its settings')
+const addProfile: CommandFactory = ({ command }) =>
+  command('add', 'Add a profile; the options that are given become its settings')
     .argument('<name>', 'letters, digits, - and _')
     .option('--plan <name>', "the plan of the server's workspace, such as growth")
     .option('--idempotency <header>', 'the header of idempotency keys that the server honours, or none')
@@ -65,34 +59,29 @@ function addProfile(environment: CommandEnvironment): Command {
       'the address of its synchronous waterfall, where it has one; ends in /v2',
     )
     .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
-  guide(
-    command,
-    [
+    .addExamples(
       'profiles add nightly --timeout 120 --max-wait 600',
       `profiles add team --base-url ${exampleUrl} --plan growth`,
-    ],
-    'Then: prospect login --profile NAME, and prospect profiles use NAME',
-  )
-  return environment.action(command, async ({ args: [name = ''], options, globals }) => {
-    checkNewName(environment.context, name, globals)
-    const change = {
-      ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
-      ...{ network_name: globals.networkName, premium_name: globals.premiumName },
-      ...{ plan: options.plan as string | undefined, idempotency: options.idempotency as string | undefined },
-      public_url: options.publicUrl as string | undefined,
-      sync_base_url: options.syncBaseUrl as string | undefined,
-    }
-    const settings = Object.fromEntries(
-      Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
     )
-    await changeProfile(environment.context, name, settings)
-    await environment.print(
-      { name, target: settings.base_url === null ? 'local' : 'remote', ...settings },
-      globals,
-    )
-    return 0
-  })
-}
+    .addNote('Then: prospect login --profile NAME, and prospect profiles use NAME')
+    .printResult(async (context, { args: [name = ''], options, globals }) => {
+      checkNewName(context, name, globals)
+      const change = {
+        ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
+        ...{ network_name: globals.networkName, premium_name: globals.premiumName },
+        ...{
+          plan: options.plan as string | undefined,
+          idempotency: options.idempotency as string | undefined,
+        },
+        public_url: options.publicUrl as string | undefined,
+        sync_base_url: options.syncBaseUrl as string | undefined,
+      }
+      const settings = Object.fromEntries(
+        Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
+      )
+      await changeProfile(context, name, settings)
+      return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
+    })
 
 const exampleUrl = 'https://api.example.com/api/v2'
 
@@ -123,21 +112,20 @@ function checkNewName(
   targetOf(globals, streams.env, {})
 }
 
-function removeProfileCommand(environment: CommandEnvironment): Command {
-  const command = environment.command('remove', 'Remove a profile').argument('<name>', 'its name')
-  guide(command, ['profiles remove nightly'])
-  return environment.action(command, async ({ args: [name = ''], globals }) => {
-    if (builtIn.includes(name))
-      throw new UsageError(
-        `The built-in profile ${name} cannot be removed.`,
-        'See the others: prospect profiles list',
-      )
-    const wasUsed = await removeProfile(environment.context, name)
-    if (wasUsed) environment.context.notify('It was in use. The profile default is used now.', globals)
-    await environment.print({ removed: name }, globals)
-    return 0
-  })
-}
+const removeProfileCommand: CommandFactory = ({ command }) =>
+  command('remove', 'Remove a profile')
+    .argument('<name>', 'its name')
+    .addExamples('profiles remove nightly')
+    .printResult(async (context, { args: [name = ''], globals }) => {
+      if (builtIn.includes(name))
+        throw new UsageError(
+          `The built-in profile ${name} cannot be removed.`,
+          'See the others: prospect profiles list',
+        )
+      const wasUsed = await removeProfile(context, name)
+      if (wasUsed) context.notify('It was in use. The profile default is used now.', globals)
+      return { removed: name }
+    })
 
 interface Key {
   readonly description: string
