@@ -51,6 +51,10 @@ export function parseDelivery(
   }
 }
 
+/** Returns the records in the body of a search: leads, or companies. */
+export const foundIn = (kind: EventKind, body: unknown): readonly Found[] =>
+  itemsOf(kind, 'completed', body).map((item) => toFound(kind, item))
+
 /** Returns what identifies a record: its ordinal, the contact it belongs to, otherwise its content. */
 export function recordKey({ ordinal, record }: Found): string {
   if (ordinal !== undefined) return `#${ordinal}`
@@ -102,7 +106,7 @@ function toFound(kind: EventKind, { ordinal, ...item }: Fields): Found {
 }
 
 /** Returns a record in the form in which a command prints it for every target. */
-function recordOf(kind: EventKind, item: Fields): Fields {
+export function recordOf(kind: EventKind, item: Fields): Fields {
   if (kind === 'contact_enrichment' || kind === 'list_import') return item
   if (kind === 'lead_search') {
     const { lead, company, ...flat } = item

@@ -5,8 +5,8 @@ import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import { eventOf } from '../api/webhooks/events.js'
-import { creditsOfRecord, parseDelivery, recordKey } from './parse-delivery.js'
+import { type EventKind, eventOf } from '../api/webhooks/events.js'
+import { creditsOfRecord, type Found, foundIn, parseDelivery, recordKey } from './parse-delivery.js'
 
 /** What a record cost, by a name that is the same wherever it passes. */
 export interface ProxiedRecord {
@@ -57,6 +57,13 @@ export function createProxiedWork(
     if (row.starts && isPriced(row)) {
       const ids = workIds(reply.body)
       if (ids.length > 0) await ledger.start(ids, row.id)
+    } else if (row.id === 'searches.get') {
+      const { search } = reply.body as { search?: { id?: unknown } }
+      const ids = [search?.id, requestedId].filter((id) => typeof id === 'string')
+      const started = await ledger.operationOf(ids)
+      const paid = operations().find(({ id }) => id === started)
+      const kind = paid && eventOf(paid.id)
+      if (paid && kind) await count(paid.id, toRecords(paid, kind, foundIn(kind, reply.body), String(ids[0])))
     } else if (hasResults(row)) {
       for (const result of finishedContacts(reply.body)) {
         const ids = [result.enrichment_id, requestedId].filter((id) => typeof id === 'string')
@@ -126,12 +133,21 @@ export function packRecords({ operation: id, delivery, names }: RecordsTask): re
 function recordsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames | undefined): ProxiedRecord[] {
   const kind = eventOf(row.id)
   if (kind === undefined) return []
-  return parseDelivery(kind, delivery, names).found.map((one) => {
-    const isContact = kind === 'contact_enrichment' && typeof one.record.enrichment_id === 'string'
-    if (isContact) return toContactRecord(one.record)
-    const credits = creditsOfRecord(row, kind, one.record)
-    return { record: `${delivery.search ?? delivery.path} ${recordKey(one)}`, credits }
-  })
+  const { found } = parseDelivery(kind, delivery, names)
+  return toRecords(row, kind, found, delivery.search ?? delivery.path)
 }
+
+/** Returns the cost of records; those of a search have the same names in a delivery and in a reply. */
+const toRecords = (
+  row: Operation,
+  kind: EventKind,
+  found: readonly Found[],
+  search: string,
+): ProxiedRecord[] =>
+  found.map((one) =>
+    kind === 'contact_enrichment' && typeof one.record.enrichment_id === 'string'
+      ? toContactRecord(one.record)
+      : { record: `${search} ${recordKey(one)}`, credits: creditsOfRecord(row, kind, one.record) },
+  )
 
 const toList = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])

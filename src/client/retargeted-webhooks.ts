@@ -1,6 +1,7 @@
 import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
+import { ownWebhook } from '../api/webhooks/own-webhook.js'
 
 /** Receives deliveries for others. */
 export interface Home {
@@ -18,7 +19,9 @@ export const retargeted =
     call: async (id, input, options = {}) => {
       const row = operation(id)
       const { webhook_url: url } = input
-      if (row.starts === undefined || typeof url !== 'string') return remote.call(id, input, options)
+      // Nothing is delivered to the placeholder: whoever sends it polls.
+      const isNone = typeof url !== 'string' || url === ownWebhook
+      if (row.starts === undefined || isNone) return remote.call(id, input, options)
       const reason = await home.check(url)
       if (reason !== undefined) {
         const error = new ApiError('bad_request', { reason: `webhook_url: ${reason}` })

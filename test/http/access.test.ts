@@ -97,6 +97,7 @@ const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId
   ['personas.create', ['personas.get', 'personas.delete']],
   ['lists.create', ['lists.get', 'lists.rename']],
   ['leads.search', ['searches.get', 'searches.delete']],
+  ['accounts.search', ['searches.get', 'searches.delete']],
   ['leads.extract', ['searches.get', 'searches.delete']],
   ['contacts.enrich', ['contacts.get', 'contacts.get_enrichment']],
   ['contacts.enrich_sync', ['contacts.get', 'contacts.get_enrichment']],

@@ -3,6 +3,7 @@ import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { cursorOrPage } from '../schemas/rules.js'
+import { foundCompany } from '../webhooks/events.js'
 
 const states = [
   'NOT_STARTED',
@@ -55,12 +56,21 @@ export const shapes = {
           name: value.string('Name'),
           created_at: value.moment('When it was created'),
           status: field.describe(z.enum(states), 'Status of the search'),
-          leads_count: value.count('Number of leads'),
+          leads_count: value.count('Number of leads; absent in a company search').optional(),
+          accounts_count: value.count('Number of companies; only in a company search').optional(),
           truncated: value.yesNo('Whether a quota or the credits ended it'),
         }),
         'The search',
       ),
-      leads: field.describe(z.array(record.leadAndCompany()), 'Its leads, in the order found'),
+      leads: field
+        .describe(
+          z.array(record.leadAndCompany()),
+          'Its leads in the order found; absent in a company search',
+        )
+        .optional(),
+      accounts: field
+        .describe(z.array(foundCompany()), 'Its companies in the order found; only in a company search')
+        .optional(),
       pagination: record.pagination(),
     }),
   }),

@@ -215,9 +215,9 @@ export const table = {
   },
   'searches.get': {
     command: 'searches get', method: 'GET', path: '/searches/{id}', ok: 200,
-    summary: 'One saved search and its leads',
+    summary: 'One search of people or companies, and what it found',
     price: {}, rate: exempt, errors: 'coded', idempotent: false,
-    columns: ['lead.full_name', 'lead.title', 'company.name'],
+    columns: ['lead.full_name', 'lead.title', 'company.name', 'name', 'domain', 'industry', 'country'],
   },
   'searches.delete': {
     command: 'searches delete', method: 'DELETE', path: '/searches/{id}', ok: 200, observed: true,

@@ -54,6 +54,10 @@ export const eventNames = (): EventName[] =>
 export const eventOf = (id: OperationId): EventKind | undefined =>
   rows().find(([, { from }]) => from.includes(id))?.[0]
 
+/** Whether work of a kind finds companies. */
+export const isCompanyImport = (kind: EventKind): boolean =>
+  kind !== 'lead_search' && kind !== 'list_import' && kind !== 'contact_enrichment'
+
 /** Returns the body schema of an event, built on each call. */
 export function eventBody(name: EventName): z.ZodObject {
   const [kind, phase] = name.split('.') as [EventKind, EventRow['phases'][number]]
@@ -102,6 +106,15 @@ const accountOf = (kind: EventKind): z.ZodObject => accountRecord().extend(measu
 
 /** Returns the schema of a company with everything that work of a kind finds out about it. */
 export const companyOf = (kind: EventKind): z.ZodObject => accountOf(kind).extend(foundWith(kind))
+
+/** Returns the schema of a company that a search of any kind found. What its kind does not find out is absent. */
+export const foundCompany = () =>
+  accountRecord().extend({
+    ordinal: ordinal(),
+    ...z
+      .object(Object.assign({}, ...[...Object.values(measured), ...Object.values(found)].map((of) => of())))
+      .partial().shape,
+  })
 
 const ordinal = () => count('Number of the record in the order found, from 1')
 

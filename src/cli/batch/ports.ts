@@ -10,7 +10,7 @@ import { interruptible } from '../context/interrupts.js'
 import { runPlaceOption } from '../options/databases.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
-import { readBy } from '../wait/watch-polling.js'
+import { readerOf } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
 
 /** Returns a batch, and the context of the database that holds its engine and the records of its run. */
@@ -85,7 +85,7 @@ export async function bulkOptions(
   // The workers of a distributed run do all of the work that is accepted.
   const finish = choices.distribute ? async () => {} : finishHere(context, run)
   const work = context.isLocal(globals) ? { work: finish } : {}
-  return { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work }
+  return { operation: row.id, reader: readerOf('contact_enrichment'), into, shared, least, most, ...work }
 }
 
 /** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */

@@ -14,7 +14,10 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
   const [first = {}] = listing.rows
   if (!listing.isList) return record(shown.fields ? pickValues(first, shown.fields) : flatten(first), look)
   const columns = shown.fields ?? shown.columns ?? []
-  const names = columns.length > 0 ? columns : namesOf(listing.rows)
+  // Records of one operation can be of two kinds: columns that none of them has are left out.
+  const present = columns.filter((column) => listing.rows.some((row) => valueAt(row, column) !== undefined))
+  const names =
+    shown.fields ?? (present.length > 0 ? present : columns.length > 0 ? columns : namesOf(listing.rows))
   const list = listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)
   return list + fieldsBeside(body, listing, look)
 }

@@ -5,7 +5,7 @@ import type { Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { sendRequest } from '../operation/call.js'
 import { reportRefusal } from '../operation/refusal.js'
-import { type OperationRequest, wantsWebhook } from '../operation/request.js'
+import type { OperationRequest } from '../operation/request.js'
 import { reportError } from '../output/report-error.js'
 import { waitOf } from './options.js'
 import type { Receiver } from './receiver.js'
@@ -24,14 +24,13 @@ export async function sendAndWait(
   receiver: Receiver | undefined,
   interrupted: AbortSignal,
 ): Promise<number> {
-  const { operation, shape, invocation } = request
+  const { operation, invocation } = request
   const { globals, options } = invocation
   const reply = await send(context, request, receiver)
   if (reply.unknown && receiver)
     return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) }, globals)
   if (!isOk(reply)) {
-    const canPollInstead = receiver && strategy.canPoll && !wantsWebhook(shape) && refusesAddress(reply)
-    if (!canPollInstead) return reportRefusal(context, operation, reply, globals)
+    if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply, globals)
     context.notify('The server delivers nothing to this machine: it is asked instead.', globals)
     return sendAndWait(context, request, strategy, undefined, interrupted)
   }

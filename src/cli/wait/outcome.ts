@@ -28,11 +28,8 @@ export interface NextSteps {
 
 /** Returns the command that prints what accepted work has found. */
 export function resultCommand(kind: EventKind, id: string): string {
-  if (kind === 'lead_search') return `prospect searches get ${id} --all`
   if (kind === 'list_import') return `prospect lists get ${id}`
-  return kind === 'contact_enrichment'
-    ? `prospect contacts get ${id}`
-    : `prospect engine jobs show ${id} --records`
+  return kind === 'contact_enrichment' ? `prospect contacts get ${id}` : `prospect searches get ${id} --all`
 }
 
 /** Returns the report of work that failed, was cut short or is not done; `undefined` where it succeeded. */

@@ -3,6 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import type { EventKind } from '../../api/webhooks/events.js'
+import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
@@ -86,14 +87,8 @@ const pageRows = 500
 export async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
   for (let after = 0; ; ) {
     const page = await admin.jobRecords(id, after, pageRows)
-    for (const { record } of page) yield toPrintedRecord(kind, JSON.parse(record) as Row)
+    for (const { record } of page) yield recordOf(kind, JSON.parse(record) as Row)
     if (page.length < pageRows) return
     after = page.at(-1)?.ordinal ?? after
   }
-}
-
-function toPrintedRecord(kind: EventKind, record: Row): Row {
-  if (kind === 'lead_search' || kind === 'contact_enrichment') return record
-  const { account, ...found } = record
-  return { ...(account as Row), ...found }
 }

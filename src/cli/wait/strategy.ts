@@ -2,14 +2,13 @@ import type { Input } from '../../api/calls/caller.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Operation } from '../../api/operations/table.js'
 import { isOwnMachine } from '../../api/values/url.js'
-import { type EventKind, eventOf } from '../../api/webhooks/events.js'
+import { type EventKind, eventOf, isCompanyImport } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { type OperationRequest, wantsWebhook } from '../operation/request.js'
 import { type PublicAddress, publicAddress } from '../options/webhooks.js'
 import { type Target, targetOf } from '../target/resolve-target.js'
-import { readerOf } from './watch-polling.js'
 
 /** How a command gets the result of work on a server. */
 export interface WaitStrategy {
@@ -19,20 +18,18 @@ export interface WaitStrategy {
   /** Where the server reaches the receiver, if not where it listens. */
   readonly address: PublicAddress | undefined
   readonly port: number | undefined
-  /** Whether the server can be asked how the work stands. */
-  readonly canPoll: boolean
   /** The server's words in the names of fields. */
   readonly names: WireNames | undefined
 }
 
-/** Chooses how to get the result of a request. Throws UsageError where there is no way. */
+/** Chooses how to get the result of a request. */
 export const strategyFor = (
   context: StreamsContext & HomeContext,
   { operation, input, invocation: { globals, options } }: OperationRequest,
 ): WaitStrategy =>
   waitStrategyOf(operation, input, targetOf(globals, context.streams.env, context.settings()), options)
 
-/** Chooses how to get the result of an operation from a target. Throws UsageError where there is no way. */
+/** Chooses how to get the result of an operation from a target: the command receives it, or polls for it. */
 export function waitStrategyOf(
   row: Operation,
   input: Input,
@@ -40,28 +37,17 @@ export function waitStrategyOf(
   options: Readonly<Record<string, unknown>>,
 ): WaitStrategy {
   const kind = eventOf(row.id) ?? 'lead_search'
-  const canPoll = readerOf(kind) !== undefined
   const server = target.kind === 'remote' ? target : undefined
   const origin = server && new URL(server.baseUrl)
   const isOwn = origin !== undefined && isOwnMachine(origin)
-  // A tunnel leads to one port, which one command at a time can use: by default only one that cannot poll does.
-  const tunnel = isOwn || canPoll ? undefined : server?.publicUrl
+  // A tunnel leads to one port, which one command at a time can use: by default only one does that polls for what is
+  // observed and not specified.
+  const tunnel = isOwn || !isCompanyImport(kind) ? undefined : server?.publicUrl
   const address = publicAddress((options.publicUrl as string | undefined) ?? tunnel)
   const port = options.receivePort as number | undefined
-  const strategy = { kind, address, port, canPoll, names: server?.names }
-  if (input.webhook_url !== undefined && input.webhook_url !== ownWebhook) {
-    if (canPoll) return { ...strategy, receives: false }
-    throw new UsageError(
-      `The result of ${row.command} goes to the --webhook-url alone: this command cannot wait for it.`,
-      'Leave out --wait, or leave out --webhook-url so that the command receives it.',
-    )
-  }
-  if (address !== undefined || isOwn) return { ...strategy, receives: true }
-  if (canPoll) return { ...strategy, receives: false }
-  throw new UsageError(
-    `The result of ${row.command} comes by webhook alone, and ${origin?.host ?? 'the server'} cannot reach this machine.`,
-    'Give --public-url (or the setting public_url), the address of a tunnel to this machine; or --webhook-url, such as that of prospect listen, without --wait.',
-  )
+  const strategy = { kind, address, port, names: server?.names }
+  const isGiven = input.webhook_url !== undefined && input.webhook_url !== ownWebhook
+  return { ...strategy, receives: !isGiven && (address !== undefined || isOwn) }
 }
 
 /** Throws UsageError where an operation requires a webhook and none is given, so that its result would be lost. */

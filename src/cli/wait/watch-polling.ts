@@ -1,6 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import { creditsOfRecord } from '../../client/parse-delivery.js'
+import { creditsOfRecord, foundIn } from '../../client/parse-delivery.js'
 import type { ClockContext, Context, GlobalOptions } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
@@ -16,24 +16,15 @@ const mostFailures = 20
 
 const rowsPerPage = 500
 
-/** The operations that read accepted work, by its kind. Some kinds have none. */
-export const readBy = {
-  lead_search: 'searches.get',
-  list_import: 'lists.get',
-  contact_enrichment: 'contacts.get',
-} as const satisfies Record<string, OperationId>
-
-/** Returns the operation that reads work of a kind; `undefined` where the API has none. */
-export const readerOf = (kind: AcceptedWork['kind']): OperationId | undefined =>
-  (readBy as Partial<Record<AcceptedWork['kind'], OperationId>>)[kind]
+/** Returns the operation that reads accepted work of a kind. */
+export function readerOf(kind: AcceptedWork['kind']): OperationId {
+  if (kind === 'list_import') return 'lists.get'
+  return kind === 'contact_enrichment' ? 'contacts.get' : 'searches.get'
+}
 
 /** Watches work by polling the server, at a pace that slows down. */
-export function watchPolled(
-  context: Context,
-  accepted: AcceptedWork,
-  reader: OperationId,
-  globals: GlobalOptions,
-): Watch {
+export function watchPolled(context: Context, accepted: AcceptedWork, globals: GlobalOptions): Watch {
+  const reader = readerOf(accepted.kind)
   const ask = asker(context, accepted.id, reader, globals)
   let body: Row = {}
   return {
@@ -53,7 +44,8 @@ export function watchPolled(
         await context.sleep(Math.max(ms, asked * 1_000), over).catch(() => {})
       }
     },
-    records: () => (accepted.kind === 'lead_search' ? leads(retrying(context, ask)) : contentOf(body)),
+    records: () =>
+      reader === 'searches.get' ? found(retrying(context, ask), accepted.kind) : contentOf(body),
   }
 }
 
@@ -94,8 +86,8 @@ function toStop(reply: Reply): Stop {
 }
 
 function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
-  if (accepted.kind === 'lead_search') return searchProgress(accepted, body)
   if (accepted.kind === 'list_import') return listProgress(accepted, body)
+  if (accepted.kind !== 'contact_enrichment') return searchProgress(accepted, body)
   const contacts = contactsIn(body)
   const isFinished = body.status === 'finished'
   const spent = contacts.reduce(
@@ -110,9 +102,11 @@ function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
 /** The statuses of searches that have failed. `RATE_LIMITED` is none of them: it ends. */
 const fatalStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
 
-function searchProgress({ expected }: AcceptedWork, body: Row): WorkProgress {
+function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
   const status = valueAt(body, 'search.status')
-  const progress = { ...noProgress, expected, done: countAt(body, 'search.leads_count') }
+  const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
+  const done = Math.max(...counts.map((path) => countAt(body, path)))
+  const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
   if (fatalStatuses.includes(status))
     return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
   if (status !== 'FINISHED') return progress
@@ -139,15 +133,15 @@ async function* contentOf(body: Row): AsyncGenerator<Row> {
   yield* contactsIn(body)
 }
 
-/** Yields all leads, page by page. */
-async function* leads(ask: Ask): AsyncGenerator<Row> {
+/** Yields all records of a search, page by page. */
+async function* found(ask: Ask, kind: AcceptedWork['kind']): AsyncGenerator<Row> {
   const progress = new Set<unknown>()
   for (let cursor: unknown; ; ) {
     progress.add(cursor)
     const reply = await ask({ per_page: rowsPerPage, ...(cursor === undefined ? {} : { cursor }) })
     if (!isOk(reply)) throw toStop(reply)
     const body = reply.body as Row
-    yield* (Array.isArray(body.leads) ? body.leads : []) as readonly Row[]
+    for (const { record } of foundIn(kind, body)) yield record
     cursor = valueAt(body, 'pagination.next_cursor')
     if (valueAt(body, 'pagination.has_more') !== true || cursor === undefined || progress.has(cursor)) return
   }

@@ -1,4 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isCompanyImport } from '../../api/webhooks/events.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { exitOfSignal, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
@@ -11,7 +12,7 @@ import { printFound } from './result.js'
 import type { WaitStrategy } from './strategy.js'
 import { type AcceptedWork, followWatches, type WorkProgress } from './watch.js'
 import { watchDeliveries } from './watch-deliveries.js'
-import { readerOf, watchPolled } from './watch-polling.js'
+import { watchPolled } from './watch-polling.js'
 
 /** Work that a server accepted, and how its result is awaited. */
 export interface RemoteWork {
@@ -34,8 +35,7 @@ export async function watchRemote(
   const { accepted, strategy, receiver, globals, isReplayed } = work
   const { kind } = accepted
   const { id } = accepted.operation
-  const reader = strategy.canPoll ? readerOf(kind) : undefined
-  const polled = reader && watchPolled(context, accepted, reader, globals)
+  const polled = watchPolled(context, accepted, globals)
   const received =
     receiver && watchDeliveries(accepted, { events: receiver.events, receiver, names: strategy.names })
   const display = await startProgress(context, globals, stepText({ kind, operation: id }))
@@ -60,16 +60,17 @@ export async function watchRemote(
   return interruption ?? exitCodes.ok
 }
 
-/** Returns what a person can do about the work after this command. */
+/** Returns what a person can do about the work after this command. Not every server lets companies be read later. */
 async function nextSteps(
   context: Context,
   { accepted, receiver, globals }: RemoteWork,
   { state, done }: WorkProgress,
 ): Promise<NextSteps> {
-  const see = seeText(accepted, globals)
+  const { kind, id } = accepted
+  const isReceived = receiver !== undefined && isCompanyImport(kind)
+  const see = isReceived ? `prospect events list --search ${id}` : seeText(accepted, globals)
   const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
-  if (readerOf(accepted.kind) || !receiver)
-    return { afterFailure, toContinue: `The server goes on with it. See: ${see}` }
+  if (!isReceived) return { afterFailure, toContinue: `The server goes on with it. See: ${see}` }
   const isKeySupported =
     state === 'going' && ((await (await context.caller(globals)).supportsIdempotency?.()) ?? true)
   const { key, port, token } = receiver
@@ -82,7 +83,6 @@ async function nextSteps(
 
 /** Returns the command that shows the result so far. */
 function seeText({ kind, id }: AcceptedWork, { baseUrl, profile }: GlobalOptions): string {
-  if (!readerOf(kind)) return `prospect events list --search ${id}`
   const target =
     baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`
   return resultCommand(kind, id) + target

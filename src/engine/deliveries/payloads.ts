@@ -1,7 +1,16 @@
 import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
-import type { AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord, Reads } from '../ports/ports.js'
+import type {
+  Account,
+  AsyncJob,
+  CompanyList,
+  Delivery,
+  Enrichment,
+  Ids,
+  JobRecord,
+  Reads,
+} from '../ports/ports.js'
 
 /** A range of a job's records, the phase it belongs to, and its part number. */
 interface DeliverySlice {
@@ -188,13 +197,13 @@ async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): P
 function joinRecords({ kind }: AsyncJob, records: readonly JobRecord[]): string {
   if (kind === 'lead_search')
     return `"leads":[${records.map(({ ordinal, record }) => joinObjects([toJson({ ordinal }), record])).join(',')}]`
-  return `"accounts":[${records.map(({ ordinal, record }) => withOrdinal(ordinal, record)).join(',')}]`
+  return `"accounts":[${records.map(({ ordinal, record }) => JSON.stringify(toFoundCompany(ordinal, record))).join(',')}]`
 }
 
 /** Returns a company with its ordinal, and the other findings among its own fields. */
-function withOrdinal(ordinal: number, record: string): string {
-  const { account, ...found } = JSON.parse(record) as { account: object }
-  return JSON.stringify({ ordinal, ...account, ...found })
+export function toFoundCompany(ordinal: number, record: string): Account & { readonly ordinal: number } {
+  const { account, ...found } = JSON.parse(record) as { account: Account }
+  return { ordinal, ...account, ...found }
 }
 
 async function readList(reads: Reads, job: AsyncJob): Promise<unknown> {

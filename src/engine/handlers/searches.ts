@@ -1,7 +1,8 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { releaseHold } from '../credits/ledger.js'
-import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
+import { toFoundCompany } from '../deliveries/payloads.js'
+import type { AsyncJob, JobRecord, JobState, Lead } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
 
@@ -22,11 +23,11 @@ export const searches: HandlersOf<'searches'> = {
     )
     return { output: { searches: rows.map(toEntry), pagination } }
   },
-  /** `GET /searches/{id}`: its leads in the order found. */
+  /** `GET /searches/{id}`: what it found, in the order found: people, or companies as deliveries have them. */
   'searches.get': async (context) => {
     const { input, principal, store } = context
     const search = await store.read((reads) => reads.job(principal.workspace.id, input.id))
-    if (search?.kind !== 'lead_search') throw new ApiError('not_found')
+    if (search?.plan.does !== 'search') throw new ApiError('not_found')
     const status = input.status && statuses[input.status]
     const filters = { id: search.id, status: input.status }
     const { rows, pagination } = await readPage(context, 'searches.get', filters, {
@@ -36,14 +37,14 @@ export const searches: HandlersOf<'searches'> = {
         return (await reads.records(search.id, range, limit)).map(toListed)
       },
     })
-    const { truncated } = search
-    return {
-      output: {
-        search: { ...toEntry(search), status: states[search.state], truncated },
-        leads: rows.map(({ record }) => JSON.parse(record) as Saved['leads'][number]),
-        pagination,
-      },
+    const ending = { status: states[search.state], truncated: search.truncated }
+    if (search.kind === 'lead_search') {
+      const leads = rows.map(({ record }) => JSON.parse(record) as Lead)
+      return { output: { search: { ...toEntry(search), ...ending }, leads, pagination } }
     }
+    const { leads_count: accounts_count, ...entry } = toEntry(search)
+    const accounts = rows.map(({ ordinal, record }) => toFoundCompany(ordinal, record))
+    return { output: { search: { ...entry, accounts_count, ...ending }, accounts, pagination } }
   },
   /**
    * `DELETE /searches/{id}`: with its records, and deliveries that are not made yet. What it was charged for stays paid,

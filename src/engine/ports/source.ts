@@ -29,7 +29,7 @@ export type JobPosting = OutputOf<'accounts.hiring'>['jobs'][number]
 export type JobFilters = Omit<InputOf<'accounts.hiring'>, 'limit' | 'full_description'>
 export type ProfileFilters = Omit<InputOf<'accounts.count_profiles'>, `company_${string}`>
 
-export type Lead = OutputOf<'searches.get'>['leads'][number]
+export type Lead = NonNullable<OutputOf<'searches.get'>['leads']>[number]
 /** A lead as found, with the person's network id, which replies of searches do not contain. */
 export interface FoundLead extends Lead {
   readonly network_id: string | null

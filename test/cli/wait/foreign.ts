@@ -18,6 +18,17 @@ export interface Foreign {
   close(): Promise<void>
 }
 
+/** A refusal of a server. */
+export class Refused {
+  readonly status: number
+  readonly error: string
+
+  constructor(status: number, error: string) {
+    this.status = status
+    this.error = error
+  }
+}
+
 /** Posts deliveries without id and signature, and returns the statuses of the answers. */
 export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]> {
   const statuses: number[] = []
@@ -30,7 +41,7 @@ export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]
   return statuses
 }
 
-/** Opens a server that replies with what `answer` returns, or 404 for `undefined`. */
+/** Opens a server that replies with what `answer` returns, or refuses: with 404 for `undefined`. */
 export async function foreign(answer: (request: Request) => unknown): Promise<Foreign> {
   const requests: Request[] = []
   const home = await folder()
@@ -42,8 +53,9 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
       body: (body === '' ? {} : JSON.parse(body)) as Record<string, unknown>,
     }
     requests.push(one)
-    const said = answer(one)
-    response.writeHead(said === undefined ? 404 : 200).end(JSON.stringify(said ?? { error: 'Not found' }))
+    const said = answer(one) ?? new Refused(404, 'Not found')
+    const [status, reply] = said instanceof Refused ? [said.status, { error: said.error }] : [200, said]
+    response.writeHead(status).end(JSON.stringify(reply))
   })
   const baseUrl = `http://127.0.0.1:${server.port}/api/v2`
   return {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Foreign, foreign, post, type Request } from './foreign.js'
+import { type Foreign, foreign, post, Refused, type Request } from './foreign.js'
 
 const search = ['leads', 'extract', '--search-url', 'https://www.network.example/search/results/people/']
 const companies = ['accounts', 'search', '--keyword', 'robots']
@@ -126,6 +126,56 @@ describe('servers that never call a webhook', () => {
     expect(requests[0]?.body.webhook_url).toBe('https://x.example/hook')
   })
 
+  it.each([
+    ['a webhook of someone else', ['--webhook-url', 'https://x.example/hook']],
+    ['no webhook, where the server refuses the address of this machine', []],
+  ])('polls a company import with %s, and reads its companies page by page', async (_, more) => {
+    const robots = (name: string, after?: string) => ({
+      search: { id: 'one', status: 'FINISHED', accounts_count: 2, truncated: false },
+      accounts: [{ ordinal: 1, name }],
+      pagination: { has_more: after !== undefined, ...(after ? { next_cursor: after } : {}) },
+    })
+    let asked = 0
+    const { run, requests } = await serve(({ path, body }) => {
+      if (path === '/accounts/search')
+        return String(body.webhook_url).startsWith('http://')
+          ? new Refused(422, 'webhook_url must be public')
+          : { message: 'ok', id: 'one', total: 2 }
+      if (path !== '/searches/one') return undefined
+      asked++
+      if (asked === 1) return { ...robots('A'), search: { id: 'one', status: 'ONGOING', accounts_count: 1 } }
+      return asked < 4 ? robots('A', 'next') : robots('B')
+    })
+    const { code, stdout } = await run([...companies, '--wait', ...more])
+    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
+    expect(
+      requests.filter(({ method, path }) => method === 'POST' && path === '/accounts/search').at(-1)?.body
+        .webhook_url,
+    ).toMatch(/^https:/)
+  })
+
+  it('records what a polled import of companies with their technologies cost', async () => {
+    const { run } = await serve(({ path }) => {
+      if (path === '/intents/accounts/stack') return { message: 'ok', id: 'one', total_count: 2 }
+      if (path !== '/searches/one') return undefined
+      return {
+        search: { id: 'one', status: 'FINISHED', accounts_count: 2 },
+        ...{ accounts: [{ name: 'A' }, { name: 'B' }], pagination: { has_more: false } },
+      }
+    })
+    const words = [
+      'intents',
+      'stack',
+      '--stacks',
+      'react',
+      '--webhook-url',
+      'https://x.example/hook',
+      '--wait',
+    ]
+    expect((await run(words)).code).toBe(0)
+    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 6 }])
+  })
+
   it('keeps polling when the server fails for a while', async () => {
     let asked = 0
     const { run } = await serve(({ path }) => {
@@ -168,9 +218,7 @@ describe('results that cannot be received', () => {
   const env = ['--base-url', 'https://api.example/api/v2']
 
   it.each([
-    [[...companies, '--wait', ...env], '--public-url'],
     [[...companies, ...env], '--webhook-url'],
-    [[...companies, '--wait', '--webhook-url', 'https://x.example/hook', ...env], '--wait'],
     [[...search, '--public-url', 'https://x.example', ...env], '--wait'],
   ])('refuses before sending when the result has nowhere to go: %j', async (words, word) => {
     const { run, requests } = await serve(() => ({}))

@@ -9,7 +9,7 @@ const way = (id: 'accounts.search' | 'leads.extract', profile: object, options =
   waitStrategyOf(operation(id), {}, target(profile), options)
 
 describe('how a result is received', () => {
-  it('receives through the tunnel of the profile when a remote server cannot be polled', () => {
+  it('receives companies of a remote server through the tunnel of the profile', () => {
     const found = way('accounts.search', { ...far, public_url: 'https://tunnel.example/in' })
     expect(found).toMatchObject({
       receives: true,
@@ -23,9 +23,9 @@ describe('how a result is received', () => {
     expect(found.address?.origin).toBe('https://other.example')
   })
 
-  it('polls a remote server that can be polled, although the profile has a tunnel', () => {
+  it('polls a remote server for people, although the profile has a tunnel', () => {
     const found = way('leads.extract', { ...far, public_url: 'https://tunnel.example' })
-    expect(found).toMatchObject({ receives: false, canPoll: true, address: undefined })
+    expect(found).toMatchObject({ receives: false, address: undefined })
   })
 
   it('receives on loopback from a server on this machine without a tunnel', () => {
@@ -33,7 +33,7 @@ describe('how a result is received', () => {
     expect(way('accounts.search', near)).toMatchObject({ receives: true, address: undefined })
   })
 
-  it('throws when a remote server delivers by webhook only and there is no tunnel', () => {
-    expect(() => way('accounts.search', far)).toThrow(/comes by webhook alone/)
+  it('polls a remote server for companies when there is no tunnel', () => {
+    expect(way('accounts.search', far)).toMatchObject({ receives: false, address: undefined })
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { shapeOf } from '../../../src/api/areas/shapes.js'
 import type { Input } from '../../../src/api/calls/caller.js'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
@@ -216,6 +217,56 @@ describe.each(at.surroundings)('%s', (_, open) => {
     await bench.admin.setPlan('Free')
     expect((await call('contacts.check_data_availability', { contacts: [ada] })).status).toBe(429)
   })
+
+  const imports = [
+    [
+      'accounts.extract',
+      {
+        ...{ name: 'Known', webhook_url },
+        search_url: 'https://www.network.example/sales/search/company?query=(keywords:known)',
+      },
+    ],
+    ['accounts.search', search],
+    ['intents.growth', { webhook_url, min_headcount_growth_percentage: 10 }],
+    ['intents.lookalikes', { webhook_url, company_network_url: 'https://www.network.example/company/known' }],
+    ['intents.hiring', { webhook_url, selected_titles: ['Engineer'] }],
+    ['intents.stack', { webhook_url, stacks: ['react'] }],
+  ] as const
+
+  it.each(imports)(
+    'GET /searches/{id} of %s works like one of people, so that it can be polled',
+    async (id, input) => {
+      const { bench } = subject
+      bench.source.matches = 5
+      const work = at.idOf(await call(id, input))
+      const before = await call('searches.get', { id: work })
+      expect(before).toMatchObject({
+        status: 200,
+        body: {
+          search: { id: work, status: 'NOT_STARTED', accounts_count: 0, truncated: false },
+          accounts: [],
+        },
+      })
+      await at.work(bench)
+      const first = await call('searches.get', { id: work, per_page: 3 })
+      const { search: done, accounts, pagination } = first.body as Record<string, Record<string, unknown>>
+      expect(done).toMatchObject({ status: 'FINISHED', accounts_count: 5 })
+      expect(done).not.toHaveProperty('leads_count')
+      expect(accounts).toMatchObject(
+        [0, 1, 2].map((at) => ({ ordinal: at + 1, domain: `known-${at}.example` })),
+      )
+      expect(pagination).toMatchObject({ total_count: 5, has_more: true, per_page: 3 })
+      const rest = await call('searches.get', { id: work, per_page: 3, cursor: pagination?.next_cursor })
+      expect(rest.body).toMatchObject({
+        accounts: [{ ordinal: 4 }, { ordinal: 5 }],
+        pagination: { has_more: false },
+      })
+      const { output } = await shapeOf('searches.get')
+      expect(output.parse(rest.body)).toEqual(rest.body)
+      if (id === 'intents.stack')
+        expect(accounts?.[0]).toMatchObject({ technologies_found: [{ technology_name: 'React' }] })
+    },
+  )
 
   it('DELETE /searches/{id} deletes a search of people with its records, and a second call is 404', async () => {
     subject.bench.source.matches = 3

@@ -72,6 +72,30 @@ describe('the ledger of a governed proxy', () => {
     expect(await spentAt(one)).toEqual({ 'contacts.bulk_enrich': 6 })
   })
 
+  it.each([true, false])(
+    'records an import of companies once that is polled, and delivered: %s',
+    async (isDelivered) => {
+      const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+      const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 4)))
+      const one = await proxy(server.baseUrl, server.key, isDelivered)
+      // The placeholder passes the proxy unchanged: nothing is ever delivered to it.
+      const webhook_url = isDelivered ? theirs.url : 'https://prospect.invalid/own'
+      const { status, body } = await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url })
+      expect(status).toBe(202)
+      if (isDelivered) await until(isDone(theirs))
+      const read = () => ask(one, `/searches/${body.id}?per_page=3`)
+      await until(async () => ((await read()).body.search as { status: string }).status === 'FINISHED')
+      const { accounts, pagination } = (await read()).body as {
+        accounts: object[]
+        pagination: Record<string, string>
+      }
+      expect(accounts).toHaveLength(3)
+      await ask(one, `/searches/${body.id}?per_page=3&cursor=${pagination.next_cursor}`)
+      expect(await spentAt(one)).toEqual({ 'intents.stack': 12 })
+      expect(await consumedBy(server)).toBe(12)
+    },
+  )
+
   it('records a contact that was only polled', async () => {
     const server = closeAfterTest(
       await foreign(({ method, path }) => {
