@@ -33,7 +33,7 @@ export interface Items {
   readonly problems: readonly Problem[]
 }
 
-/** Reads the rows of a file as items of one request; invalid rows are put aside. */
+/** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
 export async function readItems(
   operation: Operation,
   item: z.ZodObject,

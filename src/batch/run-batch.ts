@@ -13,7 +13,6 @@ import {
   openFinishedJournal,
   openJournal,
   openQuoteJournal,
-  openSeenIdentities,
   type ResolvedBatch,
   readBudget,
 } from './run/open-journal.js'
@@ -102,7 +101,8 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
   const journal = await openQuoteJournal(ports, batch)
   const progress = await ports.dialog.showCounting()
-  const seen = await openSeenIdentities()
+  const { openSeenNumbers } = await import('../storage/state/runs/duplicates.js')
+  const seen = openSeenNumbers()
   const counted = await countRows({
     ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },
     onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),

@@ -47,16 +47,16 @@ const systemReasons: Readonly<Record<string, string>> = {
   EROFS: 'the disk is read-only',
 }
 
-/** The system's code of an error, such as `ENOENT`. */
+/** Returns the system's code of an error, such as `ENOENT`. */
 export function systemCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : undefined
 }
 
-/** Returns a path as a message can show it: of a very long one the beginning. */
+/** Returns a path for a message, cut after 100 characters. */
 export const shortenPath = (path: string): string => (path.length > 100 ? `${path.slice(0, 100)}…` : path)
 
-/** What a system error means, in words. */
+/** Returns the meaning of a system error in words. */
 export function systemReason(error: unknown): string {
   const code = systemCode(error)
   if (code !== undefined) return `${systemReasons[code] ?? 'the system refused'} (${code})`

@@ -23,6 +23,6 @@ function isFormula(cell: string): boolean {
 /** Makes a cell safe to open in a spreadsheet: a possible formula gets an apostrophe, phones and numbers do not. */
 export const defuse = (cell: string): string => (isFormula(cell) ? `'${cell}` : cell)
 
-/** The cell as it was before `defuse`. */
+/** Returns the cell as it was before `defuse`. */
 export const undefuse = (cell: string): string =>
   cell.charCodeAt(0) === apostrophe && isFormula(cell) ? cell.slice(1) : cell

@@ -4,7 +4,7 @@ const multiplierB = 0xc2b2ae3d
 /** Two independent 32-bit hashes of a text. */
 export type Hash = readonly [low: number, high: number]
 
-/** Hashes a text, fast and not secretly: what rests on it compares the texts as well. */
+/** Returns a fast hash that is not secure; its users compare the texts as well. */
 export function hashOf(text: string): Hash {
   let low = 0xdeadbeef
   let high = 0x41c6ce57
@@ -26,8 +26,8 @@ const probes = 6
 const largestBits = 2 ** 27
 
 /**
- * Remembers which identities were seen, in 12 bits each (16 MiB at most). It never forgets one; it takes about one
- * in two hundred for seen that was not.
+ * A Bloom filter of identities with 12 bits each, 16 MiB at most. It never misses one that was added; about one in two
+ * hundred others is a false positive.
  */
 export class IdentityFilter {
   readonly #words: Uint32Array
@@ -54,7 +54,7 @@ export class IdentityFilter {
   }
 }
 
-/** Tells identities that come more than once from most of those that come once. */
+/** Separates repeated identities from most of those that occur once. */
 export class RepeatFilter {
   readonly #once: IdentityFilter
   readonly #again: IdentityFilter
@@ -69,7 +69,7 @@ export class RepeatFilter {
     else this.#once.add(hash)
   }
 
-  /** Whether an identity may come more than once; never false for one that does. */
+  /** Whether an identity may occur more than once; never false for one that does. */
   has(hash: Hash): boolean {
     return this.#again.has(hash)
   }

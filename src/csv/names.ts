@@ -1,4 +1,4 @@
-/** A column name without case, accents, spaces and punctuation: `Company Name`, `company_name` and `companyName` are one. */
+/** Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal. */
 export function normaliseName(name: string): string {
   return name
     .normalize('NFKD')
@@ -17,7 +17,7 @@ export function columnNamed(header: readonly string[], name: string): number {
   return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
 }
 
-/** The candidate that a mistyped word most likely means, or nothing when none is near. */
+/** Returns the candidate nearest to a mistyped word; `undefined` when none is near. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const typed = word.toLowerCase()
   const ranked = candidates
@@ -35,7 +35,7 @@ const shortestPart = 4
 const isPartOf = (one: string, other: string): boolean =>
   Math.min(one.length, other.length) >= shortestPart && (one.startsWith(other) || other.startsWith(one))
 
-/** Letters to insert, remove, change or swap to get from one word to the other. */
+/** Returns the number of letters to insert, remove, change or swap between two words. */
 function distance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, at) => at)

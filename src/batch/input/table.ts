@@ -7,7 +7,7 @@ import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
-/** How a file is read where it cannot be, or should not be, recognised by itself. */
+/** Options for reading a file, where recognising its format is not enough. */
 export interface ReadOptions extends RowOptions {
   /** A label that TextDecoder knows, such as `windows-1252`. */
   readonly encoding?: string | undefined
@@ -55,7 +55,7 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   }
 }
 
-/** Keeps what comes from a stream in a new file, readable by its owner only, so that it can be read twice. */
+/** Copies a stream to a new file with mode 0600, so that it can be read twice. */
 export async function spool(stream: NodeJS.ReadableStream, file: string): Promise<void> {
   await pipeline(stream, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
 }
@@ -125,16 +125,16 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
   }
 }
 
-/** What one pass over a whole file has found. */
+/** The result of one pass over a file. */
 export interface Check {
   readonly rows: number
   /** Rows with more or fewer cells than the header. */
   readonly ragged: number
   /** Line of the first of them. */
   readonly firstRagged: number | undefined
-  /** Rows that are not looked up, because the input has what is asked for. */
+  /** Rows that are not looked up, because they have the result already. */
   readonly skipped: number
-  /** Which identities may come more than once, when identities were asked for. */
+  /** Which identities may repeat, where identities are known. */
   readonly repeats: RepeatFilter | undefined
 }
 
@@ -142,8 +142,8 @@ export interface Check {
 const bytesPerRow = 32
 
 /**
- * Reads a table to its end before anything is spent, so that what is wrong with the file is known: throws CsvError.
- * With `identityOf` it also learns which answers will be needed again; rows that `skip` takes are not looked up.
+ * Reads a table to its end before anything is spent. Throws CsvError for a broken file. With `identityOf` it also finds
+ * identities that may repeat; rows that `skip` accepts are not looked up.
  */
 export async function checkTable(
   table: Table,
@@ -178,7 +178,7 @@ function see(
     const identity = identityOf(row.cells)
     if (identity !== undefined) repeats.see(hashOf(identity))
   } catch (error) {
-    // An invalid row is never looked up; the run says what is wrong with it.
+    // An invalid row is never looked up; the run reports its error.
     if (!(error instanceof ApiError)) throw error
   }
 }

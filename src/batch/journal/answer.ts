@@ -4,7 +4,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/units.js'
 
-/** What became of a row. */
+/** The result of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
 
 /** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
@@ -16,9 +16,9 @@ export interface Answer {
   readonly error: string | null
   /** Body of the reply when something was found, else undefined. */
   readonly body: unknown
-  /** The body as JSON, where it is at hand. */
+  /** The body as JSON, where it is available. */
   readonly text?: string
-  /** What it cost. */
+  /** Its cost. */
   readonly credits: number
   /** Whether there may be more records than a budget let it ask for. */
   readonly isCut?: boolean
@@ -38,16 +38,16 @@ export function cutAt(limit: number, answer: Answer, { batch }: Operation): Answ
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
 }
 
-/** Whether an answer is none. */
+/** Whether the outcome of a row is unknown. */
 export const isUnknown = ({ error }: Answer): boolean => error === unknownAnswer.error
 
-/** What a reply means to a run: an answer, a pause before the same call, or the end. */
+/** The meaning of a reply for a run: an answer, a pause before the same call, or the end. */
 export type Verdict =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }
 
-/** Decides what a reply means; `nowMs` is real time, for `Retry-After` given as a date. */
+/** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
   if (isOk(reply)) {
     const found = !resolvesNothing(operation, reply.body)
@@ -76,7 +76,7 @@ function toAnswer(status: Status, error: string | null, reply: Reply, withBody: 
   }
 }
 
-/** What a row cost: a reply that comes again was paid for when it came first. */
+/** Returns the cost of a row: a replayed reply was paid for the first time it came. */
 const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
 
 function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
@@ -94,7 +94,7 @@ export function lostAnswer({ message, unknown }: ConnectionLost, operation: Oper
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
 }
 
-/** A call that brought no reply, in place of one; anything else that is thrown is a bug. */
+/** Returns the error of a call without a reply; throws any other error again, because it is a bug. */
 export function lostCall(error: unknown): ConnectionLost {
   if (error instanceof ConnectionLost) return error
   throw error

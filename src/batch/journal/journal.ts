@@ -1,29 +1,29 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import type { Answer, Source } from './answer.js'
 
-/** A row as the journal knows it. */
+/** A row of a run, for the journal. */
 export interface JournalRow {
   /** Number of the row, counted from 0 after the header. */
   readonly ordinal: number
-  /** Equal for rows that are the same lookup; undefined where a row is like no other. */
+  /** Equal for rows that are the same lookup; `undefined` for a row without equals. */
   readonly identity: string | undefined
   /** Hash of the identity, a whole number of 53 bits. */
   readonly hash: number | undefined
   /** Whether an equal row may come again in this file. */
   readonly repeats: boolean
-  /** The most it can cost. */
+  /** Its maximum cost in credits. */
   readonly most: number
 }
 
-/** An answer that is already there, and what it counts for in the row that takes it. */
+/** A known answer, and its source and cost for the row that takes it. */
 export interface Recalled {
   readonly answer: Answer
   /** null for a row that is not looked up. */
   readonly source: Source | null
   readonly credits: number
-  /** Where in the store of answers it comes from. */
+  /** Its place in the store of answers. */
   readonly origin?: number
-  /** Whether it is on record for this very row. */
+  /** Whether it is recorded for this row. */
   readonly kept?: true
 }
 
@@ -33,61 +33,61 @@ export interface Wanted extends JournalRow {
   readonly perRecord?: number | undefined
 }
 
-/** A row that may be sent now: what it can cost is set aside for it. */
+/** A row that may be sent now: its maximum cost is set aside. */
 export interface Planned {
-  /** Idempotency key, the same whenever the row is sent. */
+  /** Idempotency key, the same every time the row is sent. */
   readonly key: string
   readonly row: RunRow
-  /** In place of its own `limit`: what the budget leaves. */
+  /** Replaces its own `limit`, because the budget leaves less. */
   readonly limit?: number
 }
 
-/** How many of the wanted rows may be sent; what stands in the way of the next one. */
+/** Which of the wanted rows may be sent, and why not the next one. */
 export interface Plan {
-  /** For the first of the wanted rows. */
+  /** One for each of the first wanted rows. */
   readonly planned: readonly Planned[]
   readonly shortage?: BudgetShortage | undefined
 }
 
 /** A budget that leaves too little for another row. */
 export interface BudgetShortage {
-  /** Whether it is that of the run, or that of the profile for a day. */
+  /** The budget of the run, or of the profile for a day. */
   readonly budget: 'run' | 'day'
   readonly credits: number
 }
 
-/** Rows that go out as one request; a row that goes by itself among such rows is one of them, too. */
+/** A request for several rows; also one for a single row of such a run. */
 export interface Bulk {
-  /** Different from that of any other such request. */
+  /** Unique among these requests. */
   readonly number: number
   readonly ordinals: readonly number[]
-  /** Idempotency key, the same whenever the request is sent. */
+  /** Idempotency key, the same every time the request is sent. */
   readonly key: string
   readonly row: RunRow
-  /** What the target knows its work by; absent while no answer to the request is on record. */
+  /** The ids of its work at the target; absent while no answer to the request is recorded. */
   readonly accepted?: Accepted | undefined
-  /** What is left of its rows has no known outcome, and is to be sent anew: the request itself is of no more use. */
+  /** Its remaining rows have no known outcome and are sent again; the request itself is not used any more. */
   readonly isGivenUp?: true
 }
 
 /** Work that a target has accepted for several rows. */
 export interface Accepted {
   readonly id: string
-  /** What each row's part of it is known by, in the order of the rows; null where the target does not say. */
+  /** Id of each row's part of it, in the order of the rows; null where the target gives none. */
   readonly parts: readonly (string | null)[]
 }
 
-/** What a run remembers of rows that go out as one request. */
+/** The journal of requests for several rows. */
 export interface BulkJournal {
-  /** Requests of an earlier part with rows of the range resumed last, where one of them has no answer yet. */
+  /** Returns requests of earlier parts with rows of the range resumed last, of which one has no answer yet. */
   open(): readonly Bulk[]
-  /** Puts rows on record as one request before it is sent, as many as the budget permits; none below `least`. */
+  /** Records rows as one request before it is sent, as many as the budget permits; none below `least`. */
   plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: BudgetShortage }>
-  /** Goes on with a request of an earlier part, unless a budget that is lower now leaves too little for its open rows. */
+  /** Resumes a request of an earlier part. Returns the shortage where a lowered budget leaves too little for its rows. */
   reopen(bulk: Bulk, rows: readonly Wanted[]): Promise<BudgetShortage | undefined>
-  /** The target has accepted the request: from now on it is only asked for the results. */
+  /** Records that the target accepted the request; from now on only its results are requested. */
   accept(bulk: Bulk, accepted: Accepted): Promise<void>
-  /** The request surely had no effect: its rows are as they were before. */
+  /** Deletes a request that certainly had no effect. */
   withdraw(bulk: Bulk): Promise<void>
 }
 
@@ -98,34 +98,34 @@ export interface Answered extends JournalRow {
   readonly origin?: number | undefined
 }
 
-/** How a run or a part of it ends. */
+/** How a part of a run ends. */
 export interface End {
   /** Whether all rows are in the output. */
   readonly complete: boolean
-  /** Whether it is certain what became of each row that was planned. */
+  /** Whether the outcome of each planned row is certain. */
   readonly certain: boolean
   /** Every row before this ordinal has an answer. */
   readonly cleared: number
 }
 
 /**
- * What a run remembers, whenever and however it ends. A row goes through it in this order: resumed, or recalled, or
+ * The record of a run, which survives however the run ends. A row passes it in this order: resumed, or recalled, or
  * else planned, then kept, then written.
  */
 export interface Journal {
-  /** Present where rows can go out together. */
+  /** Present where one request can take several rows. */
   readonly bulks?: BulkJournal
-  /** Answers that rows of this range have from an earlier part of the run, by ordinal. Ranges follow each other. */
+  /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
   resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>>
-  /** Answers of equal rows, each at the place of its row; undefined where there is none. */
+  /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
   recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]>
-  /** Puts rows on record before they are sent, as many as the budget permits. */
+  /** Records rows before they are sent, as many as the budget permits. */
   plan(rows: readonly Wanted[]): Promise<Plan>
-  /** Keeps answers; what is kept is recalled for equal rows. */
+  /** Records answers, which equal rows then recall. */
   keep(rows: readonly Answered[]): Promise<void>
-  /** Every row before the ordinal `cleared` has an answer on record; so many rows are in the output. */
+  /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
   written(cleared: number, rows: number): Promise<void>
-  /** Resolves when all that was kept survives a power cut. */
+  /** Resolves when all recorded answers survive a power cut. */
   flush(): Promise<void>
   end(end: End): Promise<void>
 }

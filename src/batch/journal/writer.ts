@@ -8,7 +8,7 @@ interface Found {
   readonly origin?: number
 }
 
-/** Hands answers to the journal as they come, in as few portions as its speed allows. */
+/** Passes answers to the journal as they come, in as few portions as its speed allows. */
 export class JournalWriter {
   readonly #journal: Journal
   #waiting: Answered[] = []
@@ -38,7 +38,7 @@ export class JournalWriter {
   async #work(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
-        // Whatever else this turn of the event loop brings joins the portion.
+        // Other answers of this turn of the event loop join the portion.
         await new Promise((resolve) => setImmediate(resolve))
         const rows = this.#waiting
         this.#waiting = []
@@ -52,43 +52,43 @@ export class JournalWriter {
 }
 
 /** Rows between two durability checkpoints. Each one costs a commit. */
-const rowsPerWord = 2_048
+const rowsPerReport = 2_048
 
-/** Tells of rows whose answers survive a power cut. */
+/** Reports from time to time which answers survive a power cut. */
 export class DurabilityCheckpoint {
   readonly #journal: Journal
-  readonly #told: ((before: number) => Promise<void>) | undefined
+  readonly #report: ((before: number) => Promise<void>) | undefined
   #before = 0
-  #said = 0
+  #reported = 0
   #working: Promise<void> | undefined
   #error: unknown
 
-  constructor(journal: Journal, told: ((before: number) => Promise<void>) | undefined) {
+  constructor(journal: Journal, report: ((before: number) => Promise<void>) | undefined) {
     this.#journal = journal
-    this.#told = told
+    this.#report = report
   }
 
-  /** Every row before this ordinal is kept; rejects when an earlier one could not be told. */
+  /** Notes that every row before this ordinal is kept. Rejects when an earlier report failed. */
   async note(before: number): Promise<void> {
-    if (!this.#told) return
+    if (!this.#report) return
     if (this.#error !== undefined) throw this.#error
     this.#before = before
-    if (before - this.#said >= rowsPerWord) this.#working ??= this.#work(this.#told)
+    if (before - this.#reported >= rowsPerReport) this.#working ??= this.#work(this.#report)
   }
 
-  /** Resolves when all has been told. */
-  async told(): Promise<void> {
+  /** Resolves when everything has been reported. */
+  async reported(): Promise<void> {
     await this.#working
-    if (this.#told && this.#said < this.#before) await this.#work(this.#told)
+    if (this.#report && this.#reported < this.#before) await this.#work(this.#report)
     if (this.#error !== undefined) throw this.#error
   }
 
-  async #work(tell: (before: number) => Promise<void>): Promise<void> {
+  async #work(report: (before: number) => Promise<void>): Promise<void> {
     try {
       const before = this.#before
       await this.#journal.flush()
-      await tell(before)
-      this.#said = before
+      await report(before)
+      this.#reported = before
     } catch (error) {
       this.#error = error
     }

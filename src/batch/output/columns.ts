@@ -13,7 +13,7 @@ export interface ResultColumn {
   readonly show?: (value: unknown) => unknown
 }
 
-/** As much of a schema as its columns depend on. */
+/** The part of a schema that its columns depend on. */
 export interface Node {
   readonly shape?: Readonly<Record<string, Node>>
   readonly def: {
@@ -74,7 +74,7 @@ export function displayedValue(body: unknown, { path, show }: ResultColumn): unk
 
 /** The results within a reply that holds several: a list in one of its fields, or a reply that is keyed by them. */
 export interface Many {
-  /** The field with the list; undefined where the keys of the reply are what tells its results apart. */
+  /** The field with the list; `undefined` where the reply has its results under keys. */
   readonly field: string | undefined
   /** Column for those keys. */
   readonly keyedBy: string
@@ -147,7 +147,7 @@ export interface ResultRequest {
   readonly constants: Input
 }
 
-/** How a reply holds several results; nothing where it is one. */
+/** Returns how a reply holds several results; `undefined` where it has one. */
 export function manyOf({ batch }: Pick<Operation, 'batch'>, { output }: Shape): Many | undefined {
   if (batch?.found !== undefined) return { field: batch.found, keyedBy: '' }
   return nodeOf(output).def.type === 'record' ? { field: undefined, keyedBy: 'department' } : undefined

@@ -13,7 +13,7 @@ import {
   valueAt,
 } from './columns.js'
 
-/** One row of the output: what came in, and what became of it. */
+/** One row of the output: its input and its result. */
 export interface OutputRow {
   readonly cells: readonly string[]
   /** Body of the reply, or undefined. */
@@ -30,7 +30,7 @@ const statusColumns = ['_status', '_error', '_credits', '_source'] as const
 
 type StatusColumn = (typeof statusColumns)[number]
 
-/** What the output looks like, as cells and as objects. */
+/** The columns of an output, as cells and as objects. */
 export interface Layout {
   readonly header: readonly string[]
   cells(row: OutputRow): string[]
@@ -46,7 +46,7 @@ export interface OnlyMissing {
 
 /**
  * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
- * result of `onlyMissing` has no column of its own.
+ * result of `onlyMissing` has no separate column.
  */
 export function createLayout(
   input: readonly string[],
@@ -84,7 +84,7 @@ export function createLayout(
   }
 }
 
-/** Whether a cell says nothing. */
+/** Whether a cell is blank. */
 export const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
 
 /** Results as the fields of an object: what is nested stays nested. */
@@ -148,7 +148,7 @@ export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
   }
 }
 
-/** Writes the cells of a line, made safe unless `raw`. Half of what a package takes, on the way of every row. */
+/** Returns a writer of lines, with cells made safe unless `raw`. It takes half the time of a package. */
 export function lineWriter(delimiter: string, raw: boolean): (cells: readonly string[]) => string {
   const quotes = new RegExp(`["\\r\\n${delimiter.replace(/[\\\]^-]/g, '\\$&')}]`)
   const cellText = (cell: string): string => {
@@ -220,7 +220,7 @@ export const onlyMissingOf = (
     : findOnlyMissing(onlyMissing, rowColumnsOf(request, explode).all, header)
 }
 
-/** Whether a row has already what is asked for; a row with too many or too few cells is none that could. */
+/** Returns a function that says whether a row has its result already; never one with too many or too few cells. */
 export const hasResult =
   (onlyMissing: OnlyMissing, header: readonly string[]) =>
   (cells: readonly string[]): boolean =>

@@ -5,7 +5,7 @@ import type { OutputRow } from './format.js'
 export interface Stop {
   /** A sentence. */
   readonly reason: string
-  /** What a person can do about it; may be empty. */
+  /** What to do about it; may be empty. */
   readonly hint: string
   readonly exit_code: number
   /** Number of the first row that was refused, counted from 1 after the header; null where no row was. */
@@ -14,7 +14,7 @@ export interface Stop {
   readonly rows_left: number | null
 }
 
-/** What a run did. `rows` are those in the output. */
+/** The result of a run. `rows` are those in the output. */
 export interface Report {
   readonly rows: number
   readonly found: number
@@ -39,7 +39,7 @@ export interface Report {
   readonly partial: string | null
 }
 
-/** What a run has done so far. */
+/** The progress of a run. */
 export type Progress = Pick<
   Report,
   Status | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
@@ -84,30 +84,30 @@ export class Tally {
     if (before) this.#counts.credits_before += credits
   }
 
-  /** Notes a row that has its answer, and is not in the output yet. */
+  /** Notes a row that has its answer and is not in the output yet. */
   answered(row: object, answer: Answer): void {
     this.#ahead.set(row, answer)
   }
 
-  /** A row that had its answer is counted as written, or never will be. */
+  /** Forgets a noted row, which is written now or never will be. */
   passed(row: object): void {
     this.#ahead.delete(row)
   }
 
-  /** What is in the output. */
+  /** Returns the counts of the output. */
   get progress(): Progress {
     return { ...this.#counts, total: this.#total }
   }
 
-  /** The same with what will come into it: under a rate limit the first rows of a group wait long for its last one. */
+  /** Returns them with answered rows that are not written yet, because rows are written in order. */
   get ahead(): Progress {
-    const told = { ...this.#counts }
+    const counts = { ...this.#counts }
     for (const { status, credits } of this.#ahead.values()) {
-      told.rows++
-      told[status]++
-      told.credits += credits
+      counts.rows++
+      counts[status]++
+      counts.credits += credits
     }
-    return { ...told, total: this.#total }
+    return { ...counts, total: this.#total }
   }
 }
 

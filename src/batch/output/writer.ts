@@ -183,21 +183,21 @@ export class OutputError extends Error {
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
 export type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
-/** Invalid rows, put aside as they came. */
+/** The file of rejected rows, as they were read. */
 export interface Rejects {
   readonly count: number
   /** The complete file; null when it has none, or is not complete. */
   readonly file: string | null
-  /** What is there of it where it was not completed. */
+  /** The incomplete file; null where it is complete or empty. */
   readonly partial: string | null
   add(rows: readonly (readonly string[])[]): Promise<void>
-  /** Completes the file; where nothing was rejected there is none, not even that of an earlier time. */
+  /** Completes the file; without rejected rows it is removed, also one of an earlier run. */
   finish(): Promise<void>
-  /** Keeps what was put aside under the partial name. */
+  /** Keeps the rejected rows under the partial name. */
   abandon(): Promise<void>
 }
 
-/** Puts rows aside in a sink; `raw` leaves their cells as they are. */
+/** Creates a file of rejected rows; `raw` leaves their cells as they are. */
 export function createRejects(sink: Sink, original: Original, raw: boolean): Rejects {
   const line = lineWriter(original.delimiter, raw)
   const { mark, encode } = encoderFor(original.encoding, original.hasMark)
@@ -233,14 +233,14 @@ export function createRejects(sink: Sink, original: Original, raw: boolean): Rej
       if (sink.output !== undefined && sink.partial !== undefined) await rm(sink.output, { force: true })
     },
     async abandon() {
-      // What has its name already keeps it.
+      // A complete file stays.
       end ??= 'partial'
       await (count > 0 ? sink.abandon() : discard())
     },
   }
 }
 
-/** A writer that also puts aside the rows that are invalid. */
+/** Returns a writer that also writes invalid rows to the rejects. */
 export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({
   ...writer,
   async write(rows: readonly OutputRow[]) {

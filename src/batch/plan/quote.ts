@@ -3,12 +3,12 @@ import type { Table } from '../input/table.js'
 import type { Journal, Recalled } from '../journal/journal.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './row-batch.js'
 
-/** What is known of the rows of a file before anything is sent. */
+/** Counts of the rows of a file before anything is sent. */
 export interface Counted {
   readonly rows: number
   /** Different lookups among the valid rows. */
   readonly unique: number
-  /** Lookups that an earlier run has answered and this one takes from the store. */
+  /** Lookups whose answers come from the store of earlier runs. */
   readonly inStore: number
   /** Rows that an earlier part of the same run has answered. */
   readonly answered: number
@@ -17,29 +17,29 @@ export interface Counted {
   readonly skipped: number
   /** Lookups that would be sent. */
   readonly lookups: number
-  /** The most they can cost together, in credits. */
+  /** Their maximum cost in credits. */
   readonly most: number
-  /** Rows before the first one that the funds may not pay for. */
+  /** Rows before the first one that may exceed the spendable credits. */
   readonly affordable: number
 }
 
-/** What lookups of the same price have cost so far. */
+/** The cost of lookups with the same price so far. */
 export interface Results {
   readonly credits: number
   readonly answers: number
 }
 
-/** What there is to pay with. */
+/** The credits that a run can spend, with quotas. */
 export interface SpendableCredits {
   /** null where the target does not say. */
   readonly balance: number | null
-  /** What is left of the week; undefined where nothing limits it, null where the target does not say. */
+  /** Rest of the weekly allowance; `undefined` without a limit, null where the target does not say. */
   readonly allowance: number | null | undefined
-  /** What the budgets of the run leave; undefined where there are none. */
+  /** Rest of the run's budgets; `undefined` without a budget. */
   readonly budget: number | undefined
-  /** Quotas as the target tells of them. */
+  /** Quotas as the target reports them. */
   readonly quotas: Readonly<Record<string, unknown>>
-  /** Units left of the quota that the operation draws on; undefined where it draws on none. */
+  /** Units left of the operation's quota; `undefined` where it has none. */
   readonly quotaLeft?: number | null | undefined
 }
 
@@ -52,19 +52,19 @@ export interface RateWindow {
   readonly resetsIn: number
 }
 
-/** What the expected credits stand on. */
+/** What the expected credits are based on. */
 export type Basis =
   /** Nothing can be charged. */
   | { readonly kind: 'certain' }
-  /** What this machine's own lookups have cost on this target. */
+  /** The cost of this machine's lookups on this target. */
   | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
-  /** No lookups on record yet: this share of the maximum is assumed. */
+  /** No lookups recorded yet: this share of the maximum is assumed. */
   | { readonly kind: 'default'; readonly share: number }
 
 /** Why a maximum is not covered. */
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
-/** What a batch will cost, before it starts. */
+/** The cost of a batch, before it starts. */
 export interface BatchQuote {
   readonly rows: number
   readonly unique: number
@@ -74,7 +74,7 @@ export interface BatchQuote {
   readonly balance: number | null
   readonly weekly_allowance: number | null
   readonly quotas: Readonly<Record<string, unknown>>
-  /** What the rate limits make it last at least; null where they are not known. */
+  /** Minimum duration by the rate limits; null where they are not known. */
   readonly seconds: number | null
   readonly rows_affordable: number
   readonly answered: number
@@ -92,7 +92,7 @@ export interface BatchQuote {
 export interface QuoteInput {
   readonly counted: Counted
   readonly results: Results
-  /** What is assumed of the maximum without own results. */
+  /** Share of the maximum to assume without results. */
   readonly defaultShare: number
   readonly spendable: SpendableCredits
   /** null where the limits are not known. */
@@ -101,7 +101,7 @@ export interface QuoteInput {
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** Credits that are surely there for a run; what is not known is no limit. */
+/** Returns the credits that a run can certainly spend; an unknown value is no limit. */
 export const countSpendable = ({ balance, allowance, budget }: Omit<SpendableCredits, 'quotas'>): number =>
   Math.min(balance ?? unlimited, allowance ?? unlimited, budget ?? unlimited)
 
@@ -157,22 +157,22 @@ function secondsIn({ limit, seconds, left, resetsIn }: RateWindow, requests: num
   return resetsIn + (Math.ceil((requests - left) / limit) - 1) * seconds
 }
 
-/** A file whose rows are counted, and what is known of them already. */
+/** A file to count, and the answers that its rows have already. */
 export interface CountRequest extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
-  /** Which rows have answers; nothing is put on record. */
+  /** Finds the answers that rows have already. It records nothing. */
   readonly journal: Pick<Journal, 'resume' | 'recall'>
-  /** Takes an identity up and tells whether it is new; asked only of those that may come more than once. */
+  /** Adds an identity and returns whether it is new; called only for those that may repeat. */
   readonly isNew: (hash: number) => boolean
-  /** Credits there are to pay with. */
+  /** Credits that can be spent. */
   readonly funds: number
-  /** Told how many rows have been counted. */
+  /** Called with the number of rows counted so far. */
   readonly onCounted?: (rows: number) => void
 }
 
 const batchSize = 256
 
-/** Goes through a file as a run would, in constant memory, and counts what its rows would need; sends nothing. */
+/** Counts what the rows of a file would need, in constant memory. It sends nothing. */
 export async function countRows(counting: CountRequest): Promise<Counted> {
   const counter = new Counter(counting)
   for await (const rows of counting.table.rows()) {
@@ -215,7 +215,7 @@ class Counter {
     for (const state of states) this.#pay(sent.has(state) ? state.most : 0)
   }
 
-  /** Whether a row needs an answer of its own: it has none, and no equal row comes before it. */
+  /** Whether a row has to be looked up: it has no answer, and no equal row comes before it. */
   #isOpen(state: RowState, own: Recalled | undefined): boolean {
     // An answer that serves no equal row leaves the next of them to be looked up.
     const serves = own === undefined || ['found', 'not_found'].includes(own.answer.status)

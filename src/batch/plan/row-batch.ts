@@ -5,7 +5,7 @@ import type { CsvRow } from '../../csv/parse.js'
 import type { Answer, Source } from '../journal/answer.js'
 import type { Wanted } from '../journal/journal.js'
 
-/** What a row ends with: an answer, and how this row came by it. */
+/** The end of a row: its answer, and the source and cost of it for this row. */
 export interface Outcome {
   readonly answer: Answer
   /** null for rows that were never looked up. */
@@ -49,13 +49,13 @@ export class RowState {
     this.input = { ...this.input, limit }
   }
 
-  /** The row as a journal is asked to plan it, where a lower `limit` would make it cheaper. */
+  /** Returns the row for planning, where a lower `limit` would make it cheaper. */
   wanted(perRecord: number): Wanted {
     const { ordinal, identity, hash, repeats, most } = this
     return { ordinal, identity, hash, repeats, most, perRecord }
   }
 
-  /** Whether its answer will come by itself: by its own call or by that of an equal row. */
+  /** Whether its answer is on the way: by its own call, or by that of an equal row. */
   get underWay(): boolean {
     return this.sent || this.#follows
   }
@@ -104,7 +104,7 @@ export class RowBatch {
   }
 }
 
-/** What the rows of a file ask for, and what that can cost. */
+/** How rows become lookups, and what these can cost. */
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
   readonly input: (cells: readonly string[]) => Input

@@ -11,15 +11,15 @@ import type { InFlightCounter, RateGate, StopReason } from './flow.js'
 import type { Batch } from './ports.js'
 
 /**
- * What became of a request: its rows are answered or on their way, or they go in smaller requests, or one by one, and
- * with them all others.
+ * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
+ * all rows are sent singly, or the run ends.
  */
 export type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
 
-/** The same of one try; `open` where the run ends, and whether the request had an effect is not known. */
+/** The result of one try; `open` where the run ends and the effect of the request is not known. */
 type Came = Accepted | Sent | 'open'
 
-/** What requests for several rows are sent with. */
+/** What sending requests for several rows depends on. */
 export interface BulkPorts {
   readonly batch: Batch
   readonly together: Together
@@ -30,11 +30,11 @@ export interface BulkPorts {
   readonly answered: (state: RowState, answer: Answer) => void
 }
 
-/** Sends rows as one request, and settles them with its results. */
+/** Sends several rows as one request, and settles them with its results. */
 export class BulkCalls {
   readonly #ports: BulkPorts
   readonly #operation: Operation
-  /** The operation of one row, whose answer a result is. */
+  /** The operation of a single row. */
   readonly #single: Operation
 
   constructor(ports: BulkPorts) {
@@ -43,7 +43,7 @@ export class BulkCalls {
     this.#single = operation(ports.batch.operation)
   }
 
-  /** Sends rows that are on record; resolves when the target has taken them, or will not. */
+  /** Sends recorded rows. Resolves when the target has accepted or refused them. */
   async start(states: readonly RowState[], bulk: Bulk): Promise<Sent> {
     const { inFlight, journal } = this.#ports
     inFlight.begin()
@@ -68,21 +68,21 @@ export class BulkCalls {
     }
   }
 
-  /** Sends a row by itself; it is settled when its answer comes, or the run ends. */
+  /** Sends a single row; it is settled when its answer comes or the run ends. */
   startAlone(state: RowState, bulk: Bulk): void {
     void this.start([state], bulk)
       .catch((error: unknown) => this.#ports.stopReason.fail(error))
       .then(() => state.settle(undefined))
   }
 
-  /** What the target knows the work by, or what else became of the request. */
+  /** Returns the accepted work, or another result of the request. */
   async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
     const { batch, together, stopReason, rateGate } = this.#ports
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
     const input = isAlone ? first.input : requestFor(states, together)
-    // Whether it may have been heard before.
+    // Whether the target may have received it before.
     let isOpen = !bulk.row.fresh
     for (let again = false; ; again = true) {
       if (rateGate.opens) await rateGate.opens
@@ -108,17 +108,17 @@ export class BulkCalls {
   async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
     const { together, journal } = this.#ports
     const accepted = acceptedIn(body, bulk.ordinals, together.into)
-    // It was accepted under an unknown id.
+    // The work was accepted under an unknown id.
     if (!accepted) return this.#settle(states, unknownAnswer)
     await journal.accept(bulk, accepted)
     return accepted
   }
 
-  /** Smaller requests may fit into what is left of the credits; for anything else there is no remedy. */
+  /** Smaller requests may fit into the remaining credits. Any other refusal ends the run. */
   #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
     if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
     this.#ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
-    // It may have been received before, or now, which the refusal does not say.
+    // The target may have received it before, or now: the refusal does not say.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
@@ -133,7 +133,7 @@ export class BulkCalls {
     state.settle({ answer, source: 'live', credits: answer.credits })
   }
 
-  /** Waits for the results; a run that ends first leaves them to its next part. */
+  /** Waits for the results. Where the run ends first, its next part reads them. */
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
     const { together, stopReason, inFlight, batch } = this.#ports
     try {
@@ -152,7 +152,7 @@ export class BulkCalls {
   }
 
   #answerOf(result: Fields | undefined, isDone: boolean): Answer {
-    // It may have been found, and charged.
+    // The result may have been found and charged.
     if (!result) return unknownAnswer
     if ((!isDone || standingIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
       return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
@@ -163,32 +163,32 @@ export class BulkCalls {
   }
 }
 
-/** Whether a refusal is no proof that nothing was done: it must go out again under the same key, or not at all. */
+/** Whether a refusal leaves open if anything was done: the request must be repeated under the same key, or not at all. */
 const leavesOpen = ({ status }: Reply): boolean => status >= 500 && !unknownHere.includes(status)
 
-/** Statuses of a server that takes no rows together. */
+/** Statuses of a server that does not accept several rows at once. */
 const unknownHere: readonly number[] = [404, 405, 501]
 
-/** The key stands for another request: what that one found, and cost, is not known by these rows. */
+/** The key belongs to another request, whose results and cost are unknown here. */
 const isConflict = ({ status }: Reply): boolean => status === 409
 
-/** The pauses between two questions, in milliseconds: each is half as long again as the one before. Who works here is near. */
+/** Pauses between polls in milliseconds, each longer than the last. Work in this process is polled more often. */
 const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
 
-/** A server that is being restarted answers again after that many questions, or is given up. */
+/** After this many failed polls in a row, a server is given up. */
 const mostFailures = 20
 
-/** After this many replies that do not know the whole, its parts are asked for. */
+/** After this many replies that do not know the whole, its parts are polled. */
 const mostUnknown = 3
 
 /** After this many replies in a row that do not know it, it counts as forgotten. */
 const mostForgotten = 10
 
 /**
- * Asks for the results of accepted work until they are there; nothing where the run ends first. Asking is free, so that
- * whoever goes on with the run may ask again. What the target has forgotten is not among the results.
+ * Polls for the results of accepted work; returns `undefined` where the run ends first. Polling is free, so the next part of
+ * the run may poll again. Results that the target has forgotten are missing.
  */
-export async function resultsOf(
+async function resultsOf(
   accepted: Accepted,
   batch: Batch,
   together: Together,
@@ -219,7 +219,7 @@ export async function resultsOf(
   }
 }
 
-/** What was answered, and whether the target knows nothing of some of it. */
+/** The reply to a poll, and whether the target does not know some of the work. */
 interface Asked {
   readonly reply: Reply | ConnectionLost
   readonly lacks: boolean
@@ -230,17 +230,14 @@ type Ask = (id: string) => Promise<Reply | ConnectionLost>
 const isMissing = (reply: Reply | ConnectionLost): boolean =>
   !(reply instanceof ConnectionLost) && reply.status === 404
 
-/** Work that is not known has no results. */
+/** Polls the whole work. Unknown work has no results. */
 async function askWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
   const reply = await ask(id)
   if (!isMissing(reply)) return { reply, lacks: false }
   return { reply: { status: 200, body: { status: 'finished' }, headers: {}, credits: 0 }, lacks: true }
 }
 
-/**
- * The results of those parts that are known in place of those of the whole; the first answer that is neither a success
- * nor a 404 where there is one.
- */
+/** Polls the parts. Returns the results of the known ones; a reply that is neither a success nor a 404 comes first. */
 async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
   const items: unknown[] = []
   let isOver = true
@@ -261,5 +258,5 @@ const failureIn = (reply: Reply | ConnectionLost): Failure =>
     ? { text: `No answer: ${reply.message}`, exit: 10, hint: '', stops: false }
     : failureOf(reply.status, reply.body)
 
-/** Whether it can be answered later: it is too early, too often, or the server is not well. */
+/** Whether polling may succeed later. */
 const passes = ({ status }: Reply): boolean => status === 429 || status >= 500

@@ -15,16 +15,16 @@ const togetherAtOnce = 16
 const aloneAtOnce = 64
 
 /**
- * Sends rows in requests for several of them, never more than balance, weekly allowance and budget can pay at most. The
- * rest, and whatever a target does not take together, goes one by one.
+ * Sends several rows in one request, never more than balance, weekly allowance and budget can pay. Other rows, and those
+ * that a target does not accept together, are sent one by one.
  */
 export class BulkLauncher {
   readonly #ports: BulkPorts
   readonly #calls: BulkCalls
   readonly #spendable: CreditBalance
-  /** Rows that go by themselves. */
+  /** Rows to send one by one. */
   readonly #alone = new Set<RowState>()
-  /** Resolves when what was answered is on record. */
+  /** Resolves when all answers so far are recorded. */
   readonly #kept: () => Promise<void>
   #most: number
 
@@ -36,18 +36,18 @@ export class BulkLauncher {
     this.#most = ports.together.most
   }
 
-  /** Requests of an earlier part for rows of a rowBatch, of which some are not answered. */
+  /** Returns requests of earlier parts for rows of a row batch, of which some have no answer. */
   resumable({ states }: RowBatch): ResumableRequest[] {
     const from = states[0]?.ordinal ?? 0
     const sent = this.#ports.journal.open().map((bulk): ResumableRequest => {
       const own = bulk.ordinals.map((ordinal) => states[ordinal - from])
-      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one rowBatch`)
+      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one row batch`)
       return [own as RowState[], bulk]
     })
     return sent.filter(([own]) => own.some(({ isSettled }) => !isSettled))
   }
 
-  /** Goes on with requests of an earlier part; answers the rows that have to be sent anew. */
+  /** Resumes requests of earlier parts. Returns the rows that have to be sent again. */
   async resume(requests: readonly ResumableRequest[]): Promise<RowState[]> {
     const { stopReason, journal } = this.#ports
     const anew: RowState[] = []
@@ -69,14 +69,14 @@ export class BulkLauncher {
     return anew
   }
 
-  /** Whether the budget permits to go on with a request. */
+  /** Whether the budget permits resuming a request. */
   async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
     const { stopReason, journal, inFlight } = this.#ports
     for (let isLast = false; !stopReason.signal.aborted; ) {
       const shortage = await journal.reopen(bulk, open)
       if (!shortage) return true
       if (isLast) stopReason.exhaust(shortage, open[0]?.ordinal ?? 0)
-      // What is under way may cost less than was set aside for it.
+      // Calls under way may cost less than was set aside for them.
       isLast = inFlight.isIdle
       if (!isLast) await inFlight.progress()
       await this.#kept()
@@ -84,7 +84,7 @@ export class BulkLauncher {
     return false
   }
 
-  /** Sends rows that are not on their way, in their order. */
+  /** Sends rows that are not under way, in their order. */
   async send(states: readonly RowState[]): Promise<void> {
     const { stopReason, inFlight } = this.#ports
     for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
@@ -92,7 +92,7 @@ export class BulkLauncher {
       if (stopReason.signal.aborted) return
       const gone = await this.#sendSome(this.#next(left))
       if (gone.length > 0) left = left.filter((state) => !gone.includes(state))
-      // What is under way may cost less than was set aside for it.
+      // Calls under way may cost less than was set aside for them.
       else if (!inFlight.isIdle) {
         await inFlight.progress()
         await this.#kept()
@@ -100,7 +100,7 @@ export class BulkLauncher {
     }
   }
 
-  /** The first rows, as many as may go together. */
+  /** Returns the first rows, as many as may be sent together. */
   #next(states: readonly RowState[]): readonly RowState[] {
     const [first] = states
     if (first && this.#alone.delete(first)) return [first]
@@ -110,7 +110,7 @@ export class BulkLauncher {
     )
   }
 
-  /** Sends as many as possible of rows that ask for the same; answers those that are gone. */
+  /** Sends as many as possible of rows with the same options. Returns those that were sent. */
   async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
     const { together, journal, inFlight } = this.#ports
     const { least } = together
@@ -131,7 +131,7 @@ export class BulkLauncher {
     this.#spendable.forget()
     if (sent === 'singly') for (const state of states) this.#alone.add(state)
     if (sent === 'allSingly') this.#most = 1
-    // With nothing else under way, nothing will be given back either.
+    // With nothing else under way, no credits will be released either.
     if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
     return []
   }
@@ -152,7 +152,7 @@ export class BulkLauncher {
     return []
   }
 
-  /** How many of the rows can surely be paid. */
+  /** Returns how many of the rows can certainly be paid. */
   async #size(states: readonly RowState[]): Promise<number> {
     const wanted = states.slice(0, this.#most)
     let left = await this.#spendable.reaching(mostOf(wanted))
@@ -172,13 +172,13 @@ export class BulkLauncher {
   }
 }
 
-/** Whether a target did not take rows together, and may take them otherwise. */
+/** Whether a target refused rows together, and may accept them otherwise. */
 const isRefused = (sent: Sent): boolean => sent !== 'taken' && sent !== 'ended'
 
 const mostOf = (states: readonly RowState[]): number =>
   states.reduce((credits, { most }) => credits + most, 0)
 
-/** What the balance of a target can pay, as far as it is known; asking for it is free. */
+/** The balance of a target as far as it is known; asking for it is free. */
 export class CreditBalance {
   readonly #batch: Batch
   #left: number | undefined
@@ -187,23 +187,23 @@ export class CreditBalance {
     this.#batch = batch
   }
 
-  /** Credits that are left; asked for where they are not known to reach. */
+  /** Returns the credits left; asks the target when the known ones are too few. */
   async reaching(credits: number): Promise<number> {
     if (this.#left === undefined || this.#left < credits) this.#left = await this.#ask()
     return this.#left
   }
 
-  /** Something was accepted that can cost so much. */
+  /** Subtracts the maximum cost of accepted work. */
   take(credits: number): void {
     if (this.#left !== undefined) this.#left -= credits
   }
 
-  /** They are not what they were thought to be. */
+  /** Forgets the known balance, which was wrong. */
   forget(): void {
     this.#left = undefined
   }
 
-  /** Who does not tell is found out by its refusals. */
+  /** Returns no limit for a target that does not report its balance; it refuses what it cannot pay. */
   async #ask(): Promise<number> {
     const { caller, callOptions = {} } = this.#batch
     const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)

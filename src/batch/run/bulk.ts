@@ -4,30 +4,27 @@ import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Accepted } from '../journal/journal.js'
 import type { RowState } from '../plan/row-batch.js'
 
-/** How rows go out together. */
+/** How several rows are sent in one request. */
 export interface Together {
-  /** The operation that takes them at once, and answers later. */
+  /** The operation that accepts several rows, and answers later. */
   readonly operation: OperationId
-  /** The operation that tells of accepted work by its id. */
+  /** The operation that reads accepted work by its id. */
   readonly reader: OperationId
-  /** The array of the request that takes the rows; what else they ask for is the same in all of them. */
+  /** The array of the request for the rows; their other options are the same. */
   readonly into: string
   /** Fields of the request beside that array. */
   readonly shared: readonly string[]
   /** Fewest and most rows of a request. */
   readonly least: number
   readonly most: number
-  /**
-   * Takes accepted work to its end where that is done in this process, unless another one is at it; called before each
-   * time that its results are asked for.
-   */
+  /** Finishes accepted work in this process, unless another one works on it; called before each poll for its results. */
   readonly work?: (id: string, signal: AbortSignal) => Promise<void>
 }
 
-/** What the row of a result is known by, in the values that a server gives back with it. */
+/** Key of the row number among the custom values that a server returns with a result. */
 const mark = 'prospect_row'
 
-/** The first rows, as many as fit into one request: what the request asks for is the same in all of them. */
+/** Returns the first rows with equal options, as many as fit into one request. */
 export function takeAlike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
   const [first] = states
   if (!first) return []
@@ -40,7 +37,7 @@ export function takeAlike(states: readonly RowState[], { shared, most }: Togethe
   return found
 }
 
-/** The request for several rows; each carries its number, which comes back with its result. */
+/** Returns the request for several rows; each carries its number, which comes back with its result. */
 export function requestFor(states: readonly RowState[], { shared, into }: Together): Input {
   const items = states.map(({ input, ordinal }) => {
     const item = of(input, shared, false)
@@ -54,7 +51,7 @@ function of(input: Input, names: readonly string[], isIn: boolean): Record<strin
   return Object.fromEntries(found.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** What the target knows accepted work by; nothing where the reply does not say. */
+/** Returns the ids of accepted work; `undefined` where the reply has none. */
 export function acceptedIn(body: unknown, ordinals: readonly number[], into: string): Accepted | undefined {
   const id = isObject(body) ? body.enrichment_id : undefined
   if (typeof id !== 'string') return undefined
@@ -69,7 +66,7 @@ export function acceptedIn(body: unknown, ordinals: readonly number[], into: str
   return { id, parts }
 }
 
-/** The results of rows in the order of their ordinals; undefined where there is none. */
+/** Returns the results of rows in the order of their ordinals; `undefined` where there is none. */
 export function resultsIn(
   body: unknown,
   ordinals: readonly number[],
@@ -90,15 +87,15 @@ export function resultsIn(
 export interface Standing {
   readonly isOver: boolean
   readonly hasFailed: boolean
-  /** Rows that were done, in their order; the others were not got to. */
+  /** Number of rows that were done, in their order. */
   readonly done: number
 }
 
-/** Statuses of work that will not change any more, as servers call them. */
+/** Final statuses of work, as servers call them. */
 const successes = /^(finished|completed?|done|success|succeeded)$/i
 const failures = /^(failed|failure|error|errored|cancell?ed|aborted|expired|stopped|rejected|timed?_?out)$/i
 
-/** How work stands by what its reader answers. */
+/** Returns the progress of work from the body that its reader returned. */
 export function standingIn(body: unknown, rows: number): Standing {
   const { status, finished } = isObject(body) ? body : {}
   const hasFailed = typeof status === 'string' && failures.test(status)

@@ -11,16 +11,16 @@ import type { Batch } from './ports.js'
 const defaultConcurrency = 256
 const largestBatch = 256
 /** How often progress is shown while no row batch is complete. */
-const tellEveryMs = 200
+const showEveryMs = 200
 /**
- * Requests for several rows that fit into a rowBatch. They never reach beyond it, so that all their rows are at hand when
- * the run goes on; for that, row batches always begin at the same rows.
+ * Number of requests for several rows in a row batch. A request never spans two of them, so that all its rows are there when
+ * the run is resumed. Therefore row batches always begin at the same rows.
  */
 const requestsPerBatch = 5
 
 /**
- * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that every
- * further row would meet ends the run; whatever was answered until then is written. Rejects only for bugs.
+ * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that would meet
+ * every further row ends the run; earlier answers are written. Rejects only for bugs.
  */
 export function execute(batch: Batch): Promise<Report> {
   return new Runner(batch).run()
@@ -41,7 +41,7 @@ class Runner {
   #cleared = 0
   #allRead = false
   #unwritten = 0
-  #toldAt = 0
+  #shownAt = 0
 
   constructor(batch: Batch) {
     const concurrency = batch.concurrency ?? defaultConcurrency
@@ -68,12 +68,12 @@ class Runner {
   async run(): Promise<Report> {
     const { signal, time } = this.#batch
     const begun = time.now()
-    this.#toldAt = begun
+    this.#shownAt = begun
     const interrupted = () => signal && this.#stopReason.interrupt(signal)
     if (signal?.aborted) interrupted()
     signal?.addEventListener('abort', interrupted)
     await Promise.all([this.#send(), this.#write()])
-    await this.#checkpoint.told().catch((error: unknown) => this.#stopReason.fail(error))
+    await this.#checkpoint.reported().catch((error: unknown) => this.#stopReason.fail(error))
     signal?.removeEventListener('abort', interrupted)
     const complete = await this.#close()
     await this.#end(complete)
@@ -84,12 +84,12 @@ class Runner {
   #answered(state: RowState, answer: Answer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
     this.#tally.answered(state, answer)
-    if (this.#batch.time.now() - this.#toldAt >= tellEveryMs) this.#tell()
+    if (this.#batch.time.now() - this.#shownAt >= showEveryMs) this.#showProgress()
   }
 
-  #tell(): void {
+  #showProgress(): void {
     const { time, onProgress } = this.#batch
-    this.#toldAt = time.now()
+    this.#shownAt = time.now()
     onProgress?.(this.#tally.ahead)
   }
 
@@ -132,14 +132,14 @@ class Runner {
       }
       this.#unwritten += writable ? rowBatch.states.length - rows.length : rowBatch.states.length
       await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))
-      // Only now: until an answer is kept, equal rows find it here.
+      // Not earlier: until an answer is recorded, equal rows find it here.
       this.#launcher.retire(rowBatch)
       this.#rowBatches.drop()
-      this.#tell()
+      this.#showProgress()
     }
   }
 
-  /** What is on record needs to be kept nowhere else; where the journal failed, other places may have what it lacks. */
+  /** Reports recorded rows, so that targets need not keep their replies; not where the journal failed. */
   async #noteWritten(rowBatch: RowBatch): Promise<void> {
     const { journal } = this.#batch
     if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
@@ -170,7 +170,7 @@ class Runner {
       await this.#batch.journal.end({ complete: complete && certain, certain, cleared: this.#cleared })
       await this.#batch.journal.flush()
     } catch (error) {
-      // A run that cannot be put on record as ended counts as killed, which loses nothing.
+      // A run whose end cannot be recorded counts as killed, which loses nothing.
       if (!this.#stopReason.signal.aborted) this.#stopReason.fail(error)
     }
   }
@@ -189,7 +189,7 @@ class Runner {
   }
 }
 
-/** The same rows in portions of one size, whatever they come in; the last one may be smaller. */
+/** Yields rows in portions of one size; the last one may be smaller. */
 async function* inPortions(
   batches: AsyncIterable<readonly CsvRow[]>,
   size: number,

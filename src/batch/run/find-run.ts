@@ -41,7 +41,7 @@ export async function openInput(
   return { table: await openTable(copy, options), id, isPiped: true, keep: folder.keep }
 }
 
-/** Opens the input of a batch; the file that a run on record read may have been moved since. */
+/** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
 export async function openRunInput(ports: RunPorts, { choices, run }: BatchRequest): Promise<InputFile> {
   try {
     return await openInput(ports, choices)
@@ -54,7 +54,7 @@ export async function openRunInput(ports: RunPorts, { choices, run }: BatchReque
   }
 }
 
-/** What makes a batch the same run when it is started again. */
+/** Returns the identity of a batch's run: the same when the batch is started again. */
 export async function identifyRun(
   { operation, constants, choices }: BatchRequest,
   { target: { names } }: RunPorts,
@@ -67,7 +67,7 @@ export async function identifyRun(
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
   const all = [operation.id, fileHash, columns, fields, reading]
-  // Which rows are looked up is part of what was asked for.
+  // Which rows are looked up is part of the identity.
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
   const knownBy = (name: string) =>
     createHash('sha256')
@@ -126,7 +126,7 @@ export async function findRun(
 /** Returns a number with its thousands separated, the same in every locale. */
 const formatCount = (value: number): string => value.toLocaleString('en-US')
 
-/** The record of a run as it is now, if it is still the same run. */
+/** Returns the current record of a run. Throws a Refusal where the batch is not the same run. */
 async function sameRun(
   { choices, place }: BatchRequest,
   run: Run,

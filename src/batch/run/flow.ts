@@ -13,7 +13,7 @@ interface Cause {
   readonly at_row: number | null
 }
 
-/** Rows that were paid for without an answer on record are sent again under the keys that paid for them. */
+/** Rows that were paid for without a recorded answer are sent again under the same keys. */
 const notLost = 'Check free space and permissions; what was paid for is not lost.'
 
 /** Whether and why a run ends before its last row. The first cause counts. */
@@ -22,7 +22,7 @@ export class StopReason {
   #cause: Cause | undefined
   #bug: { readonly error: unknown } | undefined
 
-  /** Given when the run is to end. */
+  /** Aborted when the run has to end. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -31,7 +31,7 @@ export class StopReason {
     return this.#cause
   }
 
-  /** Ends the run because a row was refused as all further ones would be. */
+  /** Ends the run because of a refusal that would meet all further rows. */
   refuse({ text, hint, exit }: Failure, ordinal: number): void {
     const row = ordinal + 1
     if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
@@ -41,7 +41,7 @@ export class StopReason {
   /** Ends the run because results of rows that were accepted cannot be read. */
   refuseAll({ text, hint, exit }: Failure): void {
     const reason = `What became of accepted rows cannot be read: ${text}`
-    // Where nothing is wrong with the key, it is the server that does not know what it accepted.
+    // Unless the key is wrong, the server does not know what it accepted.
     this.#end({
       reason,
       hint,
@@ -66,7 +66,7 @@ export class StopReason {
     })
   }
 
-  /** Ends the run because reading, writing or remembering failed; anything else is a bug. */
+  /** Ends the run because reading, writing or recording failed; any other error is a bug. */
   fail(error: unknown): void {
     if (error instanceof CsvError || error instanceof OutputError)
       this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
@@ -118,7 +118,7 @@ export class RateGate {
     this.#waiting ??= this.#wait()
   }
 
-  /** The moment calls may pass, or undefined when they may pass now. */
+  /** Resolves when calls may pass; `undefined` when they may pass now. */
   get opens(): Promise<void> | undefined {
     return this.#waiting
   }
@@ -133,7 +133,7 @@ export class RateGate {
   }
 }
 
-/** Counts the calls that are under way, and tells of their ends; one at a time waits for them. */
+/** Counts the calls under way. One waiter at a time learns when one has ended. */
 export class InFlightCounter {
   readonly #signal: AbortSignal
   #underWay = 0
@@ -171,7 +171,7 @@ export class InFlightCounter {
   }
 }
 
-/** A line between one who puts in and one who takes out; a full one makes the first wait, an empty one the second. */
+/** A bounded queue with one producer, which waits while it is full, and one consumer, which waits while it is empty. */
 export class Queue<T> {
   readonly #limit: number
   #items: T[] = []
@@ -182,20 +182,20 @@ export class Queue<T> {
     this.#limit = limit
   }
 
-  /** Puts an item in when there is room. */
+  /** Adds an item when there is room. */
   async put(item: T): Promise<void> {
     while (this.#items.length >= this.#limit) await this.#change()
     this.#items.push(item)
     this.#changed()
   }
 
-  /** Says that nothing more comes. */
+  /** Ends the queue: no further item comes. */
   end(): void {
     this.#ended = true
     this.#changed()
   }
 
-  /** The first item, which stays and takes up room until `drop`; undefined when nothing more comes. */
+  /** Returns the first item, which stays and takes up room until `drop`; `undefined` when no further item comes. */
   async first(): Promise<T | undefined> {
     while (this.#items.length === 0 && !this.#ended) await this.#change()
     return this.#items[0]

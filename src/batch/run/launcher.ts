@@ -27,7 +27,7 @@ export class Calls {
   readonly #operation: Operation
   #atOnce: number
   #calling = 0
-  /** Those who wait until another call has ended. */
+  /** Calls that wait until another one has ended. */
   readonly #line: (() => void)[] = []
   #isCertain = true
 
@@ -44,7 +44,7 @@ export class Calls {
     })
   }
 
-  /** Whether each call was answered, or surely was not made. */
+  /** Whether each call was answered or certainly not made. */
   get isCertain(): boolean {
     return this.#isCertain
   }
@@ -76,7 +76,7 @@ export class Calls {
     this.#inFlight.end()
   }
 
-  /** Resolves when a call may be made: not while all wait, and no more of them at once than a window admits. */
+  /** Resolves when a call may be made: the rate gate is open, and a window admits another one. */
   async #turn(): Promise<void> {
     while (!this.#stopReason.signal.aborted) {
       if (this.#rateGate.opens) await this.#rateGate.opens
@@ -95,7 +95,7 @@ export class Calls {
     }
   }
 
-  /** The answer to a row, or nothing when the run ends before there is one. */
+  /** Returns the answer to a row; `undefined` when the run ends first. */
   async #ask(state: RowState, { key, row, limit }: Planned): Promise<Answer | undefined> {
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.#batch
     for (let again = false; ; again = true) {
@@ -109,7 +109,7 @@ export class Calls {
       if (verdict.kind === 'answer')
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
       if (verdict.kind === 'stop') {
-        // What was asked of a database that went away may have been done.
+        // A call to a database that could no longer be reached may have been executed.
         if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
         this.#stopReason.refuse(verdict.failure, state.ordinal)
         return undefined
@@ -121,16 +121,16 @@ export class Calls {
   }
 }
 
-/** Finds out what each row of a rowBatch needs, and sends those that need a call. */
+/** Settles the rows of a row batch that have answers, and sends the others. */
 export class Launcher {
   readonly #batch: Batch
   readonly #stopReason: StopReason
   readonly #journalWriter: JournalWriter
   readonly #calls: Calls
   readonly #inFlight: InFlightCounter
-  /** Absent where each row goes by itself. */
+  /** Absent where each row is a request. */
   readonly #bulks: BulkLauncher | undefined
-  /** By identity, the rows of open rowBatches that equal rows wait for. */
+  /** By identity, the rows of open row batches that equal rows wait for. */
   readonly #originals = new Map<string, RowState>()
 
   constructor(ports: CallPorts, journalWriter: JournalWriter, calls: Calls) {
@@ -147,7 +147,7 @@ export class Launcher {
       )
   }
 
-  /** Resolves when the rows of a rowBatch are under way, or settled. */
+  /** Resolves when the rows of a row batch are under way or settled. */
   async launch(rowBatch: RowBatch): Promise<void> {
     try {
       const valid = await this.#resumed(rowBatch)
@@ -158,12 +158,12 @@ export class Launcher {
     } catch (error) {
       this.#stopReason.fail(error)
     }
-    // After an early end the rest of the rowBatch stays without answers.
+    // After an early end the rest of the row batch has no answers.
     if (this.#stopReason.signal.aborted)
       for (const state of rowBatch.states) if (!state.underWay) state.settle(undefined)
   }
 
-  /** Ends the time in which equal rows wait for those of a rowBatch: from now on they find the kept answers. */
+  /** Forgets the rows of a row batch: from now on, equal rows find their recorded answers. */
   retire(rowBatch: RowBatch): void {
     for (const state of rowBatch.states)
       if (state.repeats && state.identity !== undefined && this.#originals.get(state.identity) === state)
@@ -183,8 +183,8 @@ export class Launcher {
   }
 
   /**
-   * The rows that have no answer yet, one for each identity; all others are settled, or follow one of them, or of those
-   * that were `sent` together before.
+   * Returns the rows without an answer, one for each identity. All others are settled, or follow one of these rows or of
+   * those that were `sent` together before.
    */
   async #unknown(valid: readonly RowState[], sent: ReadonlySet<RowState>): Promise<RowState[]> {
     const { journal } = this.#batch
@@ -200,7 +200,7 @@ export class Launcher {
       const answer = recalled[at]
       if (!answer) return true
       state.settle(answer)
-      // Another run's answer, or an unknown outcome, is put on record for this row too.
+      // Another run's answer, or an unknown outcome, is recorded for this row too.
       const { source } = answer
       if (source !== null && source !== 'duplicate') this.#journalWriter.add(state, { ...answer, source })
       return false
@@ -218,7 +218,7 @@ export class Launcher {
     return false
   }
 
-  /** Whether a row is the first of its identity; another one follows it. */
+  /** Whether a row is the first of its identity; any other follows the first one. */
   #leads(state: RowState): boolean {
     if (state.identity === undefined || !state.repeats) return true
     const original = this.#originals.get(state.identity)
@@ -238,7 +238,7 @@ export class Launcher {
       left = left.slice(planned.length)
       if (!shortage) continue
       if (settled && planned.length === 0) return this.#stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
-      // What is under way may cost less than was set aside for it.
+      // Calls under way may cost less than was set aside for them.
       settled = this.#inFlight.isIdle
       if (!settled) await this.#inFlight.progress()
       await this.#journalWriter.kept()

@@ -9,7 +9,7 @@ import type { Batch, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
 import type { BatchRequest } from './request.js'
 
-/** A batch whose run was looked for on record. */
+/** A batch with its recorded run, if there is one. */
 export interface ResolvedBatch {
   readonly request: BatchRequest
   readonly records: RunRecords
@@ -19,8 +19,8 @@ export interface ResolvedBatch {
   readonly input: InputFile
 }
 
-/** A run with its journal, and who answers its rows. */
-export interface OpenRun {
+/** A run with its journal and its target. */
+interface OpenRun {
   readonly run: Run
   readonly journal: Journal
   readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
@@ -28,10 +28,10 @@ export interface OpenRun {
 
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } as const
 
-/** What rows of a run get that must not be sent, and have no answer; undefined where all may be sent. */
-export const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
+/** Returns the answer of rows that must not be sent and have none; `undefined` where all may be sent. */
+const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
 
-/** Puts a run on record, or resumes one. A finished one is only read. */
+/** Records a new run, or resumes one. A finished one is only read. */
 export async function openJournal(
   ports: RunPorts,
   batch: ResolvedBatch,
@@ -58,15 +58,15 @@ export async function openJournal(
   return { run, journal: await openOver(records, run, options), target }
 }
 
-/** The journal of a run of which nothing is asked; `missing` is what rows without an answer get. */
+/** Opens the journal of a run whose rows are not sent; rows without an answer get `missing`. */
 export const openFinishedJournal = (
   records: RunRecords,
   run: Run,
   missing: NonNullable<JournalOptions['missing']>,
 ): Promise<Journal> => openOver(records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
 
-/** The journal of a run over the database it is in. */
-export async function openOver(
+/** Opens the journal of a run in its database. */
+async function openOver(
   { database, runs, locks, now }: RunRecords,
   run: Run,
   options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
@@ -85,7 +85,7 @@ async function begin(
   total: number,
   output: string | null,
 ): Promise<Run> {
-  // What was read from a pipe this time is gone with this command: the run has it, or another file of that content.
+  // The copy of this command's pipe is deleted at its end. The run has its own copy, or another file of that content.
   const file = known && input.isPiped ? known.file : identity.file
   const going = {
     file,
@@ -106,7 +106,7 @@ async function begin(
     startedAt: records.now(),
   }
   const made = await records.runs.add(run)
-  // From its id follow the keys of its rows: it must be there whatever happens.
+  // The keys of its rows derive from its id, so it has to survive a power cut.
   await records.database.flush()
   input.keep()
   if (records.address !== undefined && input.isPiped) await markShared(ports, made.id)
@@ -130,19 +130,19 @@ async function targetOf(
   if (records.address !== undefined) await settleOthers(records, run, drop)
   const { mayStillSend } = await import('../../storage/state/runs/lost-runs.js')
   if (mayStillSend(run, records.now())) return { caller, callOptions }
-  // At the end that includes what is kept for several rows together.
+  // At the end, replies to requests for several rows are discarded too.
   const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
   return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
 }
 
-/** Has the replies to runs dropped that were taken over long ago, and are over. */
+/** Discards the replies to ended runs that were taken over long ago. */
 async function settleOthers(
   { database, locks, now }: RunRecords,
   run: Run,
   settle: (id: string) => Promise<void>,
 ): Promise<void> {
   const { settleLost } = await import('../../storage/state/runs/lost-runs.js')
-  // This command has the lock of its own run, and of those that would be the same.
+  // This command holds the lock of its run, and of all runs with the same identity.
   const hold = ({ knownBy }: Pick<Run, 'knownBy'>) =>
     knownBy === run.knownBy ? { release: () => {} } : lockOfDead(locks, knownBy)
   try {
@@ -153,15 +153,15 @@ async function settleOthers(
   }
 }
 
-/** Who is never asked. */
+/** The caller of a run whose rows are not sent. */
 export const noCaller: Caller = {
   call: async () => {
-    throw new Error('a finished run asks nobody')
+    throw new Error('a finished run makes no calls')
   },
   close: async () => {},
 }
 
-/** What a run that does not exist yet looks like: no answers, nothing spent. */
+/** Returns a run that does not exist yet: no answers, nothing spent. */
 const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity): Run => ({
   ...identity,
   ...{ id: '', number: 0, status: 'stopped', request: '{}', output: null, total: 0, done: 0 },
@@ -170,7 +170,7 @@ const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity):
   ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
 })
 
-/** Where the run will find answers; it is only asked, so that nothing is put on record. */
+/** Opens what a quote reads of a run's journal. It records nothing. */
 export async function openQuoteJournal(
   { target }: RunPorts,
   { request, records, identity, known }: ResolvedBatch,
@@ -186,7 +186,7 @@ export async function openQuoteJournal(
   return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
 }
 
-/** What the budgets leave for the run; undefined where it has none. */
+/** Returns the credits that the budgets leave for the run; `undefined` without a budget. */
 export async function readBudget(
   { target }: RunPorts,
   { request, records, identity, known }: ResolvedBatch,
@@ -198,12 +198,6 @@ export async function readBudget(
   const left = await records.database.read((connection) =>
     budgetLeft(connection, run, { perRun, perDay }, records.now()),
   )
-  // What is set aside for rows under way is still theirs to spend.
+  // Credits set aside for rows under way can still be spent by them.
   return Math.max(0, left.credits + left.reserved)
-}
-
-/** Opens an empty set of identities on disk, for counting the different lookups of a file in constant memory. */
-export async function openSeenIdentities(): Promise<{ isNew(hash: number): boolean; close(): void }> {
-  const { openSeenNumbers } = await import('../../storage/state/runs/duplicates.js')
-  return openSeenNumbers()
 }

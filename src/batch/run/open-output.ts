@@ -36,15 +36,15 @@ export interface Output {
   /** Absolute path; null for stdout. */
   readonly path: string | null
   readonly writer: Writer
-  /** Where invalid rows go; nothing where they are in the output only. */
+  /** Where invalid rows go; `undefined` where they are in the output only. */
   readonly rejects: Rejects | undefined
   /** Whether the reader of our stdout has left. */
   isAbandoned(): boolean
 }
 
 /**
- * Opens the output before anything is paid for; what a run on record left there is on record too. Invalid rows are put
- * aside, too, unless `putsAside` is false.
+ * Opens the output before anything is paid for. What a recorded run left there need not be kept. Invalid rows go to a file
+ * of rejects unless `putsAside` is false.
  */
 export async function openOutput(
   ports: RunPorts,
@@ -126,7 +126,7 @@ function checkRejects(path: string | undefined, table: Table, output: string | n
   )
 }
 
-/** Opens the file for invalid rows of a command whose output is no rows: nothing where neither option names a file. */
+/** Opens the file for invalid rows of a command whose output is no rows; `undefined` where no option names a file. */
 export async function openRejectsOf(
   output: string | null,
   table: Table,

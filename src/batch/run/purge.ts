@@ -32,8 +32,8 @@ export async function purgeOldRuns(
   }
 }
 
-/** What a run is forgotten with. */
-export interface ForgetOptions {
+/** What forgetting a run depends on. */
+interface ForgetOptions {
   readonly records: Pick<RunRecords, 'runs' | 'locks' | 'now'>
   /** Locks that this command has already. Runs of the same command have one lock. */
   readonly held: Set<string>
@@ -51,7 +51,7 @@ export async function forgetRun(
   held.add(run.knownBy)
   const { lostAt } = (await runs.find(run.id))[0] ?? run
   await runs.forget(run, now())
-  // A later batch discards them when no process is left that could pay for a row again.
+  // Otherwise a later batch discards them, when no process can send a row again any more.
   if (!mayStillSend({ lostAt }, now())) await discardReplies(run)
   await rm(runFolder(home, run.id), { recursive: true, force: true })
 }

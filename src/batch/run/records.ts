@@ -11,23 +11,23 @@ import type { HeldRun, RunLocks } from '../../storage/state/runs/run-leases.js'
 import type { Run, Runs } from '../../storage/state/runs/runs.js'
 import type { RunHome } from './ports.js'
 
-/** What is remembered of runs, who keeps them from others, and the database it is in. */
+/** The records of runs, their locks, and their database. */
 export interface RunRecords {
   readonly runs: Runs
   readonly locks: RunLocks
   readonly database: Driver
-  /** The address that other machines have the same records at; absent where they are in the home of this one. */
+  /** Address of the database that machines share; absent for the records in this machine's home. */
   readonly address: string | undefined
-  /** Real time, by the clock of all who have these records. */
+  /** Real time, by the clock of the database. */
   now(): number
 }
 
-/** Where the records of runs are: on a server by its `postgres://` address, else in the home of this machine. */
+/** The database of the records of runs, by its `postgres://` address; this machine's home without one. */
 export interface RunPlace {
   readonly database?: string | undefined
 }
 
-/** Opens the records of runs, unless they are those that were opened before; closed with the command. */
+/** Opens the records of runs, or returns `opened` when it is the same database; closed with the command. */
 export async function openRuns(
   home: RunHome,
   { database: address }: RunPlace = {},
@@ -47,7 +47,7 @@ export async function openRuns(
   return { runs: runsOver(database, locks.fenceOf), locks, database, address, now }
 }
 
-/** Whether a run is under way: on record as such, by a process that lives. */
+/** Whether a run is under way, by a process that is alive. */
 export const isRunning = async (
   home: Pick<RunHome, 'home' | 'clock'>,
   run: Run,
@@ -58,21 +58,21 @@ const lockFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'lo
 
 type HomeOnly = Pick<RunHome, 'home'>
 
-/** Where the lock of a run is: of all runs that would be the same. */
+/** Returns the path of a run's lock, which all runs with the same identity share. */
 const runLock = (home: HomeOnly, knownBy: string): string => join(lockFolder(home), `run-${knownBy}`)
 
-/** Where the lock of a name is. */
+/** Returns the path of a named lock. Throws a Refusal for an invalid name. */
 export function namedLock(home: HomeOnly, name: string): string {
   if (!/^[\w.-]{1,100}$/.test(name))
     throw new Refusal('--lock takes a name of letters, digits, dots, - and _.', 'For example: --lock nightly')
   return join(lockFolder(home), `name-${name}`)
 }
 
-/** Where the lock of a file is that a command writes. */
+/** Returns the path of the lock of a file that a command writes. */
 export const fileLock = (home: HomeOnly, path: string): string =>
   join(lockFolder(home), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
 
-/** The locks of the runs of this machine, which the system frees when their process ends. */
+/** Returns the locks of this machine's runs, which the system frees when their process ends. */
 export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
   take: async (knownBy) => {
     const lock = tryLock(runLock(home, knownBy))
@@ -84,7 +84,7 @@ export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
   fenceOf: () => '',
 })
 
-/** The locks of runs in a database that several machines share. */
+/** Returns the locks of runs in a database that several machines share. */
 export async function leasesOver(
   { clock, ids }: Pick<RunHome, 'clock' | 'ids'>,
   database: Driver,
@@ -94,11 +94,11 @@ export async function leasesOver(
   return leaseLocks(database, { token: () => ids.uuid(), holder })
 }
 
-/** Takes the lock of a run for a moment. Returns `undefined`, without waiting, where another process has it. */
+/** Takes the lock of a run without waiting. Returns `undefined` where another process has it. */
 export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
   (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
 
-/** Puts runs on record as stopped whose process was killed; `own` is the run that this command holds itself. */
+/** Records runs as stopped whose process was killed; `own` is the run that this command holds. */
 export async function stopKilledRuns(
   { database, locks }: Pick<RunRecords, 'database' | 'locks'>,
   own: string | undefined,
@@ -122,8 +122,8 @@ export async function holdRun(
 }
 
 /**
- * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another
- * process has it. `what` is what it locks, as the beginning of a sentence.
+ * Holds a lock until the command ends, and records its holder for others. Throws a Refusal (exit 15) when another process
+ * has it. `what` is the subject of its sentence.
  */
 export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: string): void {
   const lock = tryLock(path)
@@ -158,18 +158,18 @@ function readHolder(path: string): string | undefined {
   }
 }
 
-/** Where the folders of runs are. */
+/** Returns the path of the folders of runs. */
 export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'runs')
 
-/** The folder of a run: what it read from a pipe. */
+/** Returns the folder of a run, with the copy of its pipe. */
 export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder(home), id)
 
 /** Returns the folders of all runs of this machine. */
 export const runFolders = async (home: HomeOnly): Promise<string[]> =>
   (await readdir(runsFolder(home)).catch(() => [])).map((id) => runFolder(home, id))
 
-/** A folder for what is read from a pipe; gone when the command ends, unless it is kept for a run. */
-export interface RunFolder {
+/** A folder for the copy of a pipe. It is removed when the command ends, unless it is kept. */
+interface RunFolder {
   readonly path: string
   keep(): void
 }
@@ -191,14 +191,14 @@ export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promis
   }
 }
 
-/** Says that the run of a folder is on record in another place than the home of this machine. */
+/** Name of the file that marks the folder of a run whose records are not in this machine's home. */
 export const elsewhere = 'elsewhere'
 
-/** Keeps the folder of a run whose records machines share from being taken for a leftover of this one. */
+/** Marks the folder of a run with shared records, so that it is not removed as a leftover. */
 export const markShared = (home: HomeOnly, id: string): Promise<void> =>
   writeFile(join(runFolder(home, id), elsewhere), '', { mode: 0o600 })
 
-/** A folder of no run is a leftover when nothing was written to it for so long. */
+/** A folder without a run is a leftover when nothing was written to it for this long. */
 const leftoverMs = 86_400_000
 
 /** Removes the folders of commands that were killed while they read a pipe; `known` are the ids of runs. */
@@ -209,7 +209,7 @@ export async function removeLeftovers(
   const names = await readdir(runsFolder(home)).catch(() => [])
   for (const name of names) {
     if (known.has(name)) continue
-    // What cannot be removed now is left to the next batch; no run fails because of another one.
+    // The next batch tries again; no run fails because of another one.
     await removeIfOld(join(runsFolder(home), name), home.clock.now()).catch(() => {})
   }
 }

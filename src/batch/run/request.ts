@@ -5,12 +5,12 @@ import type { Run } from '../../storage/state/runs/runs.js'
 import type { SavedMap } from '../input/mapping.js'
 import type { RunRecords } from './records.js'
 
-/** How the options of a command say that a file is to be read. */
+/** The options of a command about its input file. */
 export interface InputChoices {
   /** Path of the input; `-` for stdin. */
   readonly file: string
   readonly map: readonly string[]
-  /** A map that was kept, which fills no other fields. */
+  /** A saved map, which fills no other fields. */
   readonly saved?: SavedMap | undefined
   /** Name to keep the map under. */
   readonly saveMap?: string | undefined
@@ -25,9 +25,9 @@ export interface InputChoices {
   readonly failOn: 'any' | 'none'
 }
 
-/** What the options say about a run: where it takes answers from, and what it may spend. */
+/** The options of a command about its run: where answers come from, and what it may spend. */
 export interface RunChoices {
-  /** Starts a new run where the same one is on record. */
+  /** Starts a new run where the same one is recorded. */
   readonly fresh: boolean
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
@@ -36,13 +36,13 @@ export interface RunChoices {
   readonly maxCreditsPerDay: number | undefined
   /** Name of a lock to hold meanwhile. */
   readonly lock: string | undefined
-  /** Has its rows called by the workers of its database. */
+  /** Lets the workers of its database call the rows. */
   readonly distribute?: boolean | undefined
-  /** Absolute path of the file that says how the run ended. */
+  /** Absolute path of the file for the summary of the run. */
   readonly summaryJson?: string | undefined
 }
 
-/** What the options of a batch command ask for. */
+/** The options of a batch command. */
 export interface BatchChoices extends InputChoices, RunChoices {
   readonly excel: boolean
   readonly format: 'csv' | 'tsv' | 'ndjson' | 'json'
@@ -54,7 +54,7 @@ export interface BatchChoices extends InputChoices, RunChoices {
   readonly onlyMissing?: string | undefined
 }
 
-/** A batch that is asked for: its operation, what is the same in every row, and what the options say. */
+/** A requested batch: its operation, the constant input of all rows, and the options. */
 export interface BatchRequest {
   readonly operation: Operation
   readonly shape: Shape
@@ -72,11 +72,11 @@ export interface BatchRequest {
   readonly database?: string | undefined
   /** The option that names that database in commands about the run; empty where they need none. */
   readonly place?: string
-  /** The records that the run was found in, where they are open already. */
+  /** The records with the run, where they are open already. */
   readonly records?: RunRecords
 }
 
-/** What a record keeps of a request, as JSON: enough to start the run again from anywhere. */
+/** The part of a request that is recorded as JSON, to start the run again from anywhere. */
 export interface RecordedRequest {
   readonly constants: Input
   readonly choices: BatchChoices

@@ -138,7 +138,7 @@ export interface JobWrites {
   ): Awaitable<AsyncJob | undefined>
   /** Locks and returns the job, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>
-  /** Locks and returns a job of a workspace, whoever has it. */
+  /** Locks and returns a job of a workspace, whether or not a worker has it. */
   lockJobOf(workspaceId: string, id: string): Awaitable<AsyncJob | undefined>
   renewJob(id: string, token: string, leaseUntil: number): Awaitable<boolean>
   changeJob(id: string, change: JobChange): Awaitable<void>

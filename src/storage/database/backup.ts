@@ -24,8 +24,8 @@ export interface Expected {
 }
 
 /**
- * Writes a copy of a database, all of one moment, while others go on using it. The copy is 0600 from birth, takes
- * its name only when it is complete and durable, and never the place of another file. Answers its size in bytes.
+ * Writes a snapshot of a database that others may use meanwhile. The copy is created with mode 0600, gets its name when it
+ * is complete and durable, and never replaces another file. Returns its size in bytes.
  */
 export function backup(location: string, file: string): number {
   if (existsSync(file)) throw alreadyExists(file)
@@ -41,8 +41,8 @@ export function backup(location: string, file: string): number {
 }
 
 /**
- * Puts a backup in the place of a database that nobody has open. The backup is read and checked before anything
- * is touched, and is not changed itself. Answers its schema version.
+ * Replaces a database that no process has open by a backup. The backup is checked before anything is changed, and is not
+ * changed itself. Returns its schema version.
  */
 export function restore(file: string, location: string, expected: Expected): number {
   if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')

@@ -37,7 +37,7 @@ const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
   personalLists(subject),
 ]
 
-/** Whoever runs a job loses it with these, and it continues from where it stands. */
+/** With these values a worker loses the job, which then continues from its last step. */
 const released = { token: null, lease_until: 0 }
 
 /** Jobs with their contacts: what a waterfall found is judged with what it was given. */
@@ -130,7 +130,7 @@ function redactJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet
   return { ...texts, plan: toJson(plan), custom: texts.custom && toJson(texts.custom) }
 }
 
-/** A waterfall looks for nobody in the person's place, and a search by their name finds nobody. */
+/** Returns a plan without the person: a waterfall skips them, and a search by their name finds no one. */
 function redactPlan(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): JobPlan {
   if (plan.does !== 'waterfall') return subject.redact(plan)
   if (ordinals.size === 0) return plan

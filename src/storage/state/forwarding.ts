@@ -1,7 +1,7 @@
 import type { Forward, Outbox, Passed } from '../../http/inbox.js'
 import type { Connection, Driver } from '../driver/connection.js'
 
-/** How a delivery was sent on to one address. */
+/** The forwarding of a delivery to one address. */
 export interface Forwarding {
   readonly target: string
   readonly state: 'waiting' | 'delivered' | 'failed'
@@ -10,11 +10,11 @@ export interface Forwarding {
   readonly answer: string | null
   /** When it changed last. */
   readonly at: number
-  /** When it is tried next; null when it is not, or when one of the same search that nobody tried goes before. */
+  /** When it is tried next; null when it is not, or while an earlier untried one of the same search waits. */
   readonly nextAt: number | null
 }
 
-/** What waits to be sent on to a target. */
+/** Returns the deliveries that wait to be forwarded to a target. */
 export function outboxOver(driver: Driver, target: string): Outbox {
   return {
     take: async (now, limit, leaseMs) => {
@@ -30,7 +30,7 @@ export function outboxOver(driver: Driver, target: string): Outbox {
   }
 }
 
-/** Has a delivery wait to be sent on, behind those of its search that were not tried yet. */
+/** Queues a delivery for forwarding, behind the untried ones of its search. */
 export async function enqueue(
   connection: Connection,
   target: string,
@@ -47,7 +47,7 @@ export async function enqueue(
   )
 }
 
-/** Notes a delivery that was sent on by hand; one that did not arrive leaves what is on record as it was. */
+/** Records a delivery that was forwarded by hand. A failure does not change its state. */
 export async function recordForward(
   connection: Connection,
   target: string,
@@ -67,7 +67,7 @@ export async function recordForward(
   await promote(connection, target, lane, now)
 }
 
-/** The targets that something waits for, of those whose names begin so. */
+/** Returns the targets with waiting deliveries whose names begin with `prefix`. */
 export async function waitingTargets(connection: Connection, prefix: string): Promise<string[]> {
   const rows = await connection.all<{ target: string }>(
     `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`,
@@ -76,7 +76,7 @@ export async function waitingTargets(connection: Connection, prefix: string): Pr
   return rows.map(({ target }) => target)
 }
 
-/** How a delivery was sent on, to each address. */
+/** Returns the forwardings of a delivery, one for each address. */
 export const forwardingsOf = (connection: Connection, seq: number) =>
   connection.all<Forwarding>(
     `SELECT target, state, attempts, answer, changed_at AS at, next_at AS nextAt FROM forwards
@@ -84,7 +84,7 @@ export const forwardingsOf = (connection: Connection, seq: number) =>
     seq,
   )
 
-/** Gives a time to the first untried one of each lane that has none, because the one before it was deleted. */
+/** Makes the first untried delivery of each lane due, where the one before it was deleted. */
 export async function promoteAll(connection: Connection, now: number): Promise<void> {
   await connection.run(
     `UPDATE forwards SET next_at = ? WHERE state = 'waiting' AND next_at IS NULL AND NOT EXISTS (
@@ -151,8 +151,8 @@ async function settle(
 }
 
 /**
- * Lets the first untried one of a lane go, unless it may already: first attempts leave in order, and one that failed
- * holds up nobody.
+ * Makes the first untried delivery of a lane due, unless it is: first attempts are made in order, and a failed one does not
+ * delay others.
  */
 const promote = (connection: Connection, target: string, lane: string, now: number) =>
   connection.run(

@@ -7,7 +7,7 @@ import { stateSchema } from './migrations.js'
 /** Where the tables are in a database that an engine may share: beside the engine's. */
 const schemaSuffix = '_state'
 
-/** How what is remembered is opened. */
+/** Options for opening the state. */
 export interface StateOptions extends SqliteOptions {
   /** This machine's clock, which a server's is compared with. */
   readonly now?: () => number
@@ -22,7 +22,7 @@ export async function openState(location: string, { now, ...sqlite }: StateOptio
   )
 }
 
-/** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */
+/** Opens the state that several machines share at a `postgres://` address; `undefined` where there is none yet. */
 export async function findShared(address: string, options: StateOptions = {}): Promise<Driver | undefined> {
   const { hasSchemaBeside } = await import('../driver/postgres/driver.js')
   return (await hasSchemaBeside(address, schemaSuffix)) ? await openState(address, options) : undefined

@@ -1,29 +1,14 @@
 import type { Driver } from '../driver/connection.js'
 import { countSpent, type Spender } from './runs/spending.js'
 
-/** A record that passed, by what it is known by, and what it cost. */
-export interface PassedRecord {
-  readonly record: string
-  readonly credits: number
-}
-
-/** What is remembered of work that goes on behind this machine. */
-export interface PassedWork {
-  /** Notes work that a target accepted. */
-  start(target: string, ids: readonly string[], operation: string, now: number): Promise<void>
-  /** The operation that started the first of these that is known; nothing where others started them. */
-  operationOf(target: string, ids: readonly string[]): Promise<string | undefined>
-  /** Puts on record what records cost, each of them once however often it passes. */
-  count(spender: Omit<Spender, 'number'>, records: readonly PassedRecord[], now: number): Promise<void>
-}
-
-/** How long a result is known again: longer than anybody asks for one. */
+/** How long a result is remembered: longer than clients ask for one. */
 const rememberedMs = 90 * 86_400_000
 
-/** The passed work of a state database. */
-export function passedWorkOver(driver: Driver): PassedWork {
+/** Returns the work that passed through this machine as a proxy, in a state database. */
+export function passedWorkOver(driver: Driver) {
   return {
-    start: (target, ids, operation, now) =>
+    /** Records work that a target accepted. */
+    start: (target: string, ids: readonly string[], operation: string, now: number): Promise<void> =>
       driver.transaction(async (connection) => {
         await connection.run('DELETE FROM passed_work WHERE started_at < ?', now - rememberedMs)
         for (const id of ids)
@@ -32,7 +17,8 @@ export function passedWorkOver(driver: Driver): PassedWork {
             ...[target, id, operation, now],
           )
       }),
-    operationOf: (target, ids) =>
+    /** Returns the operation that started the first known one of these; `undefined` where others started them. */
+    operationOf: (target: string, ids: readonly string[]): Promise<string | undefined> =>
       driver.read(async (connection) => {
         for (const id of ids) {
           const row = await connection.get<{ operation: string }>(
@@ -43,7 +29,12 @@ export function passedWorkOver(driver: Driver): PassedWork {
         }
         return undefined
       }),
-    count: (spender, records, now) =>
+    /** Records the cost of records, each of them once however often it passes. */
+    count: (
+      spender: Omit<Spender, 'number'>,
+      records: readonly { readonly record: string; readonly credits: number }[],
+      now: number,
+    ): Promise<void> =>
       driver.transaction(async (connection) => {
         await connection.run('DELETE FROM passed_records WHERE counted_at < ?', now - rememberedMs)
         let credits = 0

@@ -1,7 +1,7 @@
 import type { Connection, Driver } from '../driver/connection.js'
 
-/** A window of a server's; times are real, in milliseconds. */
-export interface ServerWindow {
+/** A rate window of a server; times are real, in milliseconds. */
+interface ServerWindow {
   readonly endsAt: number
   readonly count: number
   readonly most: number | null
@@ -10,72 +10,60 @@ export interface ServerWindow {
 
 type Known = readonly (ServerWindow | undefined)[]
 
-/** What is remembered of one server. */
-export interface ServerMemory {
-  /** Whether it is known to honour idempotency keys. */
-  honours(): Promise<boolean | undefined>
-  remember(honours: boolean): Promise<void>
-  /** Windows of an owner, as they were left. */
-  windows(owner: string, names: readonly string[]): Promise<Known>
-  /** Decides on windows of an owner alone: no other process changes them meanwhile. */
-  change<T>(
-    owner: string,
-    names: readonly string[],
-    decide: (known: Known) => { readonly keep: Known; readonly answer: T },
-  ): Promise<T>
-  /** The key that a call was sent under before, else the fresh one, kept from now on. */
-  take(call: OpenCall): Promise<{ readonly key: string; readonly again: boolean }>
-  drop(fingerprint: string): Promise<void>
-}
-
 /** A call whose outcome is open. */
-export interface OpenCall {
+interface OpenCall {
   readonly fingerprint: string
   readonly operation: string
   readonly fresh: string
   readonly now: number
 }
 
-/** How long servers keep keys: after that one protects from nothing. */
+/** How long servers keep keys. An older key protects from nothing. */
 const keptMs = 72 * 3_600_000
 
-/** What a state database remembers of a server. */
-export function serverMemory(driver: Driver, origin: string): ServerMemory {
-  return {
-    honours: async () => {
-      const row = await driver.read((connection) =>
-        connection.get<{ honours: number }>(
-          'SELECT honours_keys AS honours FROM servers WHERE origin = ?',
-          origin,
-        ),
-      )
-      return row && row.honours === 1
-    },
-    remember: async (honours) => {
-      await driver.transaction((connection) =>
-        connection.run(
-          `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
-           ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`,
-          ...[origin, honours ? 1 : 0],
-        ),
-      )
-    },
-    windows: (owner, names) => driver.read((connection) => windowsOf(connection, owner, names)),
-    change: (owner, names, decide) =>
-      driver.transaction(async (connection) => {
-        const { keep, answer } = decide(await windowsOf(connection, owner, names))
-        for (const [at, window] of keep.entries())
-          if (window) await keepWindow(connection, owner, names[at] ?? '', window)
-        return answer
-      }),
-    take: (call) => driver.transaction((connection) => take(connection, call)),
-    drop: async (fingerprint) => {
-      await driver.transaction((connection) =>
-        connection.run('DELETE FROM open_calls WHERE fingerprint = ?', fingerprint),
-      )
-    },
-  }
-}
+/** What this machine remembers of a server. */
+export type ServerMemory = ReturnType<typeof serverMemory>
+
+/** Returns what a state database remembers of a server. */
+export const serverMemory = (driver: Driver, origin: string) => ({
+  /** Whether the server is known to support idempotency keys. */
+  honours: async () => {
+    const sql = 'SELECT honours_keys AS honours FROM servers WHERE origin = ?'
+    const row = await driver.read((connection) => connection.get<{ honours: number }>(sql, origin))
+    return row && row.honours === 1
+  },
+  remember: async (honours: boolean) => {
+    await driver.transaction((connection) =>
+      connection.run(
+        `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
+         ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`,
+        ...[origin, honours ? 1 : 0],
+      ),
+    )
+  },
+  /** Returns the windows of an owner as they are recorded. */
+  windows: (owner: string, names: readonly string[]) =>
+    driver.read((connection) => windowsOf(connection, owner, names)),
+  /** Decides about windows of an owner in a transaction, so that no other process changes them meanwhile. */
+  change: <T>(
+    owner: string,
+    names: readonly string[],
+    decide: (known: Known) => { readonly keep: Known; readonly answer: T },
+  ) =>
+    driver.transaction(async (connection) => {
+      const { keep, answer } = decide(await windowsOf(connection, owner, names))
+      for (const [at, window] of keep.entries())
+        if (window) await keepWindow(connection, owner, names[at] ?? '', window)
+      return answer
+    }),
+  /** Returns the key that a call was sent under before; otherwise the fresh one, which is kept from now on. */
+  take: (call: OpenCall) => driver.transaction((connection) => take(connection, call)),
+  drop: async (fingerprint: string) => {
+    await driver.transaction((connection) =>
+      connection.run('DELETE FROM open_calls WHERE fingerprint = ?', fingerprint),
+    )
+  },
+})
 
 async function windowsOf(connection: Connection, owner: string, names: readonly string[]): Promise<Known> {
   const windows: (ServerWindow | undefined)[] = []

@@ -1,4 +1,4 @@
-import type { Delivery, Inbox, Outbox, Passed } from '../../http/inbox.js'
+import type { Delivery, Inbox, Passed } from '../../http/inbox.js'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import {
   enqueue,
@@ -10,19 +10,19 @@ import {
   waitingTargets,
 } from './forwarding.js'
 
-/** How long a delivery is known again after it was deleted: longer than any sender of ours tries (28 hours). */
+/** How long a deleted delivery is remembered: longer than our own sender retries (28 hours). */
 export const rememberedMs = 80 * 3_600_000
 
-/** The name of an event that no server sent: what one answered to a call that may be paid, and could not be used. */
+/** Name of a recorded event that no server sent: an unusable reply to a call that may have been paid. */
 export const unusableReply = 'reply.unusable'
 
-/** A kept delivery in a list, without what it carries. */
+/** A kept delivery in a list, without headers and body. */
 export interface ListedEvent extends Omit<Delivery, 'path' | 'headers' | 'body'> {
   /** Its number in the order of arrival. */
   readonly seq: number
   /** Size of the body. */
   readonly bytes: number
-  /** What became of sending it on, the worst where it went to several addresses; null where nobody asked for it. */
+  /** State of its forwarding, the worst where it went to several addresses; null where it is not forwarded. */
   readonly forwarded: Forwarding['state'] | null
 }
 
@@ -37,7 +37,7 @@ export interface Arrived extends Pick<Delivery, 'event' | 'body'> {
   readonly seq: number
 }
 
-/** Which deliveries are meant; all of them when nothing is given. */
+/** Selects deliveries; all of them without a field. */
 export interface EventFilter {
   /** A whole name, or one of its halves: `lead_search`, `completed`. */
   readonly event?: string
@@ -49,67 +49,48 @@ export interface EventFilter {
 }
 
 /** The received events of this machine. */
-export interface Events extends Inbox {
-  /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be sent on. */
-  keep(delivery: Delivery, forwardTo?: string): Promise<boolean>
-  /** A run of events behind the one with the number `after`, at most `limit`. */
-  list(
-    filter: EventFilter,
-    order: 'newest' | 'oldest',
-    limit: number,
-    after?: number,
-  ): Promise<readonly ListedEvent[]>
-  /** An event by its id; the newest where several addresses got one of the same id. */
-  find(id: string): Promise<KeptEvent | undefined>
-  /** An event by its number. */
-  at(seq: number): Promise<KeptEvent | undefined>
-  /** What came to a path behind the number `after`, in the order of arrival, at most `limit`. */
-  arrived(path: string, after: number, limit: number): Promise<readonly Arrived[]>
-  outbox(target: string): Outbox
-  /** The targets that something waits to be sent on to, of those whose names begin so. */
-  waitingTargets(prefix: string): Promise<readonly string[]>
-  /** Notes an event that was sent on by hand. */
-  noteForward(
-    event: Pick<KeptEvent, 'seq' | 'search'>,
-    target: string,
-    passed: Passed,
-    now: number,
-  ): Promise<void>
-  /** The path of this machine's receiver, the same at every start; `fresh` where there is none yet. */
-  token(fresh: string): Promise<string>
-  /** Deletes what was received before a time; answers how many. Their ids are known for 80 hours after they came. */
-  purge(before: number, now: number): Promise<number>
-  close(): Promise<void>
-}
+export type Events = ReturnType<typeof eventsOver>
 
-/** The received events in a state database; `close` closes it. */
-export function eventsOver(driver: Driver): Events {
+/** Returns the received events in a state database; `close` closes it. */
+export function eventsOver(driver: Driver) {
   return {
-    keep: (delivery, forwardTo) => driver.transaction((connection) => keep(connection, delivery, forwardTo)),
-    list: (filter, order, limit, after) =>
+    /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
+    keep: (delivery: Delivery, forwardTo?: string) =>
+      driver.transaction((connection) => keep(connection, delivery, forwardTo)),
+    /** Returns events behind the one with the number `after`, at most `limit`. */
+    list: (filter: EventFilter, order: 'newest' | 'oldest', limit: number, after?: number) =>
       driver.read((connection) => list(connection, filter, order, limit, after)),
-    find: (id) => driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
-    at: (seq) => driver.read((connection) => one(connection, 'seq = ?', seq)),
-    arrived: (path, after, limit) =>
+    /** Returns an event by its id; the newest where several addresses got one with the same id. */
+    find: (id: string) =>
+      driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
+    /** Returns an event by its number. */
+    at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
+    /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
+    arrived: (path: string, after: number, limit: number) =>
       driver.read((connection) =>
         connection.all<Arrived>(
           'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?',
           ...[path, after, limit],
         ),
       ),
-    outbox: (target) => outboxOver(driver, target),
-    waitingTargets: (prefix) => driver.read((connection) => waitingTargets(connection, prefix)),
-    noteForward: (event, target, passed, now) =>
+    outbox: (target: string) => outboxOver(driver, target),
+    /** Returns the targets with waiting deliveries whose names begin with `prefix`. */
+    waitingTargets: (prefix: string) => driver.read((connection) => waitingTargets(connection, prefix)),
+    /** Records an event that was forwarded by hand. */
+    noteForward: (event: Pick<KeptEvent, 'seq' | 'search'>, target: string, passed: Passed, now: number) =>
       driver.transaction((connection) =>
         recordForward(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
       ),
-    token: (fresh) => driver.transaction((connection) => token(connection, fresh)),
-    purge: (before, now) => driver.transaction((connection) => purge(connection, before, now)),
+    /** Returns the path of this machine's receiver, the same at every start; `fresh` where there is none yet. */
+    token: (fresh: string) => driver.transaction((connection) => token(connection, fresh)),
+    /** Deletes events received before a time. Returns how many. Their ids are remembered for 80 hours after arrival. */
+    purge: (before: number, now: number) =>
+      driver.transaction((connection) => purge(connection, before, now)),
     close: () => driver.close(),
-  }
+  } satisfies Inbox & Record<string, unknown>
 }
 
-/** Events of one search are sent on in their order; one without a search waits for nobody. */
+/** Events of one search are forwarded in order; one without a search waits for no other. */
 const laneOf = (search: string | null, seq: number): string => search ?? `#${seq}`
 
 async function keep(connection: Connection, delivery: Delivery, forwardTo?: string): Promise<boolean> {

@@ -92,7 +92,7 @@ export class PostgresSession implements Session {
     try {
       ended = await client.query('COMMIT')
     } catch (error) {
-      // What nobody certainly undid may have been done.
+      // Unless it was certainly undone, the commit may have been done.
       throw !this.#written || isUnsent(error) || isUndone(error) ? error : new CommitUnknown()
     }
     // A transaction that has failed is ended by COMMIT too, but undone.

@@ -113,7 +113,7 @@ async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> 
 /** Bytes of a name; the server cuts off the rest, and two schemas would be one. */
 const mostNameBytes = 63
 
-/** The name of a schema of our own. Where the engine has none, nobody would ever find ours again. */
+/** Returns the name of a schema beside the engine's. Throws where the engine has none, since ours would not be found again. */
 function schemaNameBeside(engine: string | null, schemaSuffix: string): string {
   const refuse = (reason: string) => new ApiError('storage_failed', { reason })
   if (engine === null) throw refuse(reasons['3F000'])
@@ -123,7 +123,7 @@ function schemaNameBeside(engine: string | null, schemaSuffix: string): string {
   return engine + schemaSuffix
 }
 
-/** Makes a schema of our own, which nobody else has rights to; several processes may do so at once. */
+/** Creates a schema that only its owner may use; several processes may do so at once. */
 async function createSchema(client: PoolClient, name: string): Promise<void> {
   const there = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
   if (there.rows.length > 0) return

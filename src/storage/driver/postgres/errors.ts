@@ -39,7 +39,7 @@ const unreachable: Readonly<Record<string, string>> = {
   ENETDOWN: 'there is no way to its network',
 }
 
-/** What is told of errors that others come to know of before the server does, too. */
+/** Reasons that this program also finds before the server does. */
 export const reasons = { '3F000': 'there is no such schema; create it first' } as const
 
 const unwritable: Readonly<Record<string, string>> = {
@@ -68,7 +68,7 @@ const isOfFile = (error: unknown): boolean =>
 /** Whether the server said it; the system's and the driver's own errors have no severity. */
 const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
 
-/** Whether the connection is gone, or never came about: nobody has answered for a statement. */
+/** Whether the connection was lost or never made, so that a statement has no answer. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error)
   if (isSaid(error)) return /^(?:08|57P|53300|25P0[34])/.test(code)
@@ -82,7 +82,7 @@ export const isUnsent = (error: unknown): boolean =>
 
 /**
  * Whether the server answered a COMMIT with an error before which it undid the transaction. Of any other error the outcome
- * is open: a full disk or a crash may come after the commit is on record.
+ * is open: a full disk or a crash may come after the commit is recorded.
  */
 export const isUndone = (error: unknown): boolean =>
   /^(?:22|23|25|40|55|P0)[0-9A-Z]{3}$|^57014$/.test(codeOf(error)) &&
@@ -112,7 +112,7 @@ export function fromPostgresError(error: unknown): unknown {
   if (code === '22021' || code === '22P05')
     return new ApiError('invalid', { reason: 'Texts cannot hold the character U+0000' })
   if (!isSaid(error)) return error
-  // What it says may repeat values; whoever looks for the fault finds it as the cause.
+  // Its message may repeat values, so it is only the cause.
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
 

@@ -19,10 +19,10 @@ SET tcp_keepalives_count = 3;
 SET client_min_messages = warning;
 SET timezone = 'UTC'`
 
-/** Whole numbers as numbers, where they can be told exactly. */
+/** Returns an integer. Throws where a number cannot represent it exactly. */
 function parseInteger(text: string): number {
   const number = Number(text)
-  if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is no number that can be told exactly`)
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is not a safe integer`)
   return number
 }
 
@@ -39,7 +39,7 @@ const types = {
   getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
 }
 
-/** An address whose way is encrypted as pg does it for any of these words: to nobody but the server it names. */
+/** Returns an address that verifies the server's certificate, as pg does for any of these modes. */
 export const withVerifiedTls = (url: string): string =>
   url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 

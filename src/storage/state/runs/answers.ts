@@ -24,13 +24,13 @@ interface AnswerRow {
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ${boundInteger} AND a.place < ${boundInteger} ORDER BY a.place`
-// Without an identity an answer serves its own run only: one that a budget cut short, one that nobody knows, or of
-// somebody who was forgotten. Of those with a hash only the unknown ones failed: they serve where there is no other.
+// Without an identity an answer serves its own run only: one that a budget cut short, one of unknown outcome, or one about
+// an erased person. Of those with a hash, only the unknown ones failed: they serve where there is no other.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ${boundInteger} AND (a.identity = ${boundText} OR a.identity IS NULL AND a.hash = p.hash)
 AND a.place >= ${boundInteger} AND a.place < ${boundInteger} AND a.place <> ${boundInteger}
 ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
-// Several runs may have asked the same: only the answer that is taken is read whole.
+// Several runs may have made the same lookup: only the answer that is taken is read whole.
 const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
 WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger}
 ORDER BY a.answered_at DESC`
@@ -64,7 +64,7 @@ const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
   credits,
 })
 
-/** The answers of a run to the rows of a range, in their order. */
+/** Returns the answers of a run to a range of rows, in their order. */
 export async function answersOf(
   connection: Connection,
   run: number,
@@ -79,7 +79,7 @@ export async function answersOf(
   }))
 }
 
-/** The ordinal behind the last row of a run that has an answer. */
+/** Returns the ordinal behind the last row of a run that has an answer. */
 export async function answeredUpTo(connection: Connection, run: number): Promise<number> {
   const last = await connection.get<{ place: number | null }>(
     'SELECT max(place) AS place FROM answers WHERE place >= ? AND place < ?',
@@ -88,7 +88,7 @@ export async function answeredUpTo(connection: Connection, run: number): Promise
   return last?.place == null ? 0 : last.place - toPlace(run, 0) + 1
 }
 
-/** The answer of another row of the same run that is the same lookup, where it has been put into the index. */
+/** Returns the indexed answer of another row of the same run with the same lookup. */
 export async function equalIn(
   connection: Connection,
   run: number,
@@ -107,12 +107,12 @@ export async function equalIn(
 }
 
 /** An answer of another run. */
-export interface StoredAnswer {
+interface StoredAnswer {
   readonly answer: Answer
   readonly place: number
 }
 
-/** The newest answer of one of these runs to the same lookup, not older than a moment. */
+/** Returns the newest answer of one of these runs to the same lookup, not older than `since`. */
 export async function storedAnswer(
   connection: Connection,
   runs: ReadonlySet<number>,
@@ -127,16 +127,13 @@ export async function storedAnswer(
   return row && { answer: answerOf(row), place: row.place }
 }
 
-/** Whether an answer serves equal rows; one that failed is asked for again. */
+/** Whether an answer serves equal rows; a failed lookup is repeated. */
 const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
 
-/** Whether equal rows of the same run are to find an answer: what nobody knows may have been paid, too. */
+/** Whether equal rows of the same run take an answer; also one of unknown outcome, which may have been paid. */
 export const servesEqual = (answer: Answer): boolean => isReusable(answer) || isUnknown(answer)
 
-/**
- * Keeps the answers to rows of a run. On a server all of them are one statement, which nobody waits for: it is there when
- * its transaction is.
- */
+/** Records answers to rows of a run. On a server they are one statement, which only the end of the transaction waits for. */
 export async function keepAnswers(
   connection: Connection,
   run: number,
@@ -144,7 +141,7 @@ export async function keepAnswers(
   now: number,
 ): Promise<void> {
   const ages = await agesOf(connection, rows)
-  // What is taken from the store keeps its age.
+  // An answer from the store keeps its age.
   const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
   await connection.dialect.insertRows(
     connection,
@@ -174,12 +171,12 @@ function valuesOf(
   const { status, error, body, text, credits } = answer
   return [
     toPlace(run, ordinal),
-    // Other runs find what is in the store already where it came from.
+    // Other runs find an answer from the store at its origin.
     servesEqual(answer) && (origin === undefined || repeats) ? (hash ?? null) : null,
     isReusable(answer) && !answer.isCut ? (identity ?? null) : null,
     status,
     error,
-    // What is in the store already is only pointed at.
+    // An answer from the store only points to its origin.
     body === undefined || origin !== undefined ? null : (text ?? toJson(body)),
     source === 'live' ? credits : 0,
     source,
@@ -188,15 +185,15 @@ function valuesOf(
   ]
 }
 
-/** An answer as the index knows it. */
+/** An entry of the index of answers. */
 export interface Indexed {
   readonly hash: number
   readonly place: number
 }
 
-/** Puts answers into the index in the order of their hashes: single ones at random places cost five times more. */
+/** Indexes answers in the order of their hashes: random places would cost five times more. */
 export async function indexAnswers(connection: Connection, answers: readonly Indexed[]): Promise<void> {
-  // Whoever indexes the same at the same time goes through it in the same order, and so waits once.
+  // Processes that index the same answers do so in the same order, so none waits for the other twice.
   const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
   await connection.dialect.insertRows(
     connection,
@@ -207,7 +204,7 @@ export async function indexAnswers(connection: Connection, answers: readonly Ind
 
 const indexedAtOnce = 16_384
 
-/** Puts the next answers of a run behind a place into the index; answers the last place, nothing when there are no more. */
+/** Indexes the next answers of a run behind a place. Returns the last place; `undefined` when there are no more. */
 export async function indexNext(
   connection: Connection,
   run: number,
@@ -218,7 +215,7 @@ export async function indexNext(
   return rows.at(-1)?.place
 }
 
-/** Deletes what is of no use without its run: answers taken from the store, and those that serve no other. */
+/** Deletes answers that are of no use without their run: those from the store, and those that serve no other run. */
 export async function forgetAnswers(connection: Connection, run: number): Promise<void> {
   await connection.run(
     'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR identity IS NULL)',

@@ -49,17 +49,10 @@ export class DuplicateAnswers {
   }
 }
 
-/** A set of numbers that moves to disk when large; it is gone when closed. */
-export interface SeenNumbers {
-  /** Adds a number and returns whether it is new. */
-  isNew(number: number): boolean
-  close(): void
-}
-
 const cacheKb = 16_384
 
-/** Opens an empty set in a temporary file without a name, which no other process can open. */
-export function openSeenNumbers(): SeenNumbers {
+/** Opens an empty set of numbers in a temporary file without a name, which is gone when closed. */
+export function openSeenNumbers() {
   const database = new Database('')
   database.pragma('journal_mode = OFF')
   database.pragma('synchronous = OFF')
@@ -67,7 +60,8 @@ export function openSeenNumbers(): SeenNumbers {
   database.exec('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID; BEGIN')
   const insert = database.prepare('INSERT INTO seen (number) VALUES (?) ON CONFLICT DO NOTHING')
   return {
-    isNew: (number) => insert.run(number).changes === 1,
-    close: () => database.close(),
+    /** Adds a number. Returns whether it is new. */
+    isNew: (number: number) => insert.run(number).changes === 1,
+    close: () => void database.close(),
   }
 }

@@ -54,7 +54,7 @@ class RunJournal implements Journal {
   readonly #holds: Holds
   readonly bulks: BulkRequests
   readonly #duplicates: DuplicateAnswers
-  /** Rows that may be sent, and have no answer on record. */
+  /** Range of rows that may have been sent and have no recorded answer. */
   #sent: { from: number; to: number }
   #done = 0
 

@@ -36,7 +36,7 @@ export interface RunIdentity extends NamedTarget {
 export interface NewRun extends RunIdentity {
   readonly id: string
   readonly profile: string
-  /** What it takes to start it again, as JSON. */
+  /** The request to start it again with, as JSON. */
   readonly request: string
   /** Absolute path of the output; null for stdout. */
   readonly output: string | null
@@ -47,61 +47,34 @@ export interface NewRun extends RunIdentity {
   readonly spread?: 0 | 1
 }
 
-/** What may be another way when a run goes on. */
-export type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
+/** What may differ when a run is resumed. */
+type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
 
-/** A run on record. */
+/** A recorded run. */
 export interface Run extends NewRun {
   readonly number: number
-  /** `running` is what it was last; only its lock tells whether it still does. */
+  /** A `running` run may have been killed since; only its lock shows whether it runs. */
   readonly status: 'running' | 'stopped' | 'finished'
   /** Rows that are answered. */
   readonly done: number
-  /** What its rows cost so far. */
+  /** Credits that its rows have cost so far. */
   readonly credits: number
-  /** Set aside for rows whose outcome is not known. */
+  /** Credits set aside for rows whose outcome is not known. */
   readonly reserved: number
-  /** Rows that may have been sent without an answer on record. */
+  /** Rows that may have been sent and have no recorded answer. */
   readonly sentFrom: number
   readonly sentTo: number
   /** The row that was sent with a lower `limit` because of a budget, and that limit. */
   readonly loweredRow: number | null
   readonly loweredLimit: number | null
-  /** Whether the index has none for certain of its answers (0), those of lookups that repeat (1), or all (2). */
+  /** How many of its answers are indexed: maybe none (0), those of repeated lookups (1), or all (2). */
   readonly indexed: 0 | 1 | 2
-  /** When one of its parts last lost it to another machine, and may not have ended; null where none did. */
+  /** When a part of it last lost it to another machine; null where none did. That part may not have ended. */
   readonly lostAt: number | null
   /** Whether the rows of its last part were called by workers. */
   readonly spread: 0 | 1
-  /** When its last part ended in order; where none has, when it was last known to be under way. */
+  /** When its last part ended; otherwise when it was last known to be under way. */
   readonly endedAt: number | null
-}
-
-/** The runs of this machine, or of all that share a database. */
-export interface Runs {
-  add(run: NewRun): Promise<Run>
-  /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
-  begin(run: Run, going: Continuation, now: number): Promise<Run>
-  /** Brings what is on record under former names of a target to the one of now. */
-  adopt(target: NamedTarget): Promise<void>
-  /** The newest run of an identity. */
-  known(identity: Pick<RunIdentity, 'knownBy' | 'target'>): Promise<Run | undefined>
-  /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
-  inTheWay(run: RunIdentity): Promise<Run | undefined>
-  /** Runs whose id begins so. */
-  find(id: string): Promise<readonly Run[]>
-  /** All runs, newest first. */
-  list(): Promise<readonly Run[]>
-  /** Whether a run writes, or wrote, to a path. */
-  writesTo(output: string): Promise<boolean>
-  /** Puts the answers of other runs of the same operation and target into the index; answers the numbers of these runs. */
-  indexOthers(run: Run): Promise<ReadonlySet<number>>
-  /** Puts the answers of a run into the index. */
-  index(run: Run): Promise<void>
-  /** Whether a run has rows whose outcome is on record as unknown. */
-  hasUnknown(run: Run): Promise<boolean>
-  /** Takes a run off the record at a moment. Its answers stay in the store; what is set aside for it counts for that day. */
-  forget(run: Run, now: number): Promise<void>
 }
 
 const columns = `number, id, known_by AS "knownBy", operation, target, profile, file, file_hash AS "fileHash", request, output,
@@ -110,65 +83,73 @@ const columns = `number, id, known_by AS "knownBy", operation, target, profile, 
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
 const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
-// One with other content, or the same command again, can only have been started after it by giving it up.
+// A later run of the same file, with other content or by the same command, means that this one was given up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
   AND status <> 'finished' AND credits + reserved > 0 AND NOT EXISTS (
     SELECT 1 FROM runs AS later WHERE later.file = runs.file AND later.operation = runs.operation
       AND later.target = runs.target AND later.number > runs.number
       AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
 
-/** What a run by itself is written under. */
+/** Returns the scope of transactions about one run. */
 export const runScope = (number: number): string => `run ${number}`
 
-/** The runs in a state database; `fenceOf` is of the locks they are held by, where machines share them. */
-export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = () => ''): Runs {
-  const one = (condition: string, ...values: Value[]) =>
-    driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
-  const all = (rest: string, ...values: Value[]) =>
-    driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
-  return {
-    add: (run) => driver.transaction((connection) => add(connection, run, fenceOf(run.knownBy))),
-    begin: async (run, going, now) => {
-      const begun = await driver.transaction(
-        (connection) => begin(connection, run, going, now, fenceOf(run.knownBy)),
-        runScope(run.number),
-      )
-      if (!begun) throw new RunLost()
-      return begun
-    },
-    adopt: (target) => adoptAliases(driver, target),
-    known: ({ knownBy, target }) =>
-      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
-    inTheWay: ({ file, operation, target, fileHash }) =>
-      one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
-    find: (id) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
-    list: () => all('ORDER BY number DESC'),
-    writesTo: async (output) => (await one('output = ? LIMIT 1', output)) !== undefined,
-    indexOthers: (run) => indexOthers(driver, run),
-    index: (run) => indexRun(driver, run.number),
-    hasUnknown: async ({ number }) =>
-      (await driver.read((connection) =>
-        connection.get(unknownSql, ...placesOf(number), unknownAnswer.error),
-      )) !== undefined,
-    forget: ({ number }, now) => driver.transaction((connection) => forget(connection, number, now)),
-  }
-}
-
-// One that is finished stays so whatever becomes of the rows that it sends again. What is set aside counts for the newest day
-// that it was heard of. Workers of an earlier part may still have its rows when the next one does without them.
+// Resuming a finished run leaves it finished. Credits set aside count for the latest day on which the run was known to be
+// active. Workers of an earlier part may still have its rows when the next part calls them itself.
 const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
   file = ?, output = ?, request = ?, indexed = 0, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END,
   lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
   WHERE number = ? AND fence = ? RETURNING ${columns}`
 
-const begin = async (
-  connection: Connection,
-  { number }: Run,
-  { file, output, request, spread = 0 }: Continuation,
-  now: number,
-  fence: string,
-): Promise<Run | undefined> =>
-  connection.get<Run>(beginSql, ...[file, output, request, now, now, spread, now, spread, number, fence])
+/** The runs of this machine, or of all machines that share a database. */
+export type Runs = ReturnType<typeof runsOver>
+
+/** Returns the runs in a state database; `fenceOf` returns the fencing token of a run, where machines share the database. */
+export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = () => '') {
+  const one = (condition: string, ...values: Value[]) =>
+    driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
+  const all = (rest: string, ...values: Value[]) =>
+    driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
+  return {
+    add: (run: NewRun) => driver.transaction((connection) => add(connection, run, fenceOf(run.knownBy))),
+    /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
+    begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
+      const { file, output, request, spread = 0 } = going
+      const values = [file, output, request, now, now, spread, now, spread, run.number, fenceOf(run.knownBy)]
+      const begun = await driver.transaction(
+        (connection) => connection.get<Run>(beginSql, ...values),
+        runScope(run.number),
+      )
+      if (!begun) throw new RunLost()
+      return begun
+    },
+    /** Moves records under former names of a target to its current name. */
+    adopt: (target: NamedTarget) => adoptAliases(driver, target),
+    /** Returns the newest run of an identity. */
+    known: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) =>
+      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
+    /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
+    inTheWay: ({ file, operation, target, fileHash }: RunIdentity) =>
+      one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
+    /** Returns the runs whose ids begin with `id`. */
+    find: (id: string) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
+    /** Returns all runs, newest first. */
+    list: () => all('ORDER BY number DESC'),
+    /** Whether a run writes, or wrote, to a path. */
+    writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
+    /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */
+    indexOthers: (run: Run) => indexOthers(driver, run),
+    /** Indexes the answers of a run. */
+    index: (run: Run) => indexRun(driver, run.number),
+    /** Whether a run has rows whose outcome is recorded as unknown. */
+    hasUnknown: async ({ number }: Run) =>
+      (await driver.read((connection) =>
+        connection.get(unknownSql, ...placesOf(number), unknownAnswer.error),
+      )) !== undefined,
+    /** Forgets a run. Its answers stay in the store, and credits that it has set aside count for the day of `now`. */
+    forget: ({ number }: Run, now: number) =>
+      driver.transaction((connection) => forget(connection, number, now)),
+  }
+}
 
 async function add(connection: Connection, run: NewRun, fence: string): Promise<Run> {
   if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
@@ -178,8 +159,8 @@ async function add(connection: Connection, run: NewRun, fence: string): Promise<
     ...[run.id, run.knownBy, run.operation, run.target, run.profile, run.file, run.fileHash, run.request],
     ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
   )
-  if (!made) throw new Error('a run was not put on record')
-  // Refused before anything is paid where the rows of the next one would have no places of their own.
+  if (!made) throw new Error('a run was not recorded')
+  // Throws before anything is paid where the rows of the next run would have no places.
   toPlace(made.number + 1, 0)
   return made
 }
@@ -195,7 +176,7 @@ async function indexOthers(driver: Driver, { number, operation, target }: Run): 
     if (other.indexed < 2) {
       await indexRun(driver, other.number)
       await driver.transaction(
-        // One that is running has more to come.
+        // A running one has more answers to come.
         (c) => c.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
         runScope(other.number),
       )
@@ -213,7 +194,7 @@ async function indexRun(driver: Driver, run: number): Promise<void> {
 async function forget(connection: Connection, number: number, now: number): Promise<void> {
   await forgetAnswers(connection, number)
   await forgetBulks(connection, number)
-  // Rows of a run that was killed may have been paid without an answer on record: the budget of the day still has them.
+  // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
   await connection.run(
     `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
        ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
@@ -243,7 +224,7 @@ const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, 
  * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers
  * serve other runs, and spending is counted together. It is quick when there are no such records.
  */
-export async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void> {
+async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void> {
   const { engine, target, formerly = [] } = renamed
   if (engine === undefined && formerly.length === 0) return
   const isKnown = await driver.read(async (reads) => {

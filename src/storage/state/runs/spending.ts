@@ -104,36 +104,27 @@ export interface Spent {
 }
 
 /** Selects spending; without a field it selects all. Days are inclusive. */
-export interface SpentFilter {
+interface SpentFilter {
   readonly from?: string | undefined
   readonly to?: string | undefined
   readonly profile?: string | undefined
   readonly target?: string | undefined
 }
 
-/** The spending of this machine's commands. */
-export interface Spending {
-  count(
-    spender: Omit<Spender, 'number'>,
-    spent: { credits: number; calls: number },
-    now: number,
-  ): Promise<void>
-  /** Returns spending, oldest day first. */
-  list(filter: SpentFilter): Promise<readonly Spent[]>
-  /** Returns the credits set aside in unfinished runs. */
-  open(filter: Pick<SpentFilter, 'profile' | 'target'>): Promise<number>
-}
-
 const listSql = `
 SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits
 FROM spending s LEFT JOIN runs r ON r.number = s.run`
 
-/** The spending in a state database. */
-export function spendingOver(driver: Driver): Spending {
+/** The spending of this machine's commands. */
+export type Spending = ReturnType<typeof spendingOver>
+
+/** Returns the spending in a state database. */
+export function spendingOver(driver: Driver) {
   return {
-    count: (spender, spent, now) =>
+    count: (spender: Omit<Spender, 'number'>, spent: { credits: number; calls: number }, now: number) =>
       driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
-    list: ({ from, to, profile, target }) => {
+    /** Returns spending, oldest day first. */
+    list: ({ from, to, profile, target }: SpentFilter) => {
       const { where, values } = buildWhere([
         ['s.day >= ?', from],
         ['s.day <= ?', to],
@@ -143,7 +134,8 @@ export function spendingOver(driver: Driver): Spending {
       const order = 'ORDER BY s.day, s.profile, s.target, s.operation, s.run'
       return driver.read((connection) => connection.all<Spent>(`${listSql} ${where} ${order}`, ...values))
     },
-    open: async ({ profile, target }) => {
+    /** Returns the credits set aside in unfinished runs. */
+    open: async ({ profile, target }: Pick<SpentFilter, 'profile' | 'target'>) => {
       const { where, values } = buildWhere([
         ['profile = ?', profile],
         ['target = ?', target],
@@ -162,7 +154,7 @@ function buildWhere(conditions: readonly (readonly [sql: string, value: string |
 }
 
 /** The cost of a run's lookups so far. */
-export interface RunResults {
+interface RunResults {
   /** The request of the run, as JSON; `{}` when it was forgotten. */
   readonly request: string
   readonly credits: number
@@ -176,10 +168,5 @@ FROM spending s JOIN runs r ON r.number = s.run
 WHERE s.operation = ? AND s.target = ? GROUP BY r.number`
 
 /** Returns the cost of each run of an operation on a target. */
-export async function resultsOfRuns(
-  connection: Connection,
-  operation: string,
-  target: string,
-): Promise<readonly RunResults[]> {
-  return connection.all<RunResults>(resultsSql, operation, target)
-}
+export const resultsOfRuns = async (connection: Connection, operation: string, target: string) =>
+  connection.all<RunResults>(resultsSql, operation, target)
