@@ -74,7 +74,7 @@ function smallFields(): (value: unknown) => boolean {
   let room = 65_536
   return (value) => {
     const { length } = toJson(value)
-    if (typeof value !== 'object' && length <= 4_096) return true
+    if (typeof value !== 'object' && length <= bounds.url + 2) return true
     room -= length
     return room >= 0
   }

@@ -59,10 +59,10 @@ function printsJson(context: StreamsContext, globals: GlobalOptions): boolean {
   return format !== 'table'
 }
 
-/** The body is valid JSON, so that line ends in it lie between its values. */
+/** The body is valid JSON, so that tabs and line ends in it lie between its values. */
 function formatEventJson({ id, receivedAt, event, search, verified, body }: Delivery): string {
   const fields = { id, received_at: isoTime(receivedAt), event, search_id: search, verified }
-  return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\r\n]+/g, ' ')}}`
+  return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\t\r\n]+/g, ' ')}}`
 }
 
 function formatEvent({ id, receivedAt, event, search, verified }: Delivery): string {

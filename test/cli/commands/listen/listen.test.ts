@@ -68,6 +68,15 @@ describe('listen', () => {
     expect(ended.stderr).toContain('not checked')
   })
 
+  it('prints a body of several lines in one, with its numbers', async () => {
+    const { post, stop } = await listening()
+    await post('\ufeff{\r\n\t"id": 9007199254740993,\n\t"a": "\\n"\n}\n', { 'webhook-id': 'msg_2' })
+    const { stdout } = await stop()
+    const line = stdout.split('\n')[1] ?? ''
+    expect(JSON.parse(line)).toMatchObject({ id: 'msg_2', body: { a: '\n' } })
+    expect(line).toContain('"id": 9007199254740993,')
+  })
+
   it('prints the bare address and one escaped line per event with --format table', async () => {
     const { line: url, stop } = await here.start(['listen', '--port', '0', '--format', 'table'])
     expect(url).toMatch(/^http:.*\/hooks\/[\w-]{22}$/)
