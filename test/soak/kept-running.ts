@@ -8,6 +8,8 @@ export interface KeptRunning {
   readonly said: string[]
   readonly starts: number
   kill(): void
+  /** Suspends the one that runs for a while. */
+  standStill(ms: number): Promise<void>
   end(): Promise<void>
 }
 
@@ -48,6 +50,12 @@ export function keepRunning(
       return starts
     },
     kill: () => void child?.kill('SIGKILL'),
+    standStill: async (ms) => {
+      const suspended = child
+      suspended?.kill('SIGSTOP')
+      await pause(ms)
+      suspended?.kill('SIGCONT')
+    },
     end: async () => {
       isEnding = true
       child?.kill('SIGTERM')

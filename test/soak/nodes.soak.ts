@@ -20,6 +20,8 @@ const clients = 12
 const banks = 8
 const each = 1_000
 const everything = 100_000_000
+/** Longer than the lease of a job and the claim of a key. */
+const suspendedMs = 35_000
 
 let bank: string
 let server: OwnServer
@@ -110,12 +112,21 @@ async function havoc(nodes: Nodes, isOver: () => boolean, seed: number): Promise
   const pick = random(seed)
   const counts = new Map<string, number>()
   const wayOf = () => ways[pick(ways.length)]
+  // One at a time, so that there are others to take over.
+  let suspended: Promise<void> | undefined
+  const suspend = (node: KeptRunning | undefined) => {
+    suspended ??= node?.standStill(suspendedMs).then(() => {
+      suspended = undefined
+    })
+  }
   const acts: Record<string, () => unknown> = {
     'nodes killed': () => nodes.all[pick(nodes.all.length)]?.kill(),
     'bankers killed': () => nodes.bankers[pick(nodes.bankers.length)]?.kill(),
     'database stopped at once': () => server.crash(),
     'half-open, the node waiting': () => wayOf()?.strandAll('client'),
     'half-open, the database waiting': () => wayOf()?.strandAll('server'),
+    'half-open, both waiting': () => wayOf()?.freezeAll(),
+    'suspended for longer than a lease': () => void suspend(nodes.all[pick(nodes.all.length)]),
     'cut off for a second': async () => {
       const way = wayOf()
       way?.cutAll()
@@ -125,7 +136,7 @@ async function havoc(nodes: Nodes, isOver: () => boolean, seed: number): Promise
   }
   const names = Object.keys(acts)
   // A way that is half-open holds others up for up to 40 seconds.
-  const weights = [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5, 5]
+  const weights = [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 6, 6, 7, 7, 7]
   for (let at = 0; !isOver(); at++) {
     await pause(1_000 + pick(2_500))
     // Each in turn first, so that a short form has all of them.
@@ -133,6 +144,7 @@ async function havoc(nodes: Nodes, isOver: () => boolean, seed: number): Promise
     await acts[name]?.()
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
+  await suspended
   return counts
 }
 

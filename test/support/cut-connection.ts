@@ -13,6 +13,8 @@ export interface CutConnection {
   cutAll(): void
   /** Leaves all that are open half-open: one side is told nothing, and hears nothing any more; the other side is gone. */
   strandAll(side: 'client' | 'server'): void
+  /** Forwards nothing more on all that are open, in either direction; both sides are told nothing. */
+  freezeAll(): void
   mend(): void
   close(): Promise<void>
 }
@@ -73,6 +75,10 @@ export async function cutConnection(folder: string): Promise<CutConnection> {
         pair.isStranded = true
         pair[side === 'client' ? 'server' : 'client'].destroy()
       }
+      pairs.clear()
+    },
+    freezeAll: () => {
+      for (const pair of pairs) pair.isStranded = true
       pairs.clear()
     },
     mend: () => {

@@ -38,7 +38,8 @@ export class PostgresSession implements Session {
   readonly isConcurrent: boolean
   readonly #options: SessionOptions
   #client: PoolClient | undefined
-  #dirty = false
+  /** Whether the task that runs has written, and how many of its writes have no result yet: they may have. */
+  #task = { isDirty: false, unanswered: 0 }
   /** Whether anything was written, or may have been, since the transaction began. */
   #written = false
   /** The first error of the transaction: behind it the server refuses everything, in other words. */
@@ -57,12 +58,12 @@ export class PostgresSession implements Session {
       all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
       run: async (sql, ...values) => (await this.#query(sql, values)).rowCount ?? 0,
       send: (sql, ...values) => {
-        this.#dirty = true
+        this.#task.isDirty = true
         // Whatever follows fails with it, COMMIT at the latest.
         this.#query(sql, values).catch(() => {})
       },
       exec: async (sql) => {
-        this.#dirty = true
+        this.#task.isDirty = true
         this.#written = true
         await this.#watch(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
       },
@@ -74,7 +75,7 @@ export class PostgresSession implements Session {
     this.connection.known.clear()
     this.#broken = undefined
     this.#written = false
-    this.#dirty = false
+    this.clearDirty()
     this.#client = await pool.connect()
     const { sql, onResult } = begin()
     // Not waited for: the first statement follows at once, and fails with it.
@@ -112,10 +113,10 @@ export class PostgresSession implements Session {
     }
   }
 
-  isDirty = (): boolean => this.#dirty || this.#broken !== undefined
+  isDirty = (): boolean => this.#task.isDirty || this.#task.unanswered > 0 || this.#broken !== undefined
 
   clearDirty(): void {
-    this.#dirty = false
+    this.#task = { isDirty: false, unanswered: 0 }
   }
 
   cause = (error: unknown): unknown => (this.#broken ? this.#broken.error : error)
@@ -137,11 +138,14 @@ export class PostgresSession implements Session {
   async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
     const prepared = this.#options.prepare(sql)
     const { name, text, writes } = prepared
+    const task = this.#task
     if (writes) this.#written = true
+    if (writes) task.unanswered++
     const query = { text, values: bindValues(values, prepared) as Value[], ...(name ? { name } : {}) }
     const result = await this.#watch(this.#open().query(query))
+    if (writes) task.unanswered--
     // What found no row to change has changed nothing that would have to be undone.
-    if (writes && result.rowCount) this.#dirty = true
+    if (writes && result.rowCount) task.isDirty = true
     return result
   }
 

@@ -111,6 +111,15 @@ describe('transactions in one group commit', () => {
     expect(await ids()).toEqual([1, 2, 3])
   })
 
+  it('leave nothing of a write whose result had not come when they failed', async () => {
+    const failing = driver.transaction((connection) => {
+      Promise.resolve(connection.run('INSERT INTO t (id) VALUES (1)')).catch(() => {})
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(await ids()).toEqual([])
+  })
+
   it('run one at a time per scope on all machines, and concurrently with other scopes', async () => {
     const other = await openPostgres(schema.url)
     const order: string[] = []
