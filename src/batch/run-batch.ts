@@ -127,7 +127,7 @@ async function executeBatch(
 ): Promise<ExecutedBatch> {
   const { request, records, known, input, check, rows } = batch
   const { clock, target, dialog } = ports
-  const output = await openOutput(ports, request, input.table, (path) => records.runs.writesTo(path))
+  const output = await openOutput(ports, request, input.table, records.runs.writesTo, signal)
   const { run, journal, target: own } = await openJournal(ports, batch, check.rows, output.path)
   const isDistributed = request.choices.distribute && run.status !== 'finished'
   const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
@@ -179,7 +179,7 @@ export async function exportRun(
   )
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
   const journal = await openFinishedJournal(records, run, missing)
-  const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, false)
+  const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, signal, false)
   const report = await execute({
     ...{ table, ...lookup, repeats, operation: request.operation.id },
     ...{ caller: noCaller, journal, writer, total: rows, signal },

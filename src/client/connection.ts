@@ -108,7 +108,8 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
   if (proxy.protocol.startsWith('socks')) {
     const connect = allowance.limit(buildConnector({ timeout: connectMs }))
     const options = { ...pool, connect, connectTimeout: connectMs, requestTls: tls }
-    return new Socks5ProxyAgent(proxy.href.replace(/^socks\w*:/, 'socks5:'), options)
+    const address = proxy.href.replace(/^socks\w*:/, 'socks5:')
+    return withoutWarning('SOCKS5 proxy support', () => new Socks5ProxyAgent(address, options))
   }
   /** Pools of connections to the proxy; in tunnels the requests go over pools of their own. */
   const toProxy = (origin: string | URL, { connect }: Opened, headersTimeout = 0) =>
@@ -120,6 +121,19 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
     factory: (origin, options) =>
       base.protocol === 'https:' ? new Pool(origin, options) : toProxy(origin, options as Opened),
   })
+}
+
+/** Returns what is created, without the warning that begins so: stderr is for messages of this program. */
+function withoutWarning<T>(beginning: string, create: () => T): T {
+  const { emitWarning } = process
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
+    if (!String(warning).startsWith(beginning)) Reflect.apply(emitWarning, process, [warning, ...rest])
+  }
+  try {
+    return create()
+  } finally {
+    process.emitWarning = emitWarning
+  }
 }
 
 /** What undici gives to those who make its pools. */

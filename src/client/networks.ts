@@ -65,6 +65,12 @@ export function covers(network: string, address: Address): boolean {
   return address.match(start, bits)
 }
 
+/** Whether the address of a connection, which may have a zone, is in one of several networks. */
+export function coversAddress(networks: readonly string[], text: string): boolean {
+  const address = addressOf(text.replace(/%.*/, ''))
+  return address !== undefined && networks.some((network) => covers(network, address))
+}
+
 function networkOf(text: string): readonly [start: Address, bits: number] | undefined {
   const [head = '', length, ...rest] = text.trim().split('/')
   const start = addressOf(head)

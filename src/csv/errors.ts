@@ -1,3 +1,5 @@
+import { exitCodes } from '../api/calls/exit-codes.js'
+
 /** An option, a file or a run that is refused; `hint` says what to do about it. */
 export class Refusal extends Error {
   /** Exit code of a command that ends with it. */
@@ -30,6 +32,26 @@ export class CsvError extends Error {
     this.line = line
   }
 }
+
+/** Work with a pipe that a signal ended while its other end was missing or idle. The reason is the signal's name. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+  /** Exit code of a command that ends with it. */
+  readonly exit: number
+
+  constructor({ reason }: AbortSignal, path: string, missing: 'reader' | 'writer') {
+    const isTermination = reason === 'SIGTERM'
+    super(`${isTermination ? 'Terminated' : 'Interrupted'} while ${path} had no ${missing}, or an idle one.`)
+    this.exit = isTermination ? exitCodes.terminated : exitCodes.interrupted
+  }
+}
+
+/** Returns what a system call on a pipe returns; `undefined` where it would have to wait. */
+export const unlessBusy = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (systemCode(error) !== 'EAGAIN') throw error
+    return undefined
+  })
 
 const systemReasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',

@@ -43,8 +43,10 @@ export interface ListenOptions {
   /** Permits a host that other machines can reach. */
   readonly public?: boolean
   readonly maxConnections?: number
-  /** Maximum number of connections of one address that have not sent a request; `Infinity` behind a proxy. */
+  /** Maximum number of connections of one address that have not sent a request. */
   readonly maxSilent?: number
+  /** Whether an address is that of a proxy, whose connections are those of many clients: it has no such maximum. */
+  readonly isProxy?: (address: string) => boolean
   readonly timing?: Timing
 }
 
@@ -76,7 +78,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   }
   attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []))
   endSlowBodies(server, timing.checkMs)
-  limitSilent(server, options.maxSilent ?? 256)
+  limitSilent(server, options.maxSilent ?? 256, options.isProxy)
   const origin = `http://${originHost(options.host)}:${port}`
   let closed: Promise<void> | undefined
   const close = (graceMs = 10_000) => (closed ??= closeServer(server, graceMs))
@@ -188,7 +190,7 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
  * Closes the oldest connection of an address without a request when it opens one too many. Else a client without a key
  * could take all connections by opening them.
  */
-function limitSilent(server: Server, most: number): void {
+function limitSilent(server: Server, most: number, isProxy = (_: string) => false): void {
   const byAddress = new Map<string, Set<Socket>>()
   const forget = (socket: Socket, address: string) => {
     const silent = byAddress.get(address)
@@ -199,6 +201,7 @@ function limitSilent(server: Server, most: number): void {
   // Before the server counts it: a closed one makes room.
   server.prependListener('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? ''
+    if (isProxy(address)) return
     const silent = byAddress.get(address) ?? new Set()
     addresses.set(socket, address)
     byAddress.set(address, silent.add(socket))

@@ -12,6 +12,7 @@ import {
   type Machine,
   machine,
 } from '../support/command.js'
+import { launch, prospect } from '../support/processes.js'
 
 let here: Machine
 let there: Served
@@ -148,6 +149,23 @@ describe('a server that does not answer', () => {
     const ended = await run('credits --timeout 0.05 --json', { PROSPECT_BASE_URL: at(stalling) })
     await stalling.close()
     expect([ended.code, errorOf(ended).code]).toEqual([10, 'unreachable'])
+  })
+})
+
+describe('a SOCKS proxy', () => {
+  it('is used without a warning of the library that speaks its protocol', async () => {
+    const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: canary, https_proxy: 'socks5://127.0.0.1:1' }
+    const argv = [
+      'credits',
+      '--base-url',
+      'https://api.example.com/api/v2',
+      '--timeout',
+      '1',
+      '--format',
+      'csv',
+    ]
+    const { stderr } = await launch(prospect, argv, here.home, env)
+    expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
   })
 })
 

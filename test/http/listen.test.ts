@@ -429,6 +429,16 @@ describe('connections that send no request', () => {
     for (const socket of silent) socket.destroy()
   })
 
+  it('of a trusted proxy are not counted', async () => {
+    const isProxy = (address: string) => address === '127.0.0.1'
+    const { port } = await start(undefined, { maxConnections: 20, maxSilent: 1, isProxy })
+    const silent: Awaited<ReturnType<typeof opened>>[] = []
+    for (let at = 0; at < 10; at++) silent.push(await opened(port))
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+    expect(silent.some(({ isClosed }) => isClosed)).toBe(false)
+    for (const socket of silent) socket.destroy()
+  })
+
   it('are not those that wait between two requests', async () => {
     const { port } = await start(undefined, { maxSilent: 1 })
     const kept = connect(port, '127.0.0.1')

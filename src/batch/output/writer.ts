@@ -1,8 +1,10 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { escapeControls } from '../../api/values/controls.js'
 import { encoderFor } from '../../csv/encoding.js'
-import { systemCode, systemReason } from '../../csv/errors.js'
+import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
 import type { Table } from '../input/table.js'
 import { type Format, lineWriter, type OutputRow } from './format.js'
 
@@ -28,8 +30,8 @@ export interface Files {
   create(path: string): Promise<OutputFile>
   /** What is at a path. */
   kind(path: string): Promise<'nothing' | 'file' | 'folder' | 'device'>
-  /** Opens a device or pipe as it is. A terminal is shown control characters. */
-  device(path: string): Promise<OutputFile>
+  /** Opens a device or pipe. Waits for the reader of a named pipe. */
+  device(path: string, signal: AbortSignal): Promise<FileHandle>
   rename(from: string, to: string): Promise<void>
   /** Makes the names in a folder durable. */
   syncFolder(path: string): Promise<void>
@@ -49,15 +51,7 @@ export const nodeFiles: Files = {
     if (!found) return 'nothing'
     return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'device'
   },
-  async device(path) {
-    const file = await open(path, 'w')
-    const { isatty } = await import('node:tty')
-    if (!isatty(file.fd)) return file
-    const write = file.appendFile.bind(file)
-    return Object.assign(file, {
-      appendFile: (data: string | Uint8Array) => write(escapeControls(Buffer.from(data).toString())),
-    })
-  },
+  device: openDevice,
   rename,
   async syncFolder(path) {
     const folder = await open(path)
@@ -65,16 +59,31 @@ export const nodeFiles: Files = {
   },
 }
 
-/** Opens `path` for output: rows go to `path.partial` beside it until `finish`. Devices are written as they are. */
-export async function fileSink(path: string, files: Files = nodeFiles): Promise<Sink> {
+/** Runs work with a signal that ends it. */
+export type Interruptible = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>
+
+const uninterrupted: Interruptible = (work) => work(new AbortController().signal)
+
+/**
+ * Opens `path` for output: rows go to `path.partial` beside it until `finish`. Devices and pipes are written as they are, and a
+ * terminal is shown control characters;
+ * `interruptible` ends waiting for their readers.
+ */
+export async function fileSink(
+  path: string,
+  files: Files = nodeFiles,
+  interruptible: Interruptible = uninterrupted,
+): Promise<Sink> {
   const partial = `${path}.partial`
   const failed = (error: unknown) => toOutputError(path, error)
   const kind = await files.kind(path).catch((error: unknown) => {
     throw failed(error)
   })
   if (kind === 'folder') throw new OutputError(`${path} is a folder; name a file in it.`, 'EISDIR')
-  if (kind === 'device')
-    return deviceSink(path, await files.device(path).catch((error) => Promise.reject(failed(error))))
+  if (kind === 'device') {
+    const opened = interruptible((signal) => files.device(path, signal))
+    return deviceSink(path, await opened.catch((error) => Promise.reject(failed(error))), interruptible)
+  }
   const file = await files.create(partial).catch((error) => Promise.reject(failed(error)))
   let length = 0
   return {
@@ -118,17 +127,63 @@ export function streamSink(stream: NodeJS.WritableStream): Sink {
   return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
 }
 
-function deviceSink(path: string, file: OutputFile): Sink {
+async function deviceSink(path: string, file: FileHandle, interruptible: Interruptible): Promise<Sink> {
+  const { isatty } = await import('node:tty')
+  const isTerminal = isatty(file.fd)
   return {
     output: path,
     partial: undefined,
-    write: (text) => file.appendFile(text).catch((error) => Promise.reject(toOutputError(path, error))),
+    async write(text) {
+      const bytes = Buffer.from(text)
+      const shown = isTerminal ? Buffer.from(escapeControls(bytes.toString())) : bytes
+      await interruptible((signal) => writeAll(file, shown, path, signal)).catch((error) =>
+        Promise.reject(toOutputError(path, error)),
+      )
+    },
     finish: () => file.close(),
     abandon: () => file.close(),
   }
 }
 
+const longestPauseMs = 50
+/** How long a slow reader may take for the rest after a signal. */
+const graceMs = 1_000
+
+/**
+ * Opens a pipe or device. It is opened without blocking, because nothing ends a thread that waits in the system for the
+ * reader of a pipe, and a process does not end before its threads.
+ */
+async function openDevice(path: string, signal: AbortSignal): Promise<FileHandle> {
+  for (let ms = 1; ; ms = Math.min(2 * ms, longestPauseMs)) {
+    try {
+      return await open(path, constants.O_WRONLY | (constants.O_NONBLOCK ?? 0))
+    } catch (error) {
+      if (systemCode(error) !== 'ENXIO' || !(await stat(path)).isFIFO()) throw error
+    }
+    if (signal.aborted) throw new Interrupted(signal, path, 'reader')
+    await pause(ms)
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, path: string, signal: AbortSignal): Promise<void> {
+  let left = graceMs
+  let ms = 1
+  for (let at = 0; at < bytes.length; ) {
+    const written = await unlessBusy(file.write(bytes, at))
+    if (written) {
+      at += written.bytesWritten
+      ms = 1
+      continue
+    }
+    if (signal.aborted) left -= ms
+    if (left < 0) throw new Interrupted(signal, path, 'reader')
+    await pause(ms)
+    ms = Math.min(2 * ms, longestPauseMs)
+  }
+}
+
 function toOutputError(path: string, error: unknown, partial?: string): OutputError {
+  if (error instanceof Interrupted) return new OutputError(error.message, 'EINTR', error.exit)
   const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
   return new OutputError(`${path} cannot be written: ${systemReason(error)}.${kept}`, systemCode(error))
 }
@@ -170,13 +225,14 @@ export function createWriter(sink: Sink, format: Format): Writer {
 /** An output that could not be written; `code` is the system's, such as `ENOSPC`. */
 export class OutputError extends Error {
   /** Exit code of a command that ends with it. */
-  readonly exit = 10
+  readonly exit: number
   readonly code: string | undefined
 
-  constructor(message: string, code?: string) {
+  constructor(message: string, code?: string, exit = 10) {
     super(message)
     this.name = 'OutputError'
     this.code = code
+    this.exit = exit
   }
 }
 

@@ -9,7 +9,7 @@ import type { Driver } from '../../storage/driver/connection.js'
 import type { Run, RunIdentity, Runs } from '../../storage/state/runs/runs.js'
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
-import type { KnownRun, RunPorts } from './ports.js'
+import type { KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
@@ -26,7 +26,7 @@ export interface InputFile {
 
 /** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
 export async function openInput(
-  ports: Omit<RunPorts, 'target' | 'notify'>,
+  ports: RunHome & Pick<RunPorts, 'streams'>,
   { file, encoding, delimiter, raw }: InputChoices,
 ): Promise<InputFile> {
   const options = { encoding, delimiter, raw }

@@ -1,6 +1,5 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { Refusal } from '../../csv/errors.js'
 import type { Table } from '../input/table.js'
 import { chosenColumns, manyOf, rowColumnsOf } from '../output/columns.js'
 import {
@@ -18,7 +17,6 @@ import {
 import {
   createRejects,
   createWriter,
-  fileSink,
   keepPartial,
   nodeFiles,
   type Rejects,
@@ -51,6 +49,7 @@ export async function openOutput(
   request: BatchRequest,
   table: Table,
   isOnRecord: (path: string) => Promise<boolean>,
+  signal: AbortSignal,
   putsAside = true,
 ): Promise<Output> {
   const { choices, output } = request
@@ -58,15 +57,18 @@ export async function openOutput(
   const { stdout, cwd } = ports.streams
   const path = output === undefined ? null : resolve(cwd, output)
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
-  checkOutput(path, table)
-  checkRejects(aside, table, path)
+  ports.claimFile(table.path, '--csv', 'read')
+  if (path !== null) ports.claimFile(path, '-o')
+  if (aside !== undefined) ports.claimFile(aside, rejectsOption(choices))
   for (const one of [path, aside]) await holdFile(ports, one)
   if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
-  const named = choices.rejects === undefined ? undefined : await openRejects(aside, table, choices)
-  const sink = path === null ? streamSink(stdout) : await fileSink(path).catch(refusedBy(named))
+  const open = () => openRejects(ports, aside, table, choices, signal)
+  const named = choices.rejects === undefined ? undefined : await open()
+  const sink =
+    path === null ? streamSink(stdout) : await ports.openFile(path, '-o', signal).catch(refusedBy(named))
   // Nothing can be put beside a device.
-  const rejects = named ?? (sink.partial === undefined ? undefined : await openRejects(aside, table, choices))
+  const rejects = named ?? (sink.partial === undefined ? undefined : await open())
   let abandoned = false
   const watched: Sink = {
     ...sink,
@@ -92,15 +94,6 @@ const refusedBy =
 const besideOf = (output: string | null): string | undefined =>
   output === null ? undefined : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl)$/i, '')}.rejects.csv`
 
-/** Refuses an output that is the input: the same command would then read, and pay for, another file. */
-function checkOutput(path: string | null, table: Table): void {
-  if (path === null || trueName(path) !== trueName(table.path)) return
-  throw new Refusal(
-    `The output would replace the file that is read: ${path}.`,
-    'Name another file with -o; move it there when you have looked at it.',
-  )
-}
-
 /** Two commands that write one file would each lose rows: the second is refused. */
 async function holdFile(ports: RunPorts, path: string | null | undefined): Promise<void> {
   if (path === null || path === undefined) return
@@ -117,36 +110,36 @@ function trueName(path: string): string {
   }
 }
 
-/** Refuses a file for invalid rows that is one of the others. */
-function checkRejects(path: string | undefined, table: Table, output: string | null): void {
-  if (path === undefined || (path !== table.path && path !== output)) return
-  throw new Refusal(
-    `Invalid rows would replace the file ${path === output ? 'of the output' : 'that is read'}: ${path}.`,
-    'Name another file with --rejects, or another output with -o.',
-  )
-}
-
 /** Opens the file for invalid rows of a command whose output is no rows; `undefined` where no option names a file. */
 export async function openRejectsOf(
+  ports: FilePorts,
   output: string | null,
   table: Table,
-  choices: Pick<InputChoices, 'raw' | 'rejects'>,
+  choices: RejectsChoices,
 ): Promise<Rejects | undefined> {
   const isDevice = output !== null && (await nodeFiles.kind(output).catch(() => undefined)) === 'device'
   const aside = choices.rejects ?? besideOf(isDevice ? null : output)
-  checkRejects(aside, table, output)
-  return openRejects(aside, table, choices)
+  ports.claimFile(table.path, '--csv', 'read')
+  return openRejects(ports, aside, table, choices)
 }
+
+type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile'>
+type RejectsChoices = Pick<InputChoices, 'raw' | 'rejects'>
 
 /** Opens the file for invalid rows. */
 async function openRejects(
+  ports: FilePorts,
   path: string | undefined,
   table: Table,
-  { raw }: Pick<InputChoices, 'raw'>,
+  choices: RejectsChoices,
+  signal?: AbortSignal,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
-  return createRejects(await fileSink(path), table, raw)
+  return createRejects(await ports.openFile(path, rejectsOption(choices), signal), table, choices.raw)
 }
+
+const rejectsOption = ({ rejects }: RejectsChoices): string =>
+  rejects === undefined ? '--rejects (by default OUT.rejects.csv)' : '--rejects'
 
 function rowFormat(request: BatchRequest, header: readonly string[]): Format {
   const { operation, shape, choices, locale } = request

@@ -6,7 +6,7 @@ import type { Mapping, MappingRequest } from '../input/mapping.js'
 import type { Table } from '../input/table.js'
 import type { Journal } from '../journal/journal.js'
 import type { Progress } from '../output/report.js'
-import type { Writer } from '../output/writer.js'
+import type { Sink, Writer } from '../output/writer.js'
 import type { BatchQuote, RateWindow, SpendableCredits } from '../plan/quote.js'
 import type { Lookup } from '../plan/row-batch.js'
 import type { Together } from './bulk.js'
@@ -60,6 +60,10 @@ export interface RunPorts extends RunHome {
     readonly cwd: string
   }
   notify(text: string): void
+  /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
+  openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>
+  /** Throws where an option may not write to a path, or read it. */
+  claimFile(path: string, option: string, use?: 'read' | 'write'): void
 }
 
 /** A target that refuses the free questions of a quote, such as one that does not accept the key. */

@@ -10,7 +10,7 @@ import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
 import { formatNumber, formatToFix } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
-import { toRunHome } from './ports.js'
+import { filePorts, toRunHome } from './ports.js'
 
 /**
  * Reads the rows of a file as items of the field `into`, and reports those that are invalid. `rows` is absent with
@@ -31,7 +31,7 @@ export async function gatherRows(
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
   if (choices.mapOnly) return { mapping, output }
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const rejects = choices.dryRun ? undefined : await openRejectsOf(output, table, choices)
+  const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const rows = await readItems(operation, item, table, mapping, rejects)
   showProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)

@@ -3,11 +3,12 @@ import { operations } from '../../api/operations/table.js'
 import type { Together } from '../../batch/run/bulk.js'
 import type { BatchDialog, BatchPorts, BatchTarget, RunHome, RunPorts } from '../../batch/run/ports.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { ClockContext, Context, GlobalOptions, HomeContext } from '../context/context.js'
+import type { ClockContext, Context, GlobalOptions, HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'
 import { runPlaceOption } from '../options/databases.js'
+import { openFile } from '../output/output.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch-polling.js'
@@ -46,6 +47,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
   const { globals } = command
   return {
     ...toRunHome(context),
+    ...filePorts(context),
     streams: context.streams,
     notify: (text) => context.notify(text, globals),
     target: {
@@ -58,6 +60,12 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
     },
   }
 }
+
+/** Returns how a batch opens the files that its options name. */
+export const filePorts = (context: StreamsContext): Pick<RunPorts, 'openFile' | 'claimFile'> => ({
+  openFile: (path, option, signal) => openFile(context, path, option, signal),
+  claimFile: context.claimFile,
+})
 
 /** Returns what the records of runs need of a context. */
 export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({

@@ -4,11 +4,13 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import type { Status } from '../../batch/journal/answer.js'
 import type { Report, Stop } from '../../batch/output/report.js'
-import { fileSink, type Rejects } from '../../batch/output/writer.js'
+import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
+import { signalOf } from '../context/interrupts.js'
+import { openFile } from '../output/output.js'
 
 /** The end of a batch. */
 export interface EndedBatch {
@@ -56,26 +58,26 @@ export async function withSummary(
 ): Promise<number> {
   const { summaryJson: file } = batch.choices
   if (file === undefined || batch.choices.dryRun) return work(() => {})
-  await checkFile(context, file, batch)
+  await checkFile(file)
   const startedAt = context.clock.now()
   let what: EndedBatch | undefined
   const writeSummary = async (exit: number, stop: Stop | null) => {
     const text = toPrintableJson(createSummary(context, batch, startedAt, what, exit, stop), 2)
-    const sink = await fileSink(file)
+    // After a signal nobody waits for the reader of a pipe.
+    const signal = signalOf(exit)
+    const sink = await openFile(context, file, '--summary-json', signal && AbortSignal.abort(signal))
     await sink.write(`${text}\n`)
     await sink.finish()
   }
-  try {
-    const exit = await work((ended) => {
-      what = ended
-    })
-    if (what) await writeSummary(exit, what.report.stopped ?? null)
-    return exit
-  } catch (error) {
+  const exit = await work((ended) => {
+    what = ended
+  }).catch(async (error) => {
     const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
     await writeSummary(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
     throw error
-  }
+  })
+  if (what) await writeSummary(exit, what.report.stopped ?? null)
+  return exit
 }
 
 const bugOf = (error: unknown) => ({
@@ -84,17 +86,7 @@ const bugOf = (error: unknown) => ({
   exit_code: exitCodes.bug,
 })
 
-async function checkFile(
-  { streams }: StreamsContext,
-  file: string,
-  { choices, globals }: SummarisedBatch,
-): Promise<void> {
-  const others = [choices.file, globals.output].map((path) => path && resolve(streams.cwd, path))
-  if ([...others, choices.rejects].includes(file))
-    throw new UsageError(
-      `--summary-json would replace another file of this command: ${file}.`,
-      'Name another file.',
-    )
+async function checkFile(file: string): Promise<void> {
   const found = await stat(dirname(file)).catch(() => undefined)
   if (!found?.isDirectory())
     throw new UsageError(`--summary-json: ${dirname(file)} is no folder.`, 'Make it, or name another file.')

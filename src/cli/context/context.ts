@@ -97,6 +97,9 @@ export type DistributedRun = Pick<
   'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
 >
 
+/** What a command does with a file. */
+export type FileUse = 'read' | 'write'
+
 /** What a command reads and prints. Nothing printed through it contains a key. */
 export interface StreamsContext {
   readonly streams: Streams
@@ -106,6 +109,8 @@ export interface StreamsContext {
   redact(text: string): string
   /** Adds a secret that `redact` removes from now on. */
   conceal(secret: string): void
+  /** Throws UsageError where an option may not write to a path, or read it. `option` names the option in errors. */
+  claimFile(path: string, option: string, use?: FileUse): void
 }
 
 /** Time and randomness; tests replace both. */

@@ -18,6 +18,7 @@ import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
+import { isSameFile } from './claims.js'
 import type { Home, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
 
@@ -28,14 +29,15 @@ export function homeOf(streams: Streams, platform: NodeJS.Platform = process.pla
     ? oneFolder(resolve(cwd, env.PROSPECT_HOME))
     : platformFolders(env, platform)
   const database = env.PROSPECT_DATABASE_URL
-  return {
+  const home: Home = {
     folder: folders.config,
     config: join(folders.config, 'config.json'),
     credentials: join(folders.config, 'credentials.json'),
-    engine: database ? locate(database, cwd, 'PROSPECT_DATABASE_URL') : join(folders.data, 'engine.db'),
+    engine: join(folders.data, 'engine.db'),
     catalogue: join(folders.data, 'catalogue.db'),
     state: join(folders.state, 'state.db'),
   }
+  return database ? withEngine(home, database, cwd, 'PROSPECT_DATABASE_URL') : home
 }
 
 interface Folders {
@@ -46,20 +48,20 @@ interface Folders {
 
 const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
 
-/** Returns the home with another database for the engine. */
-export const withEngine = (home: Home, database: string, cwd: string): Home => ({
-  ...home,
-  engine: locate(database, cwd, '--database'),
-})
-
-function locate(database: string, cwd: string, source: string): string {
+/** Returns the home with another database for the engine. Throws UsageError where it cannot be one. */
+export function withEngine(home: Home, database: string, cwd: string, source = '--database'): Home {
   const problem = locationProblem(database)
   if (problem !== undefined)
     throw new UsageError(
       `${source} ${problem}.`,
       'Write it like postgres://role@host/database, or give the path of a file.',
     )
-  return isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
+  if (isPostgres(database) || database === ':memory:') return { ...home, engine: database }
+  const engine = resolve(cwd, database)
+  const { config, credentials, catalogue, state } = home
+  if ([config, credentials, catalogue, state].some((file) => isSameFile(engine, file)))
+    throw new UsageError(`${source} names a file that holds other data: ${engine}.`, 'Name another file.')
+  return { ...home, engine }
 }
 
 function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folders {

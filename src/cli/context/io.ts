@@ -1,13 +1,16 @@
-import { readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact } from '../../api/values/json.js'
-import { systemReason } from '../../csv/errors.js'
+import { Interrupted, systemReason, unlessBusy } from '../../csv/errors.js'
 import type { Streams } from './context.js'
 import { PipeClosed, Stop, UsageError } from './errors.js'
+import { interruptible } from './interrupts.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
@@ -97,25 +100,63 @@ const isClosedPipe = (error: Error): boolean =>
   ['EPIPE', 'ERR_STREAM_DESTROYED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Returns all of stdin as text. Throws UsageError above the limit in bytes. */
-export async function readStdin(streams: Streams, limit = bodyLimit): Promise<string> {
+export const readStdin = (streams: Streams, limit = bodyLimit): Promise<string> =>
+  readAll(streams.stdin as AsyncIterable<Uint8Array>, limit, 'stdin')
+
+async function readAll(bytes: AsyncIterable<Uint8Array>, limit: number, name: string): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of streams.stdin) {
-    const bytes = Buffer.from(chunk as Uint8Array)
-    size += bytes.length
-    if (size > limit) throw new UsageError(`stdin holds more than ${limit} bytes.`)
-    chunks.push(bytes)
+  for await (const chunk of bytes) {
+    const part = Buffer.from(chunk)
+    size += part.length
+    if (size > limit) throw new UsageError(`${name} holds more than ${limit} bytes.`)
+    chunks.push(part)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Returns the text of a file, or of stdin for `-`. `what` names the option in errors. */
+/**
+ * Returns the text of a file, or of stdin for `-`. `what` names the option in errors. Waiting for the writer of a pipe ends
+ * with a signal of the system.
+ */
 export async function readText(streams: Streams, path: string, what: string): Promise<string> {
   if (path === '-') return readStdin(streams)
+  const file = resolve(streams.cwd, path)
   try {
-    return await readFile(resolve(streams.cwd, path), 'utf8')
+    if ((await stat(file)).isFile()) return await readFile(file, 'utf8')
+    return await interruptible(streams, (signal) => readAll(readPipe(file, signal), bodyLimit, path))
   } catch (error) {
+    if (error instanceof Interrupted || error instanceof UsageError) throw error
     throw new UsageError(`${what}: ${path} cannot be read: ${systemReason(error)}.`)
+  }
+}
+
+const longestPauseMs = 50
+
+/**
+ * Reads a pipe or device to its end. Waits for the writer of a named pipe. It is opened without blocking, because nothing
+ * ends a thread that waits in the system, and a process does not end before its threads.
+ */
+export async function* readPipe(path: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    let hasWriter = !(await file.stat()).isFIFO()
+    for (let ms = 1; ; ) {
+      if (signal.aborted) throw new Interrupted(signal, path, 'writer')
+      const read = await unlessBusy(file.read({ buffer: Buffer.allocUnsafe(65_536) }))
+      if (read?.bytesRead === 0 && hasWriter) return
+      // A pipe without a writer is at its end, one with an idle writer is busy.
+      hasWriter ||= read === undefined || read.bytesRead > 0
+      if (read && read.bytesRead > 0) {
+        yield read.buffer.subarray(0, read.bytesRead)
+        ms = 1
+        continue
+      }
+      await pause(ms)
+      ms = Math.min(2 * ms, longestPauseMs)
+    }
+  } finally {
+    await file.close()
   }
 }
 

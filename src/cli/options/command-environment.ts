@@ -2,7 +2,7 @@ import { Command, type ErrorOptions, Option } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../csv/names.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { openAdmin } from '../context/open-databases.js'
@@ -106,6 +106,7 @@ export class ProspectCommand extends Command {
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
       const invocation = { args: this.args, options: this.opts(), globals: globalsOf(this) }
+      claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       this.#onEnd((await work(this.#context, invocation)) ?? 0)
     })
   }
@@ -136,6 +137,25 @@ export class ProspectCommand extends Command {
     )
     const [said] = message.split('\n')
     return super.error(meant.length > 0 ? `${said}\nDid you mean ${meant.join(' or ')}?` : `${said}`, options)
+  }
+}
+
+/** The options that name a file, as they are typed, and what a command does with it. */
+const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUse]>> = {
+  csv: ['--csv', 'read'],
+  input: ['--input', 'read'],
+  apiKeyFile: ['--api-key-file', 'read'],
+  secretFile: ['--secret-file', 'read'],
+  output: ['-o', 'write'],
+  rejects: ['--rejects', 'write'],
+  summaryJson: ['--summary-json', 'write'],
+}
+
+/** Throws UsageError, before a command does anything, where it would replace a file that must not be. */
+function claimFiles({ claimFile }: Context, options: Readonly<Record<string, unknown>>): void {
+  for (const [name, [option, use]] of Object.entries(fileOptions)) {
+    const path = options[name]
+    if (typeof path === 'string' && path !== '' && path !== '-') claimFile(path, option, use)
   }
 }
 

@@ -47,7 +47,8 @@ export const targetsOf =
   (allow: readonly string[] = [], loopback: boolean): ((members: number) => Targets) =>
   (members) => ({ allow, loopback: loopback && members === 1 })
 
-function networks(text: string, before: readonly string[] = []): string[] {
+/** Reads an option that names networks. */
+export function networks(text: string, before: readonly string[] = []): string[] {
   if (!isNetwork(text)) throw new InvalidArgumentError('Give a network such as 10.1.0.0/16, or an address.')
   return [...before, text.trim()]
 }

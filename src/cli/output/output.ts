@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import { fileSink, keepPartial } from '../../batch/output/writer.js'
+import { type Sink as BatchSink, fileSink, keepPartial, nodeFiles } from '../../batch/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { interruptible } from '../context/interrupts.js'
 import { styledStream, write } from '../context/io.js'
 import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
 import { type Look, lookOf, oneLine } from './text.js'
@@ -159,8 +160,9 @@ export async function openSink(
     }
   checkOutputName(file)
   const path = resolve(context.streams.cwd, file)
+  context.claimFile(path, '-o')
   await keepPartial(path, (text) => context.notify(text, options))
-  const sink = await fileSink(path)
+  const sink = await openFile(context, path, '-o')
   return {
     write: sink.write,
     finish: sink.finish,
@@ -170,6 +172,27 @@ export async function openSink(
     },
   }
 }
+
+/**
+ * Opens a file that an option names for writing. Every such file is opened here. Throws UsageError where it must not be
+ * replaced. Waiting for the reader of a pipe ends with a signal of the system, also
+ * with one that came before.
+ */
+export async function openFile(
+  context: StreamsContext,
+  path: string,
+  option: string,
+  signal?: AbortSignal,
+): Promise<BatchSink> {
+  context.claimFile(path, option)
+  return fileSink(path, nodeFiles, (work) =>
+    signal?.aborted ? work(signal) : interruptible(context.streams, work),
+  )
+}
+
+/** Whether a path is that of a pipe or device, which can be opened only once. */
+export const isDevice = async ({ streams }: StreamsContext, file: string): Promise<boolean> =>
+  (await nodeFiles.kind(resolve(streams.cwd, file)).catch(() => undefined)) === 'device'
 
 /** Throws UsageError for the name of a workbook: a spreadsheet program could not open what is written. */
 export function checkOutputName(file: string): void {

@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../../api/calls/caller.js'
 import { compose } from '../../api/calls/compose.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
+import { createClaims } from '../context/claims.js'
 import type {
   ClockContext,
   Context,
@@ -39,11 +41,12 @@ const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal 
 const usualTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
 
 /** The parts of a context that do not depend on the engine's database. */
-type Shared = StreamsContext &
+type Shared = Omit<StreamsContext, 'claimFile'> &
   ClockContext &
   Pick<Context, 'settings' | 'onClose' | 'close'> & {
     /** Returns the key given with the command. Stdin can be read only once. */
     readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
+    readonly claim: ReturnType<typeof createClaims>
   }
 
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
@@ -56,6 +59,7 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
     ...{ streams, clock, ids, sleep, ...redaction, ...createClosing() },
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
+    claim: createClaims(),
     notify: (text, options) => {
       if (!options.quiet) streams.stderr.write(`${redaction.redact(oneLine(text))}\n`)
     },
@@ -84,6 +88,8 @@ function contextOf(
     get home() {
       return home()
     },
+    claimFile: (path, option, use = 'write') =>
+      shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
     catalogue: local.catalogue,
     worker: local.worker,
     distributedCaller: async (run, options) => {

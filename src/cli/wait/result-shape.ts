@@ -4,7 +4,7 @@ import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/rec
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/schema-options.js'
-import { fieldsOf, fileOf, openSink } from '../output/output.js'
+import { fieldsOf, fileOf, isDevice, openSink } from '../output/output.js'
 
 /** Throws where a result would not have the `--fields`, or could not be written to `-o`. */
 export async function checkOutput(
@@ -14,7 +14,10 @@ export async function checkOutput(
 ): Promise<void> {
   const kind = eventOf(id)
   if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
-  await (await openSink(context, fileOf(globals), globals)).discard()
+  const file = fileOf(globals)
+  // The reader of a pipe would take this for the end of the output.
+  if (file !== undefined && (await isDevice(context, file))) return
+  await (await openSink(context, file, globals)).discard()
 }
 
 /** Returns the columns of a table of the records of a kind. */

@@ -1,6 +1,7 @@
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { constants, createReadStream } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
@@ -17,6 +18,7 @@ import type {
 } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { readPipe } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
@@ -50,9 +52,9 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
   const settings: ImportOptions = withoutUndefined({ map: map && parsePins(map), format: from, encoding })
-  const bytes = await openBytes(context, file)
+  const open = await openInput(context, file)
   const report = await interruptible(context.streams, (signal) =>
-    importRows(context, parseKind(kind), bytes, settings, globals, signal),
+    importRows(context, parseKind(kind), open(signal), settings, globals, signal),
   )
   for (const field of Object.keys(report.mapping)) {
     const column = report.mapping[field]
@@ -103,7 +105,7 @@ async function* untilSignal(
   signal: AbortSignal,
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  for await (const chunk of bytes) {
+  const checkSignal = () => {
     const exit = exitOfSignal(signal)
     if (exit !== undefined)
       throw new Stop(
@@ -111,18 +113,32 @@ async function* untilSignal(
         exit,
         'What was imported is kept. Run the same command again to import the rest.',
       )
-    yield chunk
+  }
+  try {
+    for await (const chunk of bytes) {
+      checkSignal()
+      yield chunk
+    }
+  } catch (error) {
+    // Reading ends with the signal.
+    checkSignal()
+    throw error
   }
 }
 
-async function openBytes({ streams }: StreamsContext, file: string): Promise<AsyncIterable<Uint8Array>> {
-  if (file === '-') return streams.stdin as AsyncIterable<Uint8Array>
+/** Returns what opens the bytes of a file, or of stdin. A signal ends reading them. */
+async function openInput(
+  { streams, claimFile }: StreamsContext,
+  file: string,
+): Promise<(signal: AbortSignal) => AsyncIterable<Uint8Array>> {
+  if (file === '-') return (signal) => addAbortSignal(signal, streams.stdin as Readable)
   const path = resolve(streams.cwd, file)
+  claimFile(path, 'FILE', 'read')
   try {
-    const handle = await open(path)
-    const isFolder = (await handle.stat()).isDirectory()
-    await handle.close()
-    if (!isFolder) return createReadStream(path, { highWaterMark: 256 * 1024 })
+    const found = await stat(path)
+    if (!found.isFile() && !found.isDirectory()) return (signal) => readPipe(path, signal)
+    await access(path, constants.R_OK)
+    if (found.isFile()) return (signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal })
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${systemReason(error)}.`, 'Check the path.')
   }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, Context, HomeContext, StreamsContext } from '../../context/context.js'
+import type { ClockContext, Context, FileUse, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
@@ -33,7 +33,7 @@ export const backupCommand: CommandFactory = ({ command }) =>
 
 /** Returns what to copy where. Throws a `UsageError` unless all of it can be written. */
 function planCopies(
-  { home, streams }: StreamsContext & HomeContext,
+  { home, streams, claimFile }: StreamsContext & HomeContext,
   engine: string,
   file: string,
   catalogue: unknown,
@@ -44,9 +44,8 @@ function planCopies(
       ? [{ of: 'catalogue', from: home.catalogue, to: resolve(streams.cwd, catalogue) }]
       : []),
   ]
-  if (new Set(copies.map(({ to }) => to)).size < copies.length)
-    throw new UsageError('Both copies have the same file name.', 'Give --catalogue another one.')
   for (const { of, from, to } of copies) {
+    claimFile(to, of === 'engine' ? 'FILE' : '--catalogue')
     if (!existsSync(from))
       throw new UsageError(`There is no ${of} to back up yet.`, 'Create it with: prospect init')
     if (existsSync(to)) throw new UsageError(`${to} exists already.`, 'Choose another name for the backup.')
@@ -88,10 +87,11 @@ export const restoreCommand: CommandFactory = ({ command }) =>
     )
 
 async function planRestore(
-  { home, streams }: StreamsContext & HomeContext,
+  { home, streams, claimFile }: StreamsContext & HomeContext,
   file: string,
   catalogue: unknown,
 ) {
+  claimFile(file, 'FILE', 'read')
   const { engineSchema } = await import('../../../storage/engine/migrations.js')
   const { databaseFile } = await import('../../../storage/database/database-file.js')
   const engine = {
@@ -101,6 +101,7 @@ async function planRestore(
     expected: { table: 'movements', schema: engineSchema },
   }
   if (typeof catalogue !== 'string') return [engine]
+  claimFile(catalogue, '--catalogue', 'read')
   const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
   const expected = { table: 'companies', schema: catalogueSchema }
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
@@ -116,7 +117,7 @@ export const exportCommand: CommandFactory = ({ command }) =>
         'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
     )
     .run((context, invocation) =>
-      transfer(context, invocation, async (driver, file) => {
+      transfer(context, invocation, 'write', async (driver, file) => {
         const { exportEngine } = await import('../../../storage/engine/export.js')
         return exportEngine(driver, file)
       }),
@@ -132,7 +133,7 @@ export const importCommand: CommandFactory = ({ command }) =>
         'Then check it: prospect engine ledger verify',
     )
     .run((context, invocation) =>
-      transfer(context, invocation, async (driver, file) => {
+      transfer(context, invocation, 'read', async (driver, file) => {
         const { importEngine } = await import('../../../storage/engine/export.js')
         return importEngine(driver, file)
       }),
@@ -141,8 +142,10 @@ export const importCommand: CommandFactory = ({ command }) =>
 async function transfer(
   context: Context,
   { args: [name = ''], globals }: Invocation,
+  use: FileUse,
   work: (driver: Driver, file: string) => Promise<number>,
 ): Promise<number> {
+  context.claimFile(name, 'FILE', use)
   const file = resolve(context.streams.cwd, name)
   const driver = await openDatabase(context)
   await print(context, { file, rows: await work(driver, file) }, globals)

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
+import { coversAddress } from '../../../client/networks.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening } from '../../../http/listen.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -8,6 +9,7 @@ import type { Context, GlobalOptions, StreamsContext } from '../../context/conte
 import { UsageError } from '../../context/errors.js'
 import { version } from '../../context/version.js'
 import { port } from '../../options/values.js'
+import { networks } from '../../options/webhooks.js'
 
 /** Returns the OpenAPI document of an API at a base address. */
 export async function createDocument(serverUrl?: string): Promise<object> {
@@ -89,6 +91,7 @@ export interface ListenOptions {
   readonly host?: string
   readonly port?: number
   readonly public?: boolean
+  readonly trustedProxy?: readonly string[]
 }
 
 /** Creates the options that say where a server listens. */
@@ -96,6 +99,10 @@ export const listenOptions = (defaultPort: number): Option[] => [
   new Option('--host <address>', 'address to listen on (default: 127.0.0.1)'),
   new Option('--port <n>', `port to listen on, 0 for a free one (default: ${defaultPort})`).argParser(port),
   new Option('--public', 'permit a --host that other machines can reach'),
+  new Option(
+    '--trusted-proxy <network>',
+    'do not limit the idle connections of this proxy or network, such as 10.1.0.0/16; repeat it for more',
+  ).argParser(networks),
 ]
 
 /** Starts a server. Throws a `UsageError` when it cannot listen there. */
@@ -106,9 +113,10 @@ export async function startListening(
   allowHosts: readonly string[],
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../../http/listen.js')
-  const { host = '127.0.0.1', port = defaultPort } = options
+  const { host = '127.0.0.1', port = defaultPort, trustedProxy = [] } = options
   try {
-    return await listen({ handler, host, port, allowHosts, public: options.public === true })
+    const isProxy = (address: string) => coversAddress(trustedProxy, address)
+    return await listen({ handler, host, port, allowHosts, public: options.public === true, isProxy })
   } catch (error) {
     if (error instanceof ListenError) throw new UsageError(`${error.message}.`)
     throw error

@@ -24,6 +24,9 @@ export interface ProxyOptions extends Pick<RetargetingOptions, 'targets' | 'secr
   readonly baseUrl: () => string
 }
 
+/** How long a call of a proxy may take with all its attempts, in seconds: one slow attempt, or several quick ones. */
+const usualTimeout = 150
+
 /**
  * Opens another server as what is served. Governed: clients use keys of this machine's workspace, and the server gets
  * its own key at a pace it accepts. With `--direct` the client's key is passed on, and ours never.
@@ -50,7 +53,7 @@ export async function openProxy(
     address &&
     (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }, globals))
   const { remote, passingOn, governed } = await context.server(options)
-  const timeout = withTimeout(globals.timeout ?? target.timeout)
+  const timeout = withTimeout(globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const own =
     apiKey === undefined

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../../support/command.js'
@@ -9,6 +10,13 @@ beforeEach(() => {
   here = machine()
 })
 afterEach(() => here.remove())
+
+/** Returns a connection to a port of this machine, on which nothing is sent. */
+const connected = (port: number) =>
+  new Promise<Socket>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket))
+    socket.resume().on('error', () => {})
+  })
 
 /** Starts a server on a free port in this process. */
 const serve = (...options: string[]) => here.start(['serve', '--port', '0', ...options])
@@ -60,6 +68,8 @@ describe('serve', () => {
     [['--host', '0.0.0.0'], '--public'],
     [['--port', '70000'], 'port'],
     [['--port', 'x'], 'port'],
+    [['--trusted-proxy', '10.0.0.0/33'], 'Give a network such as 10.1.0.0/16, or an address.'],
+    [['--trusted-proxy', 'proxy.example'], 'network'],
     [['extra'], 'arguments'],
   ])('refuses serve with %j', async (options, word) => {
     const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])
@@ -67,6 +77,23 @@ describe('serve', () => {
     expect(stderr).toContain(word)
     expect(stderr).not.toContain('secret')
   })
+
+  it.each([
+    ['closes', [], true],
+    ['keeps', ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '127.0.0.0/8'], false],
+  ])(
+    '%s the oldest of 257 connections of one address that send nothing, with %j',
+    async (_, options, closes) => {
+      const { line, stop } = await serve(...options)
+      const sockets: Socket[] = []
+      for (let at = 0; at < 257; at++) sockets.push(await connected(Number(new URL(line).port)))
+      expect((await fetch(new URL('/health', line))).status).toBe(200)
+      await expect.poll(() => sockets[0]?.closed).toBe(closes)
+      expect(sockets.at(-1)?.closed).toBe(false)
+      for (const socket of sockets) socket.destroy()
+      await stop()
+    },
+  )
 
   it('says which port is in use', async () => {
     const { line, stop } = await serve()

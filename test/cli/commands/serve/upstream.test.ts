@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { chaosTo, type Fault } from '../../../client/chaos.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
@@ -59,6 +59,17 @@ describe('a governed proxy', () => {
     const { status } = await enrich(baseUrl, 'known.example', { 'x-api-key': key })
     expect(status).toBe(502)
     expect(performance.now() - began).toBeLessThan(60_000)
+  })
+
+  it('gives up all attempts at a server that does not answer after 150 s without --timeout', async () => {
+    const timeout = AbortSignal.timeout
+    const limits = vi
+      .spyOn(AbortSignal, 'timeout')
+      .mockImplementation((ms) => timeout.call(AbortSignal, ms === 150_000 ? 100 : ms))
+    onTestFinished(() => limits.mockRestore())
+    const silent = closeAfterTest(await answering(() => {}))
+    const { baseUrl, key } = await proxy(`http://127.0.0.1:${silent.port}/api/v2`, 'pk_secret')
+    expect((await ask(baseUrl, '/credits', undefined, { 'x-api-key': key })).status).toBe(502)
   })
 
   it('limits a key to its scopes', async () => {

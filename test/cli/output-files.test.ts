@@ -1,0 +1,147 @@
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../support/command.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.run(['init', '--yes'])
+  await here.run(['data', 'sample', '--companies', '3', '--people', '1'])
+  writeFileSync(at('in.csv'), 'domain\nacme-robotics.example\n')
+})
+afterEach(() => here.remove())
+
+const at = (name: string): string => join(here.home, name)
+
+/** Runs a command, and returns its exit code and the sentence about the file. */
+async function refusal(...argv: string[]): Promise<string> {
+  const { code, stderr } = await here.run([...argv, '--format', 'csv'])
+  const told =
+    /\S+ (?:\(by default \S+\) )?(?:names a file that prospect keeps|would replace)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
+  const sentence = code === 2 ? (told.exec(stderr)?.[0] ?? stderr) : stderr
+  return `${code} ${sentence}`
+}
+
+const ownFile = (option: string): string => `2 ${option} names a file that prospect keeps`
+
+const enrich = (...more: string[]) => refusal('accounts', 'enrich', '--csv', 'in.csv', ...more)
+
+const own = [
+  ...['config.json', 'credentials.json', 'maps.json', 'engine.db', 'engine.db-wal', 'engine.db-shm'],
+  ...['catalogue.db', 'state.db', 'state.db-journal', 'runs/one/stdin.csv', 'locks/name-nightly'],
+]
+
+describe('files that prospect keeps its own data in', () => {
+  it('are refused as the output of every command that writes a file', async () => {
+    mkdirSync(at('runs/one'), { recursive: true })
+    mkdirSync(at('locks'), { recursive: true })
+    const content = readFileSync(at('engine.db'))
+    for (const name of own) {
+      expect(await refusal('credits', '-o', name)).toBe(ownFile('-o'))
+      expect(await enrich('-o', name)).toBe(ownFile('-o'))
+      expect(await enrich('--rejects', name)).toBe(ownFile('--rejects'))
+      expect(await enrich('-o', 'out.csv', '--summary-json', name)).toBe(ownFile('--summary-json'))
+      expect(await refusal('engine', 'backup', name)).toBe(ownFile('FILE'))
+      expect(await refusal('engine', 'backup', 'copy.db', '--catalogue', name)).toBe(ownFile('--catalogue'))
+      expect(await refusal('engine', 'export', name)).toBe(ownFile('FILE'))
+    }
+    expect(await refusal('data', 'export', 'companies', '-o', 'catalogue.db')).toBe(ownFile('-o'))
+    expect(await refusal('openapi', '-o', 'catalogue.db')).toBe(ownFile('-o'))
+    expect(await refusal('lists', 'create', '--csv', 'in.csv', '--rejects', 'state.db')).toBe(
+      ownFile('--rejects'),
+    )
+    expect(readFileSync(at('engine.db')).equals(content)).toBe(true)
+    expect((await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment).toBe(1_000)
+    expect(existsSync(at('copy.db'))).toBe(false)
+  })
+
+  it('are refused under every other name that leads to them', async () => {
+    mkdirSync(at('elsewhere'))
+    symlinkSync(at('engine.db'), at('elsewhere/link.csv'))
+    symlinkSync(at('engine.db'), at('elsewhere/out.csv.partial'))
+    symlinkSync(here.home, at('elsewhere/home'))
+    symlinkSync('../engine.db-journal', at('elsewhere/dangling.csv'))
+    linkSync(at('credentials.json'), at('elsewhere/hard.csv'))
+    mkdirSync(at('runs/one'), { recursive: true })
+    writeFileSync(at('runs/one/stdin.csv'), 'domain\n')
+    linkSync(at('runs/one/stdin.csv'), at('elsewhere/spool.csv'))
+    const descriptor = openSync(at('engine.db'), 'r')
+    const names = [
+      ...['elsewhere/link.csv', 'elsewhere/home/engine.db', 'elsewhere/home/elsewhere/../state.db-wal'],
+      ...['elsewhere/dangling.csv', 'elsewhere/hard.csv', 'elsewhere/spool.csv', 'elsewhere/out.csv'],
+      ...['./elsewhere/../engine.db', 'Engine.DB', at('config.json')],
+      ...(existsSync('/proc/self/fd') ? [`/proc/self/fd/${descriptor}`] : []),
+      `/dev/fd/${descriptor}`,
+    ]
+    try {
+      for (const name of names) {
+        expect([name, await refusal('credits', '-o', name)]).toEqual([name, ownFile('-o')])
+        expect([name, await enrich('-o', name)]).toEqual([name, ownFile('-o')])
+      }
+    } finally {
+      closeSync(descriptor)
+    }
+  })
+
+  it('include a database elsewhere, and an output whose temporary file it would be', async () => {
+    mkdirSync(at('elsewhere'))
+    const env = { PROSPECT_DATABASE_URL: at('elsewhere/books.partial') }
+    await here.run(['init', '--yes'], { env })
+    for (const name of ['elsewhere/books.partial', 'elsewhere/books', 'elsewhere/books.partial-wal']) {
+      const { code, stderr } = await here.run(['credits', '-o', name], { env })
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining('keeps its own data')])
+    }
+    expect((await here.run(['engine', 'ledger', 'verify'], { env })).code).toBe(0)
+  })
+
+  it('are refused as the database of the engine', async () => {
+    for (const name of ['config.json', 'credentials.json', 'catalogue.db', 'state.db', 'State.db']) {
+      const env = { PROSPECT_DATABASE_URL: at(name) }
+      const { code, stderr } = await here.run(['engine', 'status'], { env })
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining('holds other data')])
+    }
+    expect((await here.run(['serve', '--database', 'state.db'])).code).toBe(2)
+    expect(existsSync(at('config.json'))).toBe(false)
+  })
+
+  it('may have other files beside them, and copies', async () => {
+    expect(await refusal('credits', '-o', 'engine.db.csv')).toMatch(/^0 /)
+    expect(await refusal('engine', 'backup', 'engine.db.bak')).toMatch(/^0 /)
+    expect(await refusal('engine', 'export', 'engine.ndjson')).toMatch(/^0 /)
+    expect(await enrich('-o', 'out.csv', '--summary-json', '/dev/null', '--rejects', '/dev/null')).toMatch(
+      /^0 /,
+    )
+  })
+})
+
+describe('the files of one command', () => {
+  it('are different ones: an output replaces neither another output nor the input', async () => {
+    mkdirSync(at('x'))
+    symlinkSync(at('x'), at('y'))
+    linkSync(at('in.csv'), at('same.csv'))
+    expect(await enrich('-o', 'x/a.csv', '--rejects', 'y/a.csv')).toBe('2 -o and --rejects')
+    expect(await enrich('-o', 'a.csv', '--rejects', 'a.csv.partial')).toBe('2 -o and --rejects')
+    expect(await enrich('-o', 'a.csv', '--summary-json', './a.csv')).toBe('2 -o and --summary-json')
+    expect(await enrich('-o', 'a.csv', '--summary-json', 'a.rejects.csv')).toMatch(
+      '2 --summary-json and --rejects',
+    )
+    expect(existsSync(at('a.csv.partial'))).toBe(false)
+    expect(await enrich('-o', 'in.csv')).toBe('2 -o would replace')
+    expect(await enrich('-o', 'a.csv', '--rejects', 'same.csv')).toBe('2 --rejects would replace')
+    expect(await enrich('--summary-json', 'x/../in.csv')).toBe('2 --summary-json would replace')
+    expect(await refusal('data', 'import', 'companies', 'in.csv', '-o', 'in.csv')).toBe('2 -o would replace')
+    expect(await refusal('engine', 'backup', 'a.db', '--catalogue', './a.db')).toBe('2 FILE and --catalogue')
+    expect((await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment).toBe(1_000)
+    expect(readFileSync(at('in.csv'), 'utf8')).toBe('domain\nacme-robotics.example\n')
+  })
+})

@@ -1,0 +1,191 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { constants as system } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../support/command.js'
+import { launch, prospect } from '../support/processes.js'
+import { until } from '../support/until.js'
+
+let here: Machine
+let children: ReturnType<typeof launch>[]
+beforeEach(() => {
+  here = machine()
+  children = []
+  execFileSync('mkfifo', [at('pipe')])
+})
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL')
+  here.remove()
+})
+
+const at = (name: string): string => join(here.home, name)
+
+/** Starts the built program. */
+function start(...argv: string[]) {
+  const child = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
+  children.push(child)
+  return child
+}
+
+/** Sends a signal to a program; returns the exit code that a shell would show. */
+async function end(child: ReturnType<typeof launch>, signal: 'SIGTERM' | 'SIGINT'): Promise<number> {
+  child.kill(signal)
+  const { exitCode, signal: killedBy } = await child
+  return exitCode ?? 128 + (killedBy ? system.signals[killedBy as 'SIGTERM'] : 0)
+}
+
+/** Writes a file of companies that the catalogue knows. */
+async function companies(count: number): Promise<void> {
+  const lines = Array.from({ length: count }, (_, row) => `Company ${row},company-${row}.example`)
+  writeFileSync(at('in.csv'), `name,domain\n${lines.join('\n')}\n`)
+  await here.run(['data', 'import', 'companies', 'in.csv'])
+  await here.run(['engine', 'credits', 'set', '100000'])
+}
+
+const charged = async (): Promise<number> =>
+  100_000 - (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+
+/** Resolves when a process has the pipe open. */
+const opened = ({ pid }: ReturnType<typeof launch>): Promise<void> =>
+  until(() => {
+    const folder = `/proc/${pid}/fd`
+    return readdirSync(folder).some((name) => linkOf(join(folder, name)) === realpathSync(at('pipe')))
+  })
+
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Resolves when a batch has read its file. It opens its outputs next. */
+const planned = (child: ReturnType<typeof launch>): Promise<unknown> => once(child.stderr, 'data')
+
+const enrich = (...more: string[]) => start('accounts', 'enrich', '--csv', 'in.csv', ...more)
+
+describe('a named pipe without a reader', () => {
+  it.each([
+    ['SIGTERM', 143, ['-o', 'pipe']],
+    ['SIGINT', 130, ['-o', 'pipe']],
+    ['SIGTERM', 143, ['-o', 'out.csv', '--rejects', 'pipe']],
+  ] as const)(
+    'lets %s end a batch with exit code %d before anything is paid (%j)',
+    async (signal, code, files) => {
+      await companies(3)
+      const child = enrich(...files)
+      await planned(child)
+      expect(await end(child, signal)).toBe(code)
+      expect(await charged()).toBe(0)
+      expect(existsSync(at('out.csv.partial'))).toBe(false)
+    },
+  )
+
+  it('gets the whole output when the reader comes late', async () => {
+    await companies(5_000)
+    const child = enrich('-o', 'pipe', '--summary-json', 'summary.json')
+    await planned(child)
+    const { stdout } = await execa('cat', [at('pipe')])
+    expect([(await child).exitCode, stdout.split('\n').length, await charged()]).toEqual([0, 5_001, 5_000])
+  })
+
+  it('lets a signal end a run whose reader reads no more; resuming it loses and repays nothing', async () => {
+    await companies(5_000)
+    const child = enrich('-o', 'pipe')
+    const reader = await open(at('pipe'), 'r')
+    await until(async () => (await charged()) > 0)
+    expect(await end(child, 'SIGTERM')).toBe(143)
+    await reader.close()
+    expect((await enrich('-o', 'out.csv')).exitCode).toBe(0)
+    expect(readFileSync(at('out.csv'), 'utf8').split('\n')).toHaveLength(5_002)
+    expect(await charged()).toBe(5_000)
+  })
+
+  it('lets a signal end a batch that has only its summary left to write', async () => {
+    await companies(3)
+    const child = enrich('-o', 'out.csv', '--summary-json', 'pipe')
+    await until(() => existsSync(at('out.csv')))
+    expect(await end(child, 'SIGTERM')).toBe(143)
+    expect(await charged()).toBe(3)
+  })
+
+  it('lets a signal end a single call before it is sent, and takes its reply when the reader comes late', async () => {
+    await companies(1)
+    const call = ['accounts', 'enrich', '--domain', 'company-0.example', '-o', 'pipe']
+    const stopped = here.run(call)
+    await until(() => here.signals.listenerCount('SIGTERM') > 0)
+    here.signals.emit('SIGTERM')
+    expect((await stopped).code).toBe(143)
+    expect(await charged()).toBe(0)
+    const [{ code }, { stdout }] = await Promise.all([here.run(call), execa('cat', [at('pipe')])])
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { domain: 'company-0.example' }])
+  })
+
+  it('takes the records of a job that is waited for', async () => {
+    await companies(3)
+    const call = [
+      'accounts',
+      'search',
+      '--keyword',
+      'Company',
+      '--no-live',
+      '--limit',
+      '2',
+      '--wait',
+      '-o',
+      'pipe',
+    ]
+    const [{ code }, { stdout }] = await Promise.all([here.run(call), execa('cat', [at('pipe')])])
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.any(Array)])
+  })
+})
+
+describe('a named pipe without a writer', () => {
+  const commands = [
+    ['data', 'import', 'companies', 'pipe'],
+    ['listen', '--port', '0', '--secret-file', 'pipe'],
+    ['serve', '--port', '0', '--upstream', 'http://localhost:9/api/v2', '--api-key-file', 'pipe'],
+    ['accounts', 'search', '--input', 'pipe'],
+  ]
+
+  it.runIf(process.platform === 'linux').each(commands)('lets SIGTERM end %s %s %s %s', async (...argv) => {
+    const child = start(...argv)
+    await opened(child)
+    expect(await end(child, 'SIGTERM')).toBe(143)
+  })
+
+  it('is read to its end when the writer comes late, and pauses', async () => {
+    const child = start('data', 'import', 'companies', 'pipe', '--json')
+    const writer = await open(at('pipe'), 'w')
+    const [head, ...rows] = [
+      'name,domain',
+      ...Array.from({ length: 9_000 }, (_, row) => `C ${row},c-${row}.example`),
+    ]
+    await writer.write(`${head}\n`)
+    await writer.writeFile(rows.join('\n'))
+    await writer.close()
+    expect(JSON.parse((await child).stdout)).toMatchObject({ added: 9_000 })
+  })
+
+  it('lets SIGTERM end an import from an idle pipe', async () => {
+    const child = execa(process.execPath, [prospect, 'data', 'import', 'companies', '-'], {
+      ...{ cwd: here.home, env: { PROSPECT_HOME: here.home }, reject: false, stdin: 'pipe' },
+    })
+    children.push(child as unknown as ReturnType<typeof launch>)
+    child.stdin.write('name,domain\n')
+    await until(
+      () => existsSync(at('state.db')) || existsSync(at('engine.db')) || existsSync(at('catalogue.db')),
+    )
+    expect(await end(child as unknown as ReturnType<typeof launch>, 'SIGTERM')).toBe(143)
+  })
+
+  it('is refused as a CSV file', async () => {
+    const piped = await start('accounts', 'enrich', '--csv', 'pipe')
+    expect([piped.exitCode, piped.stderr]).toEqual([2, expect.stringContaining('use --csv -')])
+  })
+})
