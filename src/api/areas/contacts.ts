@@ -113,8 +113,8 @@ export const shapes = {
         z.array(
           z.object({
             email: value.yesNo('Whether a professional address can be found'),
-            phone: value.yesNo('Whether a phone number can be found'),
-            personal_email: value.yesNo('Whether a personal address can be found'),
+            phone: value.yesNo('Whether a phone number can be found; false without network_url'),
+            personal_email: value.yesNo('Whether a personal address can be found; false without network_url'),
           }),
         ),
         'One result for each contact, in the order given',

@@ -199,7 +199,7 @@ export const table = {
     command: 'intents track-job-changes', method: 'POST', path: '/intents/leads/track_job_changes', ok: 202,
     observed: true, unavailable: 'lead_list_id: there are no lead lists yet',
     summary: 'Report when people of a lead list change jobs',
-    price: {}, rate: byPlan, errors: 'text', idempotent: true, columns: ['id', 'message'],
+    price: {}, rate: byPlan, errors: 'text', idempotent: true, filters: true, columns: ['id', 'message'],
   },
   'messenger.validate': {
     command: 'messenger validate', method: 'POST', path: '/messenger_validations', ok: 200,

@@ -62,7 +62,7 @@ export const contacts: HandlersOf<'contacts'> = {
   'contacts.check_data_availability': async ({ input, source }) => {
     const providers = await source.providers()
     const found = await Promise.all(
-      input.contacts.map((contact) => runWaterfall(providers, toContact(contact), everything)),
+      input.contacts.map((contact) => runWaterfall(providers, toContact(contact), askFor(contact))),
     )
     return {
       output: {
@@ -139,12 +139,11 @@ type WaterfallInput = HandlerContext<
   'contacts.enrich' | 'contacts.enrich_sync' | 'contacts.bulk_enrich'
 >['input']
 
-/** Every type, and numbers of every kind. */
-const everything: WaterfallAsk = {
-  types: ['email', 'personal_email', 'phone'],
-  mobileOnly: false,
-  phoneCountryCodes: [],
-}
+/** Asks for everything that a waterfall may be asked for: only a profile leads to phones and personal addresses. */
+const askFor = ({ network_url: url }: Omit<ContactInput, 'custom'>): WaterfallAsk => ({
+  types: url === undefined ? ['email'] : ['email', 'personal_email', 'phone'],
+  ...{ mobileOnly: false, phoneCountryCodes: [] },
+})
 
 const toContact = (given: Omit<ContactInput, 'custom'>): Contact => ({
   url: given.network_url,

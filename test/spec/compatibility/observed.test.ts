@@ -85,6 +85,7 @@ describe.each(at.surroundings)('%s', (_, open) => {
       await track({}),
       await track({ webhook_url: 'ftp://hooks.example', lead_list_id: unknownId }),
       await track({ webhook_url, lead_list_id: 'a b' }),
+      await track({ webhook_url, lead_list_id: unknownId, list_id: 'x' }),
     ]
     expect(refused.map(({ status, body }) => [status, (body as { error: string }).error])).toEqual([
       [422, 'lead_list_id: there are no lead lists yet'],
@@ -92,6 +93,7 @@ describe.each(at.surroundings)('%s', (_, open) => {
       [400, 'Missing required keys: webhook_url, lead_list_id'],
       [400, expect.stringMatching(/^webhook_url must be/)],
       [422, 'lead_list_id must be an id, without spaces or commas'],
+      [422, expect.stringContaining('list_id')],
     ])
   })
 
@@ -186,8 +188,8 @@ describe.each(at.surroundings)('%s', (_, open) => {
           if (firstName === 'Ada') return { email: 'ada@known.example', status: 'valid' }
           return firstName === 'Max' ? { email: 'max@known.example', status: 'invalid' } : undefined
         },
-        phones: ({ url }) => (url ? [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }] : []),
-        personalEmail: ({ url }) => (url ? { email: 'ada@home.example', status: 'risky' } : undefined),
+        phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
+        personalEmail: () => ({ email: 'ada@home.example', status: 'risky' }),
       },
     ]
     const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createWorker } from '../../../src/engine/worker/worker.js'
+import { openStore } from '../../../src/storage/engine/store.js'
+import { type Bench, openBench, randomIds } from '../../support/engine.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { idOf } from './surroundings.js'
+
+let schema: TestDatabase
+let bench: Bench
+
+beforeAll(async () => {
+  schema = await freshSchema()
+  bench = await openBench(schema.url)
+})
+afterAll(async () => {
+  await bench.caller.close()
+  await schema.drop()
+})
+
+it('DELETE /searches/{id} of jobs that another process runs and delivers leaves no hold and no record', async () => {
+  bench.source.matches = 250
+  await bench.admin.setCredits(20_000)
+  const input = { webhook_url: 'https://hooks.example/in', stacks: ['react'], streaming: true }
+  const ids: string[] = []
+  for (let count = 0; count < 8; count++) ids.push(idOf(await bench.call('intents.stack', input)))
+  const other = await openStore(schema.url)
+  const sender = {
+    send: async () => ({ status: 200, error: null, ms: 1 }),
+    check: async () => undefined,
+    close: async () => {},
+  }
+  const { source, clock } = bench
+  const targets = () => ({ allow: [], loopback: false })
+  const worker = createWorker({ ...{ store: other, source, clock, ids: randomIds }, sender, targets })
+  const statuses: Promise<number>[] = []
+  let asked = 0
+  bench.source.before = () => {
+    const id = ids[asked++ % ids.length] ?? ''
+    statuses.push(bench.call('searches.delete', { id }).then(({ status }) => status))
+  }
+  await worker.drain()
+  bench.source.before = () => {}
+  for (const id of ids) statuses.push(bench.call('searches.delete', { id }).then(({ status }) => status))
+  const all = await Promise.all(statuses)
+  expect(all.filter((status) => status === 200)).toHaveLength(ids.length)
+  expect(new Set(all)).toEqual(new Set([200, 404]))
+  const { held, credits, spent } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+  expect([held, credits + spent]).toEqual([0, 20_000])
+  expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
+  expect(await bench.store.read((reads) => reads.countDeliveries(bench.workspaceId))).toEqual({
+    ...{ pending: 0, delivered: 0, failed: 0 },
+  })
+  for (const id of ids) expect(await bench.store.read((reads) => reads.countRecords(id))).toBe(0)
+  await worker.stop()
+  await other.close()
+})
