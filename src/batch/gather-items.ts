@@ -21,7 +21,7 @@ export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
 /** An array takes no more items. */
 const mostItems = 100_000
 
-export interface Problem {
+export interface ItemProblem {
   readonly line: number
   readonly text: string
 }
@@ -30,7 +30,7 @@ export interface Items {
   readonly items: readonly Input[]
   /** Line of each item, in their order. */
   readonly lines: readonly number[]
-  readonly problems: readonly Problem[]
+  readonly problems: readonly ItemProblem[]
 }
 
 /** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
@@ -43,7 +43,7 @@ export async function readItems(
 ): Promise<Items> {
   const toInput = rowInput(mapping, {}, valueReader(item))
   const shape: Shape = { input: item, output: item }
-  const found = { items: [] as Input[], lines: [] as number[], problems: [] as Problem[] }
+  const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
   try {
     for await (const rows of table.rows())
       for (const { cells, line } of rows) {

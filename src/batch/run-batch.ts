@@ -1,8 +1,7 @@
 import type { Run } from '../storage/state/runs/runs.js'
 import { type Mapping, mapColumns } from './input/mapping.js'
-import { type Check, checkTable, type Table } from './input/table.js'
-import type { Report } from './output/report.js'
-import type { Rejects } from './output/writer.js'
+import { checkTable, type Table, type TableCheck } from './input/table.js'
+import type { RunReport } from './output/report.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { Lookup } from './plan/row-batch.js'
@@ -16,7 +15,7 @@ import {
   type ResolvedBatch,
   readBudget,
 } from './run/open-journal.js'
-import { openOutput } from './run/open-output.js'
+import { type Output, openOutput } from './run/open-output.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './run/ports.js'
 import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './run/records.js'
 import type { BatchRequest } from './run/request.js'
@@ -25,8 +24,8 @@ import type { BatchRequest } from './run/request.js'
 export interface ExecutedBatch {
   readonly kind: 'executed'
   readonly run: Run
-  readonly report: Report
-  readonly rejects: Rejects | undefined
+  readonly report: RunReport
+  readonly rejects: Output['rejects']
   /** Whether the reader of our stdout has gone. */
   readonly isAbandoned: boolean
   /** Whether the run was finished before. */
@@ -44,7 +43,7 @@ export type BatchResult =
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
 interface PlannedBatch extends ResolvedBatch {
   readonly rows: Lookup & { readonly table: Table }
-  readonly check: Check
+  readonly check: TableCheck
 }
 
 /** Looks up every row of a file, or resumes a run: reads the file, finds the run, quotes it and executes it. */

@@ -72,7 +72,7 @@ const isUnknown = ({ limit }: WindowKept, known: Known): boolean =>
 const askingMs = 50
 
 /** The windows after counting an admitted request, or how long to wait, with the limit when it is known. */
-export type Admission = { readonly admitted: readonly PacedWindow[] } | Wait
+export type PacingDecision = { readonly admitted: readonly PacedWindow[] } | Wait
 
 interface Wait {
   readonly waitMs: number
@@ -88,7 +88,7 @@ const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWi
 /**
  * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
  */
-export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): Admission {
+export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): PacingDecision {
   const found = windows.map((window, at) => current(window, known[at], now))
   const waits = found.flatMap((one, at): Wait[] => {
     const window = windows[at] as WindowKept

@@ -100,7 +100,7 @@ async function attempted(
   options: SenderOptions,
   pools: Pools,
   ending: AbortController,
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   try {
     return await within(options.totalMs, (signal) => exchange(attempt, options, pools, signal), ending)
   } catch (error) {
@@ -127,7 +127,7 @@ async function exchange(
   options: SenderOptions,
   pools: Pools,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   if (attempt.secrets.length === 0 || !attempt.secrets.every(isSecret))
     return { status: null, error: 'There is no valid secret to sign with' }
   const lookup = { owner: attempt.workspaceId, signal }
@@ -181,14 +181,14 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** The result of an attempt, without its duration. */
-export type Outcome = Omit<DeliveryResult, 'ms'>
+export type SendOutcome = Omit<DeliveryResult, 'ms'>
 
 type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
 const longestWaitMs = 86_400_000
 
 /** Returns the meaning of an answer, which only depends on its status. `now` is real time. */
-export function outcomeOf({ statusCode: status, headers }: Answer, now: number): Outcome {
+export function outcomeOf({ statusCode: status, headers }: Answer, now: number): SendOutcome {
   if (status >= 200 && status < 300) return { status, error: null }
   const redirected = status >= 300 && status < 400
   const error = `The receiver answered ${status}${redirected ? '; redirects are not followed' : ''}`

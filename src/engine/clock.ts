@@ -34,7 +34,7 @@ function onePeriodAfter(period: Period, start: number): number {
 }
 
 /** A count, and the window or period it applies to. */
-export interface Counted extends Counter {
+export interface CounterState extends Counter {
   readonly resetsAt: number
 }
 
@@ -45,7 +45,7 @@ export type CounterSpan = { readonly windowMs: number } | { readonly period: Per
  * Returns a counter as of `now`. One whose time is over is empty. One that began in the future, because the clock went
  * back, keeps its count, begins now and lasts its full length.
  */
-export function countedAt(counter: Counter | undefined, span: CounterSpan, now: number): Counted {
+export function countedAt(counter: Counter | undefined, span: CounterSpan, now: number): CounterState {
   const isWindow = 'windowMs' in span
   const endOf = (start: number) => (isWindow ? start + span.windowMs : onePeriodAfter(span.period, start))
   const counted = (startedAt: number, count: number) => ({ startedAt, count, resetsAt: endOf(startedAt) })

@@ -210,7 +210,7 @@ export interface Route {
 }
 
 /** The methods of a path. */
-export interface Place {
+export interface RequestPlace {
   readonly answers: ReadonlyMap<string, Answer>
   readonly params: Params
 }
@@ -218,8 +218,8 @@ export interface Place {
 type Answers = Map<string, Answer>
 
 /** Creates the function that finds a path. One without parameters wins over one with them. */
-export function router(routes: readonly Route[]): (path: string) => Place | undefined {
-  const plain = new Map<string, Place>()
+export function router(routes: readonly Route[]): (path: string) => RequestPlace | undefined {
+  const plain = new Map<string, RequestPlace>()
   const patterns = new RegExpRouter<Answers>()
   for (const [path, answers] of byPath(routes)) {
     if (path.includes('{')) patterns.add('ALL', path.replace(/\{(\w+)\}/g, ':$1'), answers)
@@ -236,7 +236,7 @@ function byPath(routes: readonly Route[]): Map<string, Answers> {
   return paths
 }
 
-function match(patterns: RegExpRouter<Answers>, path: string): Place | undefined {
+function match(patterns: RegExpRouter<Answers>, path: string): RequestPlace | undefined {
   const [found, stash] = patterns.match('ALL', path)
   const first = found[0]
   return first && { answers: first[0], params: paramsOf(first[1], stash ?? []) }

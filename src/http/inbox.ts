@@ -1,5 +1,5 @@
 /** A webhook delivery as it arrived. */
-export interface Delivery {
+export interface ReceivedDelivery {
   /**
    * The sender's `webhook-id`, the same for all its attempts; without one `sha256:` and the hash of the body.
    */
@@ -23,7 +23,7 @@ export interface Delivery {
 /** Stores received deliveries. */
 export interface Inbox {
   /** Stores a delivery unless it is a duplicate. The result, whether it was new, is durable. */
-  keep(delivery: Delivery): Promise<boolean>
+  keep(delivery: ReceivedDelivery): Promise<boolean>
 }
 
 /** A delivery to forward. */
@@ -32,7 +32,7 @@ export interface Forward {
   readonly seq: number
   /** Number of attempts so far. */
   readonly attempts: number
-  readonly delivery: Pick<Delivery, 'headers' | 'body'>
+  readonly delivery: Pick<ReceivedDelivery, 'headers' | 'body'>
 }
 
 /** The result of forwarding a delivery. */

@@ -1,4 +1,4 @@
-import type { Delivery, Passed } from './inbox.js'
+import type { Passed, ReceivedDelivery } from './inbox.js'
 
 const patienceMs = 15_000
 
@@ -8,7 +8,7 @@ const patienceMs = 15_000
  */
 export async function passOn(
   target: string,
-  { headers, body }: Pick<Delivery, 'headers' | 'body'>,
+  { headers, body }: Pick<ReceivedDelivery, 'headers' | 'body'>,
   signal?: AbortSignal,
 ): Promise<Passed> {
   const timeout = AbortSignal.timeout(patienceMs)

@@ -4,7 +4,7 @@ import { type Bytes, isLarge, join, viewOf } from '../api/values/bytes.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, errorOf, parseJson, type Refused, readBody, refusedBy, saysJson } from './body.js'
-import type { Delivery, Inbox } from './inbox.js'
+import type { Inbox, ReceivedDelivery } from './inbox.js'
 
 /** Maximum size of a delivery in bytes. */
 export const deliveryLimit = 8 * 1024 * 1024
@@ -25,7 +25,7 @@ export interface ReceiverOptions {
   /** Reads large deliveries elsewhere. */
   readonly parse?: (task: DeliveryTask, owner: string, signal: AbortSignal) => Promise<ReadDelivery>
   /** Called for each new delivery after it was stored. */
-  readonly received?: (delivery: Delivery) => void
+  readonly received?: (delivery: ReceivedDelivery) => void
   /** Called when a delivery could not be stored. */
   readonly report?: (error: unknown) => void
 }
@@ -91,14 +91,14 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   if ('refused' in read) throw errorOf(read.refused)
   const { bytes, ...found } = read
   const body = viewOf(bytes).toString()
-  const delivery: Delivery = { ...found, path, receivedAt, headers: task.headers, body }
+  const delivery: ReceivedDelivery = { ...found, path, receivedAt, headers: task.headers, body }
   const isNew = await options.inbox.keep(delivery)
   if (isNew) options.received?.(delivery)
   return answer(200, { received: true, duplicate: !isNew })
 }
 
 /** A delivery to be read. */
-export interface DeliveryTask extends Pick<Delivery, 'headers' | 'receivedAt'> {
+export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receivedAt'> {
   readonly kind: 'delivery'
   readonly pieces: readonly Bytes[]
   /** Whether it is labelled as JSON. */
@@ -110,7 +110,7 @@ export interface DeliveryTask extends Pick<Delivery, 'headers' | 'receivedAt'> {
 
 /** A delivery as it was read, or what is wrong with its signature or body. */
 export type ReadDelivery =
-  | (Pick<Delivery, 'id' | 'event' | 'search' | 'verified'> & { readonly bytes: Bytes })
+  | (Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified'> & { readonly bytes: Bytes })
   | { readonly problem: string }
   | { readonly refused: Refused }
 
@@ -146,10 +146,10 @@ function bodyOf({ saysJson }: DeliveryTask, bytes: Bytes): unknown {
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 
 /** The event and search of a delivery, read from its body. */
-export type Named = Pick<Delivery, 'event' | 'search'>
+export type Named = Pick<ReceivedDelivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
-const deliveryId = (headers: Delivery['headers'], bytes: Bytes): string =>
+const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Bytes): string =>
   headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 /** Returns the headers to store. */

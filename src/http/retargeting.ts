@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../api/calls/errors.js'
 import { refuse } from './answer.js'
-import type { Delivery } from './inbox.js'
+import type { ReceivedDelivery } from './inbox.js'
 import { type ReceiverOptions, receiver, receiverPath } from './receiver.js'
 
 /** Deliveries to receive for others, and how to forward them. */
@@ -11,7 +11,7 @@ export interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'tok
   /** Returns unguessable bytes for a request without an idempotency key. */
   readonly random: () => Uint8Array
   /** Stores a delivery to forward. The result, whether it was new, is durable. */
-  readonly keep: (delivery: Delivery, meant: WebhookTarget) => Promise<boolean>
+  readonly keep: (delivery: ReceivedDelivery, meant: WebhookTarget) => Promise<boolean>
   /** Called for a new delivery to an address after it was stored. */
   readonly received: (target: string) => void
 }
@@ -70,7 +70,7 @@ export function retargetDeliveries(options: RetargetingOptions): DeliveryRetarge
       const token = path.slice(start.length)
       const meant = decodeToken(token)
       if (meant === undefined) return Promise.resolve(refuse(new ApiError('not_found')))
-      const inbox = { keep: (delivery: Delivery) => keep(delivery, meant) }
+      const inbox = { keep: (delivery: ReceivedDelivery) => keep(delivery, meant) }
       return receiver({ ...rest, prefix, inbox, token, received: () => received(meant.target) })(request)
     },
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { forwarder, forwardPausesMs } from '../../src/http/forwarder.js'
-import type { Delivery, Outbox, Passed } from '../../src/http/inbox.js'
+import type { Outbox, Passed, ReceivedDelivery } from '../../src/http/inbox.js'
 import { passOn } from '../../src/http/pass-on.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'
@@ -44,7 +44,7 @@ afterEach(async () => {
   await server.close()
 })
 
-const delivery = (id: string, search: string | null = null): Delivery => ({
+const delivery = (id: string, search: string | null = null): ReceivedDelivery => ({
   id,
   path: 'path',
   receivedAt: Date.now(),

@@ -13,7 +13,7 @@ import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { performTask } from '../../src/http/body-tasks.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
-import type { Delivery } from '../../src/http/inbox.js'
+import type { ReceivedDelivery } from '../../src/http/inbox.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type RequestTask, readRequestOf } from '../../src/http/parse-body.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
@@ -391,7 +391,7 @@ describe('a large delivery', () => {
 
   /** Delivers a body; returns the response, what was stored of it, and what the thread was given. */
   async function deliver(body: string, signing: readonly string[], more: Partial<ReceiverOptions> = {}) {
-    const kept: Delivery[] = []
+    const kept: ReceivedDelivery[] = []
     const given: DeliveryTask[] = []
     const take = receiver({
       ...{

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
-import type { Delivery, Inbox } from '../../src/http/inbox.js'
+import type { Inbox, ReceivedDelivery } from '../../src/http/inbox.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
@@ -15,10 +15,10 @@ const now = Date.parse('2026-03-10T12:00:00Z')
 
 /** An inbox in memory. A delivery with a known id is a duplicate. */
 class Memory implements Inbox {
-  readonly kept = new Map<string, Delivery>()
+  readonly kept = new Map<string, ReceivedDelivery>()
   failure: unknown
 
-  async keep(delivery: Delivery): Promise<boolean> {
+  async keep(delivery: ReceivedDelivery): Promise<boolean> {
     if (this.failure) throw this.failure
     if (this.kept.has(delivery.id)) return false
     this.kept.set(delivery.id, delivery)
@@ -69,7 +69,7 @@ const post = (
     body,
   })
 
-const taken = (): Delivery[] => [...inbox.kept.values()]
+const taken = (): ReceivedDelivery[] => [...inbox.kept.values()]
 
 describe('receiving a delivery', () => {
   it('stores a delivery unchanged before it answers 200', async () => {

@@ -126,7 +126,7 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
 }
 
 /** The result of one pass over a file. */
-export interface Check {
+export interface TableCheck {
   readonly rows: number
   /** Rows with more or fewer cells than the header. */
   readonly ragged: number
@@ -149,7 +149,7 @@ export async function checkTable(
   table: Table,
   identityOf?: (cells: readonly string[]) => string | undefined,
   skip: (cells: readonly string[]) => boolean = () => false,
-): Promise<Check> {
+): Promise<TableCheck> {
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
   let rows = 0
   let ragged = 0

@@ -5,14 +5,14 @@ import type { Operation } from '../../api/operations/table.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/units.js'
 
 /** The result of a row. */
-export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
+export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
 
 /** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
-export type Source = 'live' | 'store' | 'duplicate'
+export type AnswerSource = 'live' | 'store' | 'duplicate'
 
 /** The answer to one lookup. */
-export interface Answer {
-  readonly status: Status
+export interface RowAnswer {
+  readonly status: RowStatus
   readonly error: string | null
   /** Body of the reply when something was found, else undefined. */
   readonly body: unknown
@@ -25,7 +25,7 @@ export interface Answer {
 }
 
 /** The answer of a call that may have done its work, and charged for it, without a reply that says so. */
-export const unknownAnswer: Answer = {
+export const unknownAnswer: RowAnswer = {
   status: 'failed',
   error: 'outcome_unknown',
   body: undefined,
@@ -33,22 +33,22 @@ export const unknownAnswer: Answer = {
 }
 
 /** Marks the answer to a row whose `limit` a budget lowered: with that many records it may lack others. */
-export function cutAt(limit: number, answer: Answer, { batch }: Operation): Answer {
+export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): RowAnswer {
   const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
 }
 
 /** Whether the outcome of a row is unknown. */
-export const isUnknown = ({ error }: Answer): boolean => error === unknownAnswer.error
+export const isUnknown = ({ error }: RowAnswer): boolean => error === unknownAnswer.error
 
 /** The meaning of a reply for a run: an answer, a pause before the same call, or the end. */
-export type Verdict =
-  | { readonly kind: 'answer'; readonly answer: Answer }
+export type ReplyVerdict =
+  | { readonly kind: 'answer'; readonly answer: RowAnswer }
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }
 
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
-export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
+export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
   if (isOk(reply)) {
     const found = !resolvesNothing(operation, reply.body)
     return toAnswer(found ? 'found' : 'not_found', null, reply, found)
@@ -63,7 +63,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): Verdic
   return toAnswer(invalid ? 'invalid' : 'failed', failure.text, reply, false)
 }
 
-function toAnswer(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
+function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBody: boolean): ReplyVerdict {
   return {
     kind: 'answer',
     answer: {
@@ -79,7 +79,7 @@ function toAnswer(status: Status, error: string | null, reply: Reply, withBody: 
 /** Returns the cost of a row: a replayed reply was paid for the first time it came. */
 const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
 
-function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
+function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
   const limit = Number(headers['ratelimit-limit'])
   return {
     kind: 'wait',
@@ -89,7 +89,7 @@ function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
 }
 
 /** Returns the answer of a call that brought no reply. */
-export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): Answer {
+export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): RowAnswer {
   if (unknown && isPriced(operation)) return unknownAnswer
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
 }

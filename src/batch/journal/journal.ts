@@ -1,5 +1,5 @@
 import type { RunRow } from '../../api/calls/caller.js'
-import type { Answer, Source } from './answer.js'
+import type { AnswerSource, RowAnswer } from './answer.js'
 
 /** A row of a run, for the journal. */
 export interface JournalRow {
@@ -16,10 +16,10 @@ export interface JournalRow {
 }
 
 /** A known answer, and its source and cost for the row that takes it. */
-export interface Recalled {
-  readonly answer: Answer
+export interface RecalledAnswer {
+  readonly answer: RowAnswer
   /** null for a row that is not looked up. */
-  readonly source: Source | null
+  readonly source: AnswerSource | null
   readonly credits: number
   /** Its place in the store of answers. */
   readonly origin?: number
@@ -28,13 +28,13 @@ export interface Recalled {
 }
 
 /** A row that is to be sent. */
-export interface Wanted extends JournalRow {
+export interface WantedRow extends JournalRow {
   /** Price of one record, where a lower `limit` makes the row cheaper. */
   readonly perRecord?: number | undefined
 }
 
 /** A row that may be sent now: its maximum cost is set aside. */
-export interface Planned {
+export interface PlannedRow {
   /** Idempotency key, the same every time the row is sent. */
   readonly key: string
   readonly row: RunRow
@@ -43,9 +43,9 @@ export interface Planned {
 }
 
 /** Which of the wanted rows may be sent, and why not the next one. */
-export interface Plan {
+export interface PlannedRows {
   /** One for each of the first wanted rows. */
-  readonly planned: readonly Planned[]
+  readonly planned: readonly PlannedRow[]
   readonly shortage?: BudgetShortage | undefined
 }
 
@@ -82,9 +82,12 @@ export interface BulkJournal {
   /** Returns requests of earlier parts with rows of the range resumed last, of which one has no answer yet. */
   open(): readonly Bulk[]
   /** Records rows as one request before it is sent, as many as the budget permits; none below `least`. */
-  plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: BudgetShortage }>
+  plan(
+    rows: readonly WantedRow[],
+    least: number,
+  ): Promise<{ bulk?: Bulk | undefined; shortage: BudgetShortage }>
   /** Resumes a request of an earlier part. Returns the shortage where a lowered budget leaves too little for its rows. */
-  reopen(bulk: Bulk, rows: readonly Wanted[]): Promise<BudgetShortage | undefined>
+  reopen(bulk: Bulk, rows: readonly WantedRow[]): Promise<BudgetShortage | undefined>
   /** Records that the target accepted the request; from now on only its results are requested. */
   accept(bulk: Bulk, accepted: Accepted): Promise<void>
   /** Deletes a request that certainly had no effect. */
@@ -92,14 +95,14 @@ export interface BulkJournal {
 }
 
 /** A row with its answer. */
-export interface Answered extends JournalRow {
-  readonly answer: Answer
-  readonly source: Source
+export interface AnsweredRow extends JournalRow {
+  readonly answer: RowAnswer
+  readonly source: AnswerSource
   readonly origin?: number | undefined
 }
 
 /** How a part of a run ends. */
-export interface End {
+export interface RunEnd {
   /** Whether all rows are in the output. */
   readonly complete: boolean
   /** Whether the outcome of each planned row is certain. */
@@ -116,16 +119,16 @@ export interface Journal {
   /** Present where one request can take several rows. */
   readonly bulks?: BulkJournal
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
-  resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>>
+  resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>>
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
-  recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]>
+  recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]>
   /** Records rows before they are sent, as many as the budget permits. */
-  plan(rows: readonly Wanted[]): Promise<Plan>
+  plan(rows: readonly WantedRow[]): Promise<PlannedRows>
   /** Records answers, which equal rows then recall. */
-  keep(rows: readonly Answered[]): Promise<void>
+  keep(rows: readonly AnsweredRow[]): Promise<void>
   /** Notes that every row before the ordinal `cleared` has a recorded answer, and that `rows` rows are in the output. */
   written(cleared: number, rows: number): Promise<void>
   /** Resolves when all recorded answers survive a power cut. */
   flush(): Promise<void>
-  end(end: End): Promise<void>
+  end(end: RunEnd): Promise<void>
 }

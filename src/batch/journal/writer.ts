@@ -1,17 +1,17 @@
-import type { Answer, Source } from './answer.js'
-import type { Answered, Journal, JournalRow } from './journal.js'
+import type { AnswerSource, RowAnswer } from './answer.js'
+import type { AnsweredRow, Journal, JournalRow } from './journal.js'
 
 /** An answer that is to be kept, and where it came from. */
 interface Found {
-  readonly answer: Answer
-  readonly source: Source
+  readonly answer: RowAnswer
+  readonly source: AnswerSource
   readonly origin?: number
 }
 
 /** Passes answers to the journal as they come, in as few portions as its speed allows. */
 export class JournalWriter {
   readonly #journal: Journal
-  #waiting: Answered[] = []
+  #waiting: AnsweredRow[] = []
   #working: Promise<void> | undefined
   #error: unknown
 

@@ -2,7 +2,7 @@ import { toPrintableJson } from '../../api/values/json.js'
 import { defuse } from '../../csv/formulas.js'
 import { columnNamed, nearest } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
-import type { Source, Status } from '../journal/answer.js'
+import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import {
   displayedValue,
   type Many,
@@ -18,11 +18,11 @@ export interface OutputRow {
   readonly cells: readonly string[]
   /** Body of the reply, or undefined. */
   readonly body: unknown
-  readonly status: Status
+  readonly status: RowStatus
   readonly error: string | null
   readonly credits: number
   /** null for rows that were never looked up. */
-  readonly source: Source | null
+  readonly source: AnswerSource | null
 }
 
 /** Columns that every output has; input columns of these names are overwritten. */

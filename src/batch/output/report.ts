@@ -1,4 +1,4 @@
-import type { Answer, Status } from '../journal/answer.js'
+import type { RowAnswer, RowStatus } from '../journal/answer.js'
 import type { OutputRow } from './format.js'
 
 /** Why a run ended before its last row. */
@@ -15,7 +15,7 @@ export interface Stop {
 }
 
 /** The result of a run. `rows` are those in the output. */
-export interface Report {
+export interface RunReport {
   readonly rows: number
   readonly found: number
   readonly not_found: number
@@ -40,9 +40,9 @@ export interface Report {
 }
 
 /** The progress of a run. */
-export type Progress = Pick<
-  Report,
-  Status | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
+export type RunProgress = Pick<
+  RunReport,
+  RowStatus | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
 > & {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
@@ -53,7 +53,7 @@ const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as co
 /** Counts rows as they are written. */
 export class Tally {
   readonly #total: number | undefined
-  readonly #ahead = new Map<object, Answer>()
+  readonly #ahead = new Map<object, RowAnswer>()
   readonly #counts = {
     rows: 0,
     found: 0,
@@ -85,7 +85,7 @@ export class Tally {
   }
 
   /** Notes a row that has its answer and is not in the output yet. */
-  answered(row: object, answer: Answer): void {
+  answered(row: object, answer: RowAnswer): void {
     this.#ahead.set(row, answer)
   }
 
@@ -95,12 +95,12 @@ export class Tally {
   }
 
   /** Returns the counts of the output. */
-  get progress(): Progress {
+  get progress(): RunProgress {
     return { ...this.#counts, total: this.#total }
   }
 
   /** Returns them with answered rows that are not written yet, because rows are written in order. */
-  get ahead(): Progress {
+  get ahead(): RunProgress {
     const counts = { ...this.#counts }
     for (const { status, credits } of this.#ahead.values()) {
       counts.rows++
@@ -112,7 +112,7 @@ export class Tally {
 }
 
 /** Exit code of a finished or stopped run: by default rows that failed or were invalid make it 11. */
-export function exitCodeOf(report: Report, failOn: 'any' | 'none' = 'any'): number {
+export function exitCodeOf(report: RunReport, failOn: 'any' | 'none' = 'any'): number {
   if (report.stopped) return report.stopped.exit_code
   return failOn === 'any' && report.failed + report.invalid > 0 ? 11 : 0
 }

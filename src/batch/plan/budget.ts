@@ -1,6 +1,6 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isUnknown } from '../journal/answer.js'
-import type { Answered, BudgetShortage, Wanted } from '../journal/journal.js'
+import type { AnsweredRow, BudgetShortage, WantedRow } from '../journal/journal.js'
 
 /** Maximum credits to spend. */
 export interface Budget {
@@ -46,7 +46,7 @@ export interface Claims {
   /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
   readonly underWay: number
   /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
-  readonly of: (row: Wanted) => number | undefined
+  readonly of: (row: WantedRow) => number | undefined
 }
 
 /**
@@ -54,7 +54,7 @@ export interface Claims {
  * credits already; they are granted while those fit into the budget, which may have been lowered.
  */
 export function grantCredits(
-  wanted: readonly Wanted[],
+  wanted: readonly WantedRow[],
   { credits, reserved, unknown }: BudgetLeft,
   { underWay, of }: Claims,
 ): Grant[] {
@@ -143,14 +143,14 @@ export class Holds {
   }
 
   /** Returns the credits that an earlier part set aside for a row. */
-  heldFor({ ordinal, most, perRecord = 0 }: Wanted): number {
+  heldFor({ ordinal, most, perRecord = 0 }: WantedRow): number {
     const limit = this.loweredOf(ordinal)
     return limit === null ? most : limit * perRecord
   }
 
   /** Returns what earlier parts have set aside. Only their rows have to fit in beside what is under way. */
   claims(): Claims {
-    const of = (row: Wanted) =>
+    const of = (row: WantedRow) =>
       this.isCovered(row.ordinal) ? this.#addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
     return { underWay: this.coversSome ? this.#underWay() : 0, of }
   }
@@ -199,7 +199,7 @@ export class Holds {
   }
 
   /** Returns what answers will change. */
-  changeBy(rows: readonly Answered[]): CounterChange {
+  changeBy(rows: readonly AnsweredRow[]): CounterChange {
     const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
     for (const { ordinal, answer, source, most } of rows) {
       const wasUnknown = this.#retried.has(ordinal)
@@ -217,7 +217,7 @@ export class Holds {
   }
 
   /** Removes rows whose answers are recorded. */
-  settle(rows: readonly Answered[]): void {
+  settle(rows: readonly AnsweredRow[]): void {
     for (const { ordinal } of rows) {
       this.#held.delete(ordinal)
       this.#inherited.delete(ordinal)

@@ -1,10 +1,10 @@
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
-import type { Journal, Recalled } from '../journal/journal.js'
+import type { Journal, RecalledAnswer } from '../journal/journal.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './row-batch.js'
 
 /** Counts of the rows of a file before anything is sent. */
-export interface Counted {
+export interface RowCounts {
   readonly rows: number
   /** Different lookups among the valid rows. */
   readonly unique: number
@@ -30,7 +30,7 @@ export interface Results {
 }
 
 /** The credits that a run can spend, with quotas. */
-export interface SpendableCredits {
+export interface RunFunds {
   /** null where the target does not say. */
   readonly balance: number | null
   /** Rest of the weekly allowance; `undefined` without a limit, null where the target does not say. */
@@ -90,11 +90,11 @@ export interface BatchQuote {
 
 /** Everything a quote is made of. */
 export interface QuoteInput {
-  readonly counted: Counted
+  readonly counted: RowCounts
   readonly results: Results
   /** Share of the maximum to assume without results. */
   readonly defaultShare: number
-  readonly spendable: SpendableCredits
+  readonly spendable: RunFunds
   /** null where the limits are not known. */
   readonly windows: readonly RateWindow[] | null
 }
@@ -102,7 +102,7 @@ export interface QuoteInput {
 const unlimited = Number.POSITIVE_INFINITY
 
 /** Returns the credits that a run can certainly spend; an unknown value is no limit. */
-export const countSpendable = ({ balance, allowance, budget }: Omit<SpendableCredits, 'quotas'>): number =>
+export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'quotas'>): number =>
   Math.min(balance ?? unlimited, allowance ?? unlimited, budget ?? unlimited)
 
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
@@ -134,13 +134,13 @@ function basisOf(max: number, { credits, answers }: Results, share: number): Bas
   return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
 }
 
-function expectedOf(basis: Basis, { most, lookups }: Counted, { credits, answers }: Results): number {
+function expectedOf(basis: Basis, { most, lookups }: RowCounts, { credits, answers }: Results): number {
   if (basis.kind === 'certain') return 0
   return Math.round(basis.kind === 'own' ? (lookups * credits) / answers : most * basis.share)
 }
 
 /** The balance is looked at first, as the API does. */
-function shortageOf(max: number, lookups: number, spendable: SpendableCredits): Shortage | null {
+function shortageOf(max: number, lookups: number, spendable: RunFunds): Shortage | null {
   if (max > (spendable.balance ?? unlimited)) return 'credits'
   if (max > (spendable.allowance ?? unlimited)) return 'weekly_limit'
   return lookups > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
@@ -173,7 +173,7 @@ export interface CountRequest extends Lookup {
 const batchSize = 256
 
 /** Counts what the rows of a file would need, in constant memory. It sends nothing. */
-export async function countRows(counting: CountRequest): Promise<Counted> {
+export async function countRows(counting: CountRequest): Promise<RowCounts> {
   const counter = new Counter(counting)
   for await (const rows of counting.table.rows()) {
     for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
@@ -182,11 +182,11 @@ export async function countRows(counting: CountRequest): Promise<Counted> {
   return counter.counted
 }
 
-type Counts = { -readonly [name in keyof Counted]: number }
+type MutableRowCounts = { -readonly [name in keyof RowCounts]: number }
 
 class Counter {
   readonly #counting: CountRequest
-  readonly counted: Counts = {
+  readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
     affordable: 0,
   }
@@ -216,7 +216,7 @@ class Counter {
   }
 
   /** Whether a row has to be looked up: it has no answer, and no equal row comes before it. */
-  #isOpen(state: RowState, own: Recalled | undefined): boolean {
+  #isOpen(state: RowState, own: RecalledAnswer | undefined): boolean {
     // An answer that serves no equal row leaves the next of them to be looked up.
     const serves = own === undefined || ['found', 'not_found'].includes(own.answer.status)
     const { isNew } = this.#counting

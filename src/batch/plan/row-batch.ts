@@ -2,14 +2,14 @@ import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { CsvRow } from '../../csv/parse.js'
-import type { Answer, Source } from '../journal/answer.js'
-import type { Wanted } from '../journal/journal.js'
+import type { AnswerSource, RowAnswer } from '../journal/answer.js'
+import type { WantedRow } from '../journal/journal.js'
 
 /** The end of a row: its answer, and the source and cost of it for this row. */
-export interface Outcome {
-  readonly answer: Answer
+export interface RowOutcome {
+  readonly answer: RowAnswer
   /** null for rows that were never looked up. */
-  readonly source: Source | null
+  readonly source: AnswerSource | null
   readonly credits: number
   /** Whether an earlier part of the run had it. */
   readonly kept?: true
@@ -27,7 +27,7 @@ export class RowState {
   repeats = false
   most = 0
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
-  outcome: Outcome | undefined
+  outcome: RowOutcome | undefined
   /** Whether its call has been made. */
   sent = false
   #follows = false
@@ -50,7 +50,7 @@ export class RowState {
   }
 
   /** Returns the row for planning, where a lower `limit` would make it cheaper. */
-  wanted(perRecord: number): Wanted {
+  wanted(perRecord: number): WantedRow {
     const { ordinal, identity, hash, repeats, most } = this
     return { ordinal, identity, hash, repeats, most, perRecord }
   }
@@ -61,7 +61,7 @@ export class RowState {
   }
 
   /** Ends the row, and with it the equal rows that wait for its answer. */
-  settle(outcome: Outcome | undefined): void {
+  settle(outcome: RowOutcome | undefined): void {
     if (this.#settled) return
     this.outcome = outcome
     this.#settled = true
@@ -78,7 +78,7 @@ export class RowState {
   }
 }
 
-const asDuplicate = (outcome: Outcome | undefined): Outcome | undefined =>
+const asDuplicate = (outcome: RowOutcome | undefined): RowOutcome | undefined =>
   outcome && { answer: outcome.answer, source: 'duplicate', credits: 0 }
 
 /** Rows that are read, prepared and written together. */

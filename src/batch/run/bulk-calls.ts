@@ -3,7 +3,7 @@ import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import { creditsCharged, resolvesNothing } from '../../api/operations/units.js'
 import type { Fields } from '../../api/values/objects.js'
-import { type Answer, isUnknown, judge, lostAnswer, lostCall, unknownAnswer } from '../journal/answer.js'
+import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from '../journal/answer.js'
 import type { Accepted, Bulk, BulkJournal } from '../journal/journal.js'
 import type { RowState } from '../plan/row-batch.js'
 import { acceptedIn, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
@@ -27,7 +27,7 @@ export interface BulkPorts {
   readonly stopReason: StopReason
   readonly rateGate: RateGate
   readonly inFlight: InFlightCounter
-  readonly answered: (state: RowState, answer: Answer) => void
+  readonly answered: (state: RowState, answer: RowAnswer) => void
 }
 
 /** Sends several rows as one request, and settles them with its results. */
@@ -122,12 +122,12 @@ export class BulkCalls {
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
-  #settle(states: readonly RowState[], answer: Answer): Sent {
+  #settle(states: readonly RowState[], answer: RowAnswer): Sent {
     for (const state of states) this.#answer(state, answer)
     return 'taken'
   }
 
-  #answer(state: RowState, answer: Answer): void {
+  #answer(state: RowState, answer: RowAnswer): void {
     if (state.isSettled) return
     this.#ports.answered(state, answer)
     state.settle({ answer, source: 'live', credits: answer.credits })
@@ -151,7 +151,7 @@ export class BulkCalls {
     inFlight.end()
   }
 
-  #answerOf(result: Fields | undefined, isDone: boolean): Answer {
+  #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
     // The result may have been found and charged.
     if (!result) return unknownAnswer
     if ((!isDone || standingIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))

@@ -1,8 +1,8 @@
 import type { CsvRow } from '../../csv/parse.js'
-import type { Answer } from '../journal/answer.js'
+import type { RowAnswer } from '../journal/answer.js'
 import { DurabilityCheckpoint, JournalWriter } from '../journal/writer.js'
 import type { OutputRow } from '../output/format.js'
-import { type Report, Tally } from '../output/report.js'
+import { type RunReport, Tally } from '../output/report.js'
 import { RowBatch, type RowState } from '../plan/row-batch.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
 import { Calls, Launcher } from './launcher.js'
@@ -22,7 +22,7 @@ const requestsPerBatch = 5
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that would meet
  * every further row ends the run; earlier answers are written. Rejects only for bugs.
  */
-export function execute(batch: Batch): Promise<Report> {
+export function execute(batch: Batch): Promise<RunReport> {
   return new Runner(batch).run()
 }
 
@@ -59,13 +59,13 @@ class Runner {
       stopReason,
       rateGate: new RateGate(batch.time, stopReason.signal),
       inFlight: new InFlightCounter(stopReason.signal),
-      answered: (state: RowState, answer: Answer) => this.#answered(state, answer),
+      answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
     }
     this.#calls = new Calls(ports, concurrency)
     this.#launcher = new Launcher(ports, this.#journalWriter, this.#calls)
   }
 
-  async run(): Promise<Report> {
+  async run(): Promise<RunReport> {
     const { signal, time } = this.#batch
     const begun = time.now()
     this.#shownAt = begun
@@ -81,7 +81,7 @@ class Runner {
     return this.#report(complete, (time.now() - begun) / 1_000)
   }
 
-  #answered(state: RowState, answer: Answer): void {
+  #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
     this.#tally.answered(state, answer)
     if (this.#batch.time.now() - this.#shownAt >= showEveryMs) this.#showProgress()
@@ -175,7 +175,7 @@ class Runner {
     }
   }
 
-  #report(complete: boolean, seconds: number): Report {
+  #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.#batch
     const { total: _, ...counts } = this.#tally.progress
     const { cause } = this.#stopReason

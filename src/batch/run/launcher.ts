@@ -1,7 +1,7 @@
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { type Operation, operation } from '../../api/operations/table.js'
-import { type Answer, cutAt, judge, lostAnswer, lostCall } from '../journal/answer.js'
-import type { Planned } from '../journal/journal.js'
+import { cutAt, judge, lostAnswer, lostCall, type RowAnswer } from '../journal/answer.js'
+import type { PlannedRow } from '../journal/journal.js'
 import type { JournalWriter } from '../journal/writer.js'
 import { prepare, type RowBatch, type RowState } from '../plan/row-batch.js'
 import { BulkLauncher } from './bulk-launcher.js'
@@ -14,7 +14,7 @@ export interface CallPorts {
   readonly stopReason: StopReason
   readonly rateGate: RateGate
   readonly inFlight: InFlightCounter
-  readonly answered: (state: RowState, answer: Answer) => void
+  readonly answered: (state: RowState, answer: RowAnswer) => void
 }
 
 /** Sends rows, a limited number at once, and settles them with their answers. */
@@ -23,7 +23,7 @@ export class Calls {
   readonly #stopReason: StopReason
   readonly #rateGate: RateGate
   readonly #inFlight: InFlightCounter
-  readonly #answered: (state: RowState, answer: Answer) => void
+  readonly #answered: (state: RowState, answer: RowAnswer) => void
   readonly #operation: Operation
   #atOnce: number
   #calling = 0
@@ -56,14 +56,14 @@ export class Calls {
   }
 
   /** Sends a row; it is settled when its answer comes. */
-  start(state: RowState, planned: Planned): void {
+  start(state: RowState, planned: PlannedRow): void {
     this.#inFlight.begin()
     state.sent = true
     if (planned.limit !== undefined) state.lower(planned.limit)
     void this.#finish(state, planned)
   }
 
-  async #finish(state: RowState, planned: Planned): Promise<void> {
+  async #finish(state: RowState, planned: PlannedRow): Promise<void> {
     try {
       const answer = await this.#ask(state, planned)
       if (answer) this.#answered(state, answer)
@@ -96,7 +96,7 @@ export class Calls {
   }
 
   /** Returns the answer to a row; `undefined` when the run ends first. */
-  async #ask(state: RowState, { key, row, limit }: Planned): Promise<Answer | undefined> {
+  async #ask(state: RowState, { key, row, limit }: PlannedRow): Promise<RowAnswer | undefined> {
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.#batch
     for (let again = false; ; again = true) {
       await this.#turn()
@@ -245,7 +245,7 @@ export class Launcher {
     }
   }
 
-  async #start(states: readonly RowState[], planned: readonly Planned[]): Promise<boolean> {
+  async #start(states: readonly RowState[], planned: readonly PlannedRow[]): Promise<boolean> {
     for (const [at, plan] of planned.entries()) {
       await this.#calls.room()
       if (this.#stopReason.signal.aborted) return false

@@ -5,9 +5,9 @@ import type { Run, TargetAlias } from '../../storage/state/runs/runs.js'
 import type { Mapping, MappingRequest } from '../input/mapping.js'
 import type { Table } from '../input/table.js'
 import type { Journal } from '../journal/journal.js'
-import type { Progress } from '../output/report.js'
+import type { RunProgress } from '../output/report.js'
 import type { Sink, Writer } from '../output/writer.js'
-import type { BatchQuote, RateWindow, SpendableCredits } from '../plan/quote.js'
+import type { BatchQuote, RateWindow, RunFunds } from '../plan/quote.js'
 import type { Lookup } from '../plan/row-batch.js'
 import type { Together } from './bulk.js'
 import type { Time } from './flow.js'
@@ -74,14 +74,14 @@ export interface TargetRefusal {
 
 /** Credits and requests that a target has left for an operation. */
 export interface Remaining {
-  readonly spendable: Omit<SpendableCredits, 'budget'>
+  readonly spendable: Omit<RunFunds, 'budget'>
   /** null where the plan's limits are not known. */
   readonly windows: readonly RateWindow[] | null
 }
 
 /** Shows the progress of long work. */
 export interface ProgressDisplay {
-  update(step: Pick<Progress, 'rows' | 'found' | 'credits' | 'total'>): void
+  update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'>): void
   /** Removes the display. */
   stop(): void
 }
@@ -140,7 +140,7 @@ export interface Batch extends Lookup {
   readonly total?: number
   /** Ends the run early: no further row is sent, and calls under way are awaited. */
   readonly signal?: AbortSignal
-  readonly onProgress?: (progress: Progress) => void
+  readonly onProgress?: (progress: RunProgress) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
   readonly onSafe?: (before: number) => Promise<void>
 }

@@ -23,14 +23,14 @@ export interface RunRecords {
 }
 
 /** The database of the records of runs, by its `postgres://` address; this machine's home without one. */
-export interface RunPlace {
+export interface RunsLocation {
   readonly database?: string | undefined
 }
 
 /** Opens the records of runs, or returns `opened` when it is the same database; closed with the command. */
 export async function openRuns(
   home: RunHome,
-  { database: address }: RunPlace = {},
+  { database: address }: RunsLocation = {},
   opened?: RunRecords,
 ): Promise<RunRecords> {
   if (opened && opened.address === address) return opened

@@ -1,5 +1,5 @@
 import { describeMapping } from '../../batch/input/mapping.js'
-import type { Report } from '../../batch/output/report.js'
+import type { RunReport } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchDialog, KnownRun } from '../../batch/run/ports.js'
 import type { BatchRequest } from '../../batch/run/request.js'
@@ -46,7 +46,7 @@ function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: Kno
 /** Prints on stderr how a run ended: its counts, and where it stopped, the reason and how to resume it. */
 export async function showReport(
   context: Context,
-  report: Report,
+  report: RunReport,
   options: GlobalOptions,
   next: string,
   rejects?: Pick<Rejects, 'file' | 'partial'>,
@@ -92,11 +92,11 @@ const leftOf = (rows: number): string => `${countRows(rows)} ${rows === 1 ? 'is'
 
 const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
 
-const paid = ({ credits, credits_before: before }: Report): string =>
+const paid = ({ credits, credits_before: before }: RunReport): string =>
   before === 0 ? formatCredits(credits) : `${formatCredits(credits)}, ${formatNumber(before)} of them before`
 
 /** Returns the counts of a report that are not zero, in one line. */
-export function counts(report: Report): string {
+export function counts(report: RunReport): string {
   const parts = [
     [report.found, 'found'],
     [report.not_found, 'not found'],

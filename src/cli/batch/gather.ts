@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { itemOf, type Problem, readItems } from '../../batch/gather-items.js'
+import { type ItemProblem, itemOf, readItems } from '../../batch/gather-items.js'
 import { describeMapping } from '../../batch/input/mapping.js'
 import { openInput } from '../../batch/run/find-run.js'
 import { openRejectsOf } from '../../batch/run/open-output.js'
@@ -43,7 +43,7 @@ const maxProblems = 10
 
 function showProblems(
   context: Context,
-  problems: readonly Problem[],
+  problems: readonly ItemProblem[],
   globals: GlobalOptions,
   rejects: string | null,
 ): void {

@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
-import type { Status } from '../../batch/journal/answer.js'
-import type { Report, Stop } from '../../batch/output/report.js'
+import type { RowStatus } from '../../batch/journal/answer.js'
+import type { RunReport, Stop } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
@@ -16,12 +16,12 @@ import { openFile } from '../output/output.js'
 export interface EndedBatch {
   /** null where no run is recorded. */
   readonly run: Run | null
-  readonly report: Report
+  readonly report: RunReport
   readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
 }
 
 /** The content of the file of `--summary-json`. */
-interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
+interface Summary extends Pick<RunReport, RowStatus | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
   /** null when no run was begun or recorded. */
   readonly run: string | null
   readonly operation: string

@@ -2,7 +2,7 @@ import type { Reply } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
-import type { RunPlace } from '../../batch/run/records.js'
+import type { RunsLocation } from '../../batch/run/records.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
 import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
 import { once } from '../context/once.js'
@@ -14,7 +14,7 @@ import { profileName, targetName } from '../target/resolve-target.js'
  */
 export async function openSpending(
   context: HomeContext,
-  { database: address }: RunPlace = {},
+  { database: address }: RunsLocation = {},
 ): Promise<Spending> {
   const { spendingOver } = await import('../../storage/state/runs/spending.js')
   return spendingOver(await openStateOf(context, address))

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { RunPlace } from '../../batch/run/records.js'
+import type { RunsLocation } from '../../batch/run/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -50,13 +50,13 @@ export const sharedOptions = (): Option[] => [
 ]
 
 /** Returns the database of the runs that a command is about. */
-export function runPlaceOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
+export function runPlaceOf({ home }: Context, { database, shared }: Invocation['options']): RunsLocation {
   if (typeof database === 'string') return { database: requirePostgres(database, '--database') }
   return shared === true ? { database: requirePostgres(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
 /** Returns the option that names a database in a shell command. The address of the environment may have a password. */
-export function runPlaceOption({ home }: Context, { database }: RunPlace): string {
+export function runPlaceOption({ home }: Context, { database }: RunsLocation): string {
   if (database === undefined) return ''
   return database === home.engine ? ' --shared' : ` --database ${quoteForShell(database)}`
 }
@@ -68,7 +68,7 @@ const quoteForShell = (text: string): string =>
 export function contextOfRuns(
   context: Context,
   options: Invocation['options'],
-): { readonly context: Context; readonly place: RunPlace } {
+): { readonly context: Context; readonly place: RunsLocation } {
   const place = runPlaceOf(context, options)
   const { database = context.home.engine } = place
   return { context: database === context.home.engine ? context : context.withDatabase(database), place }

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { type Counted, countedAt } from '../clock.js'
+import { type CounterState, countedAt } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
 
 /** The part of a member that counting needs. */
@@ -12,7 +12,7 @@ const name = 'weekly_credits'
  * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. The counter exists only while the member has a weekly
  * limit; without one the ledger is summed.
  */
-export async function readWeek(reads: Reads, member: Spender, now: number): Promise<Counted> {
+export async function readWeek(reads: Reads, member: Spender, now: number): Promise<CounterState> {
   const counter = await reads.counter(ownerOf(member), name)
   const week = countedAt(counter, { period: 'week' }, now)
   if (counter) return week

@@ -1,10 +1,10 @@
 import type { Operation } from '../../api/operations/table.js'
 import { type Window, windowsOf } from '../../api/operations/windows.js'
-import { type Counted, countedAt } from '../clock.js'
+import { type CounterState, countedAt } from '../clock.js'
 import type { Principal, Store } from '../ports/ports.js'
 
 /** A window after a request was counted in it, or refused by it. */
-type CountedWindow = Window & Counted
+type CountedWindow = Window & CounterState
 
 /** The result of counting a request: the windows it was counted in, or those that refuse it. */
 export interface Admission {

@@ -226,9 +226,9 @@ const rowsPerUrl = 4
  * no more than it leaves free, so that slow receivers of one do not delay the deliveries of another.
  */
 class InProgress {
-  readonly #urls = new Counts()
-  readonly #quick = new Counts()
-  readonly #workspaces = new Counts()
+  readonly #urls = new NamedCounts()
+  readonly #quick = new NamedCounts()
+  readonly #workspaces = new NamedCounts()
   readonly #slowUrls = new Set<string>()
 
   /** Returns what takes nothing more for now. */
@@ -261,7 +261,7 @@ class InProgress {
 }
 
 /** Counts by name. */
-class Counts {
+class NamedCounts {
   readonly #counts = new Map<string, number>()
   total = 0
 

@@ -33,7 +33,7 @@ export async function eraseFromState(
   }
 }
 
-interface AnswerRow {
+interface PersonalAnswer {
   readonly place: number
   readonly identity: string | null
   readonly error: string | null
@@ -51,7 +51,7 @@ function stateTables(
   erased: Set<number>,
 ): PersonalTable[] {
   const emptied: number[] = []
-  const answers: PersonalTable<AnswerRow> = {
+  const answers: PersonalTable<PersonalAnswer> = {
     table: 'answers',
     key: ['place'],
     columns: ['identity', 'error', 'body'],
@@ -64,7 +64,7 @@ function stateTables(
     },
   }
   // Rows of other runs that took one of the answers.
-  const copies: PersonalTable<AnswerRow> = {
+  const copies: PersonalTable<PersonalAnswer> = {
     table: 'answers',
     key: ['place'],
     columns: [],
@@ -78,7 +78,10 @@ function stateTables(
   return dryRun ? tables : [...tables, personalRequests(subject), personalOpenCalls(subject)]
 }
 
-function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: AnswerRow): RowErasure | undefined {
+function eraseAnswer(
+  subject: SubjectMatcher,
+  { identity, error, body }: PersonalAnswer,
+): RowErasure | undefined {
   if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
   if (body === null) return undefined
   const value = parseExact(body)

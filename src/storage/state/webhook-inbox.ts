@@ -1,4 +1,4 @@
-import type { Delivery, Inbox, Passed } from '../../http/inbox.js'
+import type { Inbox, Passed, ReceivedDelivery } from '../../http/inbox.js'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import {
   enqueue,
@@ -17,7 +17,7 @@ export const rememberedMs = 80 * 3_600_000
 export const unusableReply = 'reply.unusable'
 
 /** A kept delivery in a list, without headers and body. */
-export interface ListedEvent extends Omit<Delivery, 'path' | 'headers' | 'body'> {
+export interface ListedEvent extends Omit<ReceivedDelivery, 'path' | 'headers' | 'body'> {
   /** Its number in the order of arrival. */
   readonly seq: number
   /** Size of the body. */
@@ -27,13 +27,13 @@ export interface ListedEvent extends Omit<Delivery, 'path' | 'headers' | 'body'>
 }
 
 /** A kept delivery, whole. */
-export interface KeptEvent extends Delivery {
+export interface KeptEvent extends ReceivedDelivery {
   readonly seq: number
   readonly forwards: readonly Forwarding[]
 }
 
 /** A kept delivery as it is read by the command that it came for. */
-export interface Arrived extends Pick<Delivery, 'event' | 'body'> {
+export interface Arrived extends Pick<ReceivedDelivery, 'event' | 'body'> {
   readonly seq: number
 }
 
@@ -55,7 +55,7 @@ export type Events = ReturnType<typeof eventsOver>
 export function eventsOver(driver: Driver) {
   return {
     /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
-    keep: (delivery: Delivery, forwardTo?: string) =>
+    keep: (delivery: ReceivedDelivery, forwardTo?: string) =>
       driver.transaction((connection) => keep(connection, delivery, forwardTo)),
     /** Returns events behind the one with the number `after`, at most `limit`. */
     list: (filter: EventFilter, order: 'newest' | 'oldest', limit: number, after?: number) =>
@@ -93,7 +93,11 @@ export function eventsOver(driver: Driver) {
 /** Events of one search are forwarded in order; one without a search waits for no other. */
 const laneOf = (search: string | null, seq: number): string => search ?? `#${seq}`
 
-async function keep(connection: Connection, delivery: Delivery, forwardTo?: string): Promise<boolean> {
+async function keep(
+  connection: Connection,
+  delivery: ReceivedDelivery,
+  forwardTo?: string,
+): Promise<boolean> {
   const { id, path, receivedAt, event, search, verified, headers, body } = delivery
   await connection.run('DELETE FROM gone_events WHERE received_at < ?', receivedAt - rememberedMs)
   const row = await connection.get<{ seq: number }>(
@@ -147,7 +151,7 @@ function buildWhere({ event, search, since, until }: EventFilter): { conditions:
   return { conditions: given.map(([condition]) => condition), values: given.flatMap(([, values]) => values) }
 }
 
-interface KeptRow extends Omit<Delivery, 'verified' | 'headers'> {
+interface KeptRow extends Omit<ReceivedDelivery, 'verified' | 'headers'> {
   readonly seq: number
   readonly verified: number
   readonly headers: string

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import type { Recalled } from '../../../src/batch/journal/journal.js'
+import type { RecalledAnswer } from '../../../src/batch/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/batch/plan/quote.js'
 import { openSeenNumbers } from '../../../src/storage/state/runs/duplicates.js'
 
-const answer = (status: Recalled['answer']['status']): Recalled => ({
+const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => ({
   ...{ answer: { status, error: null, body: undefined, credits: 0 }, source: 'live', credits: 0, kept: true },
 })
 
 /** Rows of a name and a price; what is known of them by their number or by their name. */
 interface Known {
-  readonly own?: Readonly<Record<number, Recalled>>
+  readonly own?: Readonly<Record<number, RecalledAnswer>>
   readonly stored?: readonly string[]
   readonly funds?: number
 }

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest'
 import {
-  type Counted,
   countSpendable,
   createQuote,
   type QuoteInput,
-  type SpendableCredits,
+  type RowCounts,
+  type RunFunds,
 } from '../../../src/batch/plan/quote.js'
 
-const counted: Counted = {
+const counted: RowCounts = {
   ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0 },
   ...{ lookups: 90, most: 270, affordable: 120 },
 }
-const spendable: SpendableCredits = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
+const spendable: RunFunds = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
 const facts: QuoteInput = {
   ...{ counted, spendable, windows: [], defaultShare: 0.5 },
   results: { credits: 0, answers: 0 },
 }
 
 const quote = (change: Partial<QuoteInput> = {}) => createQuote({ ...facts, ...change })
-const with_ = (change: Partial<SpendableCredits>) => quote({ spendable: { ...spendable, ...change } })
+const with_ = (change: Partial<RunFunds>) => quote({ spendable: { ...spendable, ...change } })
 
 describe('a quote', () => {
   it('has the fields of the contract in their order', () => {

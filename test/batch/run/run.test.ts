@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ConnectionLost, type Input } from '../../../src/api/calls/caller.js'
 import { ApiError, failureOf, RefusedInDoubt } from '../../../src/api/calls/errors.js'
 import type { Journal } from '../../../src/batch/journal/journal.js'
-import { exitCodeOf, type Progress } from '../../../src/batch/output/report.js'
+import { exitCodeOf, type RunProgress } from '../../../src/batch/output/report.js'
 import { OutputError } from '../../../src/batch/output/writer.js'
 import { execute } from '../../../src/batch/run/execute.js'
 import type { Batch } from '../../../src/batch/run/ports.js'
@@ -157,7 +157,7 @@ describe('the rows of a batch', () => {
   })
 
   test('are reported as progress when they are written', async () => {
-    const seen: Progress[] = []
+    const seen: RunProgress[] = []
     await runDomains(domains(30), found, { concurrency: 8, onProgress: (progress) => seen.push(progress) })
     expect(seen.length).toBeGreaterThan(5)
     expect(seen.map(({ rows }) => rows)).toEqual(seen.map(({ rows }) => rows).toSorted((a, b) => a - b))
@@ -165,7 +165,7 @@ describe('the rows of a batch', () => {
   })
 
   test('are reported as progress also while they wait for others of their row batch', async () => {
-    const seen: Progress[] = []
+    const seen: RunProgress[] = []
     let now = 0
     const slow = async (input: Input, nth: number) => {
       for (let turns = nth; turns > 0; turns--) await later()
@@ -173,7 +173,7 @@ describe('the rows of a batch', () => {
       return found(input)
     }
     const time = { ...fakeTime(), now: () => now }
-    const onProgress = (progress: Progress) => void seen.push(progress)
+    const onProgress = (progress: RunProgress) => void seen.push(progress)
     await runDomains(domains(64), slow, { concurrency: 64, time, onProgress })
     const rows = seen.map((progress) => progress.rows)
     expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../../src/api/values/json.js'
-import type { Answer } from '../../../src/batch/journal/answer.js'
+import type { RowAnswer } from '../../../src/batch/journal/answer.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { toPlace } from '../../../src/storage/engine/row-replies.js'
@@ -40,14 +40,14 @@ const newRun = (id: string): NewRun => ({
 const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
   runsOver(state).add({ ...newRun(id), ...more })
 
-const found = (body: unknown, credits = 1): Answer => ({ status: 'found', error: null, body, credits })
+const found = (body: unknown, credits = 1): RowAnswer => ({ status: 'found', error: null, body, credits })
 const hashed = (identity: string) => ({
   identity,
   hash: hashNumber(hashOf(identity)),
   repeats: true,
   most: 1,
 })
-const kept = (run: Run, ordinal: number, identity: string, answer: Answer, origin?: number) =>
+const kept = (run: Run, ordinal: number, identity: string, answer: RowAnswer, origin?: number) =>
   state.transaction((connection) =>
     keepAnswers(
       connection,

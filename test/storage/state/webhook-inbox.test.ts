@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Delivery } from '../../../src/http/inbox.js'
+import type { ReceivedDelivery } from '../../../src/http/inbox.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 
@@ -24,7 +24,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const delivery = (id: string, change: Partial<Delivery> = {}): Delivery => ({
+const delivery = (id: string, change: Partial<ReceivedDelivery> = {}): ReceivedDelivery => ({
   id,
   path: 'path',
   receivedAt: start,

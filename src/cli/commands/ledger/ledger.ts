@@ -4,7 +4,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { RunPlace } from '../../../batch/run/records.js'
+import type { RunsLocation } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
@@ -94,7 +94,7 @@ interface Verdict {
 
 async function compareWithTarget(
   context: Context,
-  place: RunPlace,
+  place: RunsLocation,
   days: Days,
   globals: GlobalOptions,
 ): Promise<Verdict> {

@@ -1,5 +1,5 @@
 import { escapeControls } from '../../../api/values/controls.js'
-import type { Delivery } from '../../../http/inbox.js'
+import type { ReceivedDelivery } from '../../../http/inbox.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
@@ -24,7 +24,7 @@ export interface FirstLines {
 /** What a receiver prints on stdout, one line each, in order. */
 export interface Lines {
   open(opening: FirstLines): Promise<void>
-  event(delivery: Delivery): void
+  event(delivery: ReceivedDelivery): void
   /** Resolves when all is written; rejects when the reader of stdout has gone. */
   written(): Promise<void>
 }
@@ -60,12 +60,12 @@ function printsJson(context: StreamsContext, globals: GlobalOptions): boolean {
 }
 
 /** The body is valid JSON, so that tabs and line ends in it lie between its values. */
-function formatEventJson({ id, receivedAt, event, search, verified, body }: Delivery): string {
+function formatEventJson({ id, receivedAt, event, search, verified, body }: ReceivedDelivery): string {
   const fields = { id, received_at: isoTime(receivedAt), event, search_id: search, verified }
   return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\t\r\n]+/g, ' ')}}`
 }
 
-function formatEvent({ id, receivedAt, event, search, verified }: Delivery): string {
+function formatEvent({ id, receivedAt, event, search, verified }: ReceivedDelivery): string {
   const trust = verified ? 'verified' : 'not verified'
   return oneLine([isoTime(receivedAt), event, search ?? '-', trust, id].join('  '))
 }

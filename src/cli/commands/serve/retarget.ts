@@ -4,7 +4,7 @@ import { createSender } from '../../../client/sender.js'
 import type { Sender, Targets } from '../../../engine/ports/ports.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
-import type { Delivery, Forward, Passed } from '../../../http/inbox.js'
+import type { Forward, Passed, ReceivedDelivery } from '../../../http/inbox.js'
 import type { ReceiverOptions } from '../../../http/receiver.js'
 import { newToken } from '../../../http/receiver.js'
 import { type DeliveryRetargeting, retargetDeliveries } from '../../../http/retargeting.js'
@@ -23,7 +23,9 @@ export interface RetargetingOptions extends Pick<ReceiverOptions, 'parse'> {
   /** Secrets that the server signs with. */
   readonly secrets: SecretChoice
   /** Called with each delivery, and the operation that it is a result of, before it is kept. */
-  readonly onDelivery: ((operation: string | undefined, delivery: Delivery) => Promise<void>) | undefined
+  readonly onDelivery:
+    | ((operation: string | undefined, delivery: ReceivedDelivery) => Promise<void>)
+    | undefined
 }
 
 /** The deliveries of a server, which come here first and are forwarded from here. */
@@ -87,7 +89,7 @@ const toPassed = ({ status, error }: Awaited<ReturnType<Sender['send']>>): Passe
 /** Forwards deliveries to the addresses they are for. */
 interface Forwarding {
   /** Keeps a delivery to forward. Returns whether it was new. */
-  keep(delivery: Delivery, url: string): Promise<boolean>
+  keep(delivery: ReceivedDelivery, url: string): Promise<boolean>
   /** Looks for deliveries to an address. */
   wake(url: string): void
   /** Forwards until the signal, beginning with what was kept earlier. */

@@ -1,23 +1,28 @@
 import { parseExact, toJson } from '../../../api/values/json.js'
-import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
-import type { Answered } from '../../../batch/journal/journal.js'
+import {
+  type AnswerSource,
+  isUnknown,
+  type RowAnswer,
+  type RowStatus,
+} from '../../../batch/journal/answer.js'
+import type { AnsweredRow } from '../../../batch/journal/journal.js'
 import { boundInteger, boundText, type Connection, insertList, type Value } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
 /** A kept answer. */
 export interface KeptAnswer {
   readonly ordinal: number
-  readonly answer: Answer
-  readonly source: Source
+  readonly answer: RowAnswer
+  readonly source: AnswerSource
 }
 
-interface AnswerRow {
+interface StoredAnswerRow {
   readonly place: number
-  readonly status: Status
+  readonly status: RowStatus
   readonly error: string | null
   readonly body: string | null
   readonly credits: number
-  readonly source: Source
+  readonly source: AnswerSource
   readonly answered_at: number
 }
 
@@ -57,7 +62,7 @@ const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
 const indexInsert = insertList('places', { hash: 'BIGINT', place: 'BIGINT' }, 'ON CONFLICT DO NOTHING')
 
-const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
+const answerOf = ({ status, error, body, credits }: StoredAnswerRow): RowAnswer => ({
   status,
   error,
   body: body === null ? undefined : parseExact(body),
@@ -71,7 +76,7 @@ export async function answersOf(
   from: number,
   to: number,
 ): Promise<KeptAnswer[]> {
-  const rows = await connection.all<AnswerRow>(rangeSql, toPlace(run, from), toPlace(run, to))
+  const rows = await connection.all<StoredAnswerRow>(rangeSql, toPlace(run, from), toPlace(run, to))
   return rows.map((row) => ({
     ordinal: row.place - toPlace(run, 0),
     answer: answerOf(row),
@@ -95,9 +100,9 @@ export async function equalIn(
   ordinal: number,
   hash: number,
   identity: string,
-): Promise<Answer | undefined> {
+): Promise<RowAnswer | undefined> {
   const range = [...placesOf(run), toPlace(run, ordinal)]
-  const row = await connection.get<AnswerRow>(
+  const row = await connection.get<StoredAnswerRow>(
     findSql,
     hash,
     connection.dialect.toStorableText(identity),
@@ -108,7 +113,7 @@ export async function equalIn(
 
 /** An answer of another run. */
 interface StoredAnswer {
-  readonly answer: Answer
+  readonly answer: RowAnswer
   readonly place: number
 }
 
@@ -121,28 +126,28 @@ export async function storedAnswer(
   since: number,
 ): Promise<StoredAnswer | undefined> {
   const text = connection.dialect.toStorableText(identity)
-  const found = await connection.all<Pick<AnswerRow, 'place'>>(storeSql, hash, text, since)
+  const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, hash, text, since)
   const newest = found.find(({ place }) => runs.has(toRunNumber(place)))
-  const row = newest && (await connection.get<AnswerRow>(oneSql, newest.place))
+  const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))
   return row && { answer: answerOf(row), place: row.place }
 }
 
 /** Whether an answer serves equal rows; a failed lookup is repeated. */
-const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
+const isReusable = ({ status }: RowAnswer): boolean => status === 'found' || status === 'not_found'
 
 /** Whether equal rows of the same run take an answer; also one of unknown outcome, which may have been paid. */
-export const servesEqual = (answer: Answer): boolean => isReusable(answer) || isUnknown(answer)
+export const servesEqual = (answer: RowAnswer): boolean => isReusable(answer) || isUnknown(answer)
 
 /** Records answers to rows of a run. On a server they are one statement, which only the end of the transaction waits for. */
 export async function keepAnswers(
   connection: Connection,
   run: number,
-  rows: readonly Answered[],
+  rows: readonly AnsweredRow[],
   now: number,
 ): Promise<void> {
   const ages = await agesOf(connection, rows)
   // An answer from the store keeps its age.
-  const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
+  const ageOf = ({ origin }: AnsweredRow) => (origin === undefined ? now : (ages.get(origin) ?? now))
   await connection.dialect.insertRows(
     connection,
     answerInsert,
@@ -152,11 +157,11 @@ export async function keepAnswers(
 
 async function agesOf(
   connection: Connection,
-  rows: readonly Answered[],
+  rows: readonly AnsweredRow[],
 ): Promise<ReadonlyMap<number, number>> {
   const origins = rows.flatMap(({ origin }) => (origin === undefined ? [] : [origin]))
   if (origins.length === 0) return new Map()
-  const aged = await connection.all<Pick<AnswerRow, 'place' | 'answered_at'>>(
+  const aged = await connection.all<Pick<StoredAnswerRow, 'place' | 'answered_at'>>(
     agesSql,
     JSON.stringify(origins),
   )
@@ -165,7 +170,7 @@ async function agesOf(
 
 function valuesOf(
   run: number,
-  { ordinal, hash, identity, repeats, answer, source, origin }: Answered,
+  { ordinal, hash, identity, repeats, answer, source, origin }: AnsweredRow,
   answeredAt: number,
 ): Value[] {
   const { status, error, body, text, credits } = answer

@@ -1,5 +1,5 @@
-import { type Answer, isUnknown } from '../../../batch/journal/answer.js'
-import type { Accepted, Answered, Bulk, BulkJournal, Wanted } from '../../../batch/journal/journal.js'
+import { isUnknown, type RowAnswer } from '../../../batch/journal/answer.js'
+import type { Accepted, AnsweredRow, Bulk, BulkJournal, WantedRow } from '../../../batch/journal/journal.js'
 import { type Budget, grantCredits, type Holds } from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import type { KeptAnswer } from './answers.js'
@@ -17,7 +17,7 @@ export interface RequestOptions {
   /** Sends rows again whose outcome is unknown. */
   readonly retryUnknown: boolean
   /** The answer of rows that have none. Nothing is sent or recorded. */
-  readonly missing?: Pick<Answer, 'status' | 'error'> | undefined
+  readonly missing?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** Fencing token of the run's lock, where machines share the database. */
   readonly fence?: string | undefined
 }
@@ -58,7 +58,7 @@ interface BulkChange {
   readonly closed: boolean
 }
 
-const isKnown = ({ answer }: Answered): boolean => !isUnknown(answer)
+const isKnown = ({ answer }: AnsweredRow): boolean => !isUnknown(answer)
 const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) => sum + one, 0)
 
 /** The requests of a run for several rows, in a state database. */
@@ -102,7 +102,7 @@ export class BulkRequests implements BulkJournal {
     )
   }
 
-  async plan(rows: readonly Wanted[], least: number) {
+  async plan(rows: readonly WantedRow[], least: number) {
     const { budget, now } = this.#options
     const { bulk, wanted, shortage } = await this.#driver.transaction(async (connection) => {
       if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
@@ -123,7 +123,7 @@ export class BulkRequests implements BulkJournal {
     return { bulk, shortage }
   }
 
-  async #add(connection: Connection, rows: readonly Wanted[]): Promise<Bulk> {
+  async #add(connection: Connection, rows: readonly WantedRow[]): Promise<Bulk> {
     const ordinals = rows.map(({ ordinal }) => ordinal)
     const counted = rows.filter(({ ordinal }) => !this.#holds.isRetried(ordinal))
     const reserved = sumOf(counted.map(({ most }) => most))
@@ -138,7 +138,7 @@ export class BulkRequests implements BulkJournal {
     if (!this.#options.mayRepeat) await this.#driver.flush()
   }
 
-  async reopen({ accepted }: Bulk, rows: readonly Wanted[]) {
+  async reopen({ accepted }: Bulk, rows: readonly WantedRow[]) {
     const { budget, now } = this.#options
     const covered = rows.filter(({ ordinal }) => this.#holds.isCovered(ordinal))
     // The cost of accepted work is fixed; only its results are requested.
@@ -217,7 +217,7 @@ export class BulkRequests implements BulkJournal {
   }
 
   /** Returns what answers will change. */
-  changesBy(rows: readonly Answered[]): BulkChange[] {
+  changesBy(rows: readonly AnsweredRow[]): BulkChange[] {
     if (this.#rows.size === 0) return []
     const changes = new Map<number, { released: number; known: number }>()
     for (const row of rows) {
@@ -241,7 +241,7 @@ export class BulkRequests implements BulkJournal {
   }
 
   /** Notes that answers are recorded. */
-  settle(rows: readonly Answered[]): void {
+  settle(rows: readonly AnsweredRow[]): void {
     if (this.#rows.size === 0) return
     for (const row of rows) {
       const open = this.#rows.get(row.ordinal)

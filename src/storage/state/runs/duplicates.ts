@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
-import { type Answer, isUnknown } from '../../../batch/journal/answer.js'
-import type { Answered, JournalRow } from '../../../batch/journal/journal.js'
+import { isUnknown, type RowAnswer } from '../../../batch/journal/answer.js'
+import type { AnsweredRow, JournalRow } from '../../../batch/journal/journal.js'
 import type { Connection } from '../../driver/connection.js'
 import { toPlace } from '../../engine/row-replies.js'
 import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
@@ -17,12 +17,15 @@ export class DuplicateAnswers {
   }
 
   /** Returns the answer to an equal row of the run; with `retryUnknown` none whose outcome is unknown. */
-  async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<Answer | undefined> {
+  async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<RowAnswer | undefined> {
     const answer = await this.#find(connection, row)
     return answer && retryUnknown && isUnknown(answer) ? undefined : answer
   }
 
-  async #find(connection: Connection, { ordinal, hash, identity }: JournalRow): Promise<Answer | undefined> {
+  async #find(
+    connection: Connection,
+    { ordinal, hash, identity }: JournalRow,
+  ): Promise<RowAnswer | undefined> {
     if (hash === undefined || identity === undefined) return undefined
     const recent = this.#recent.get(identity)
     if (!recent || recent.ordinal === ordinal) return equalIn(connection, this.#run, ordinal, hash, identity)
@@ -31,7 +34,7 @@ export class DuplicateAnswers {
   }
 
   /** Whether the waiting answers have to be indexed before these are added. */
-  isFullBefore(rows: readonly Answered[]): boolean {
+  isFullBefore(rows: readonly AnsweredRow[]): boolean {
     return this.#recent.size + rows.length > this.#window
   }
 
@@ -41,7 +44,7 @@ export class DuplicateAnswers {
   }
 
   /** Adds rows whose answers are recorded; `indexed` says that those before them were indexed. */
-  add(rows: readonly Answered[], indexed: boolean): void {
+  add(rows: readonly AnsweredRow[], indexed: boolean): void {
     if (indexed) this.#recent = new Map()
     for (const { ordinal, identity, hash, repeats, answer } of rows)
       if (repeats && servesEqual(answer) && identity !== undefined && hash !== undefined)

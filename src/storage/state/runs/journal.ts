@@ -1,12 +1,12 @@
-import { type Answer, isUnknown, unknownAnswer } from '../../../batch/journal/answer.js'
+import { isUnknown, type RowAnswer, unknownAnswer } from '../../../batch/journal/answer.js'
 import type {
-  Answered,
-  End,
+  AnsweredRow,
   Journal,
   JournalRow,
-  Plan,
-  Recalled,
-  Wanted,
+  PlannedRows,
+  RecalledAnswer,
+  RunEnd,
+  WantedRow,
 } from '../../../batch/journal/journal.js'
 import { grantCredits, Holds } from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
@@ -22,7 +22,7 @@ export interface JournalOptions extends RequestOptions {
   /** Ordinal behind the last row that an earlier part answered. */
   readonly answeredUpTo: number
   /** The same of a finished run, which stays finished: only its rows of unknown outcome are sent. */
-  readonly others?: Pick<Answer, 'status' | 'error'> | undefined
+  readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
   readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
   /** Number of answers to repeated lookups that wait in memory to be indexed. */
@@ -43,7 +43,7 @@ const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, 
     THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
     WHEN reserved > ? THEN reserved - ? ELSE 0 END`
 
-const none: ReadonlyMap<number, Recalled> = new Map()
+const none: ReadonlyMap<number, RecalledAnswer> = new Map()
 
 class RunJournal implements Journal {
   readonly #driver: Driver
@@ -70,7 +70,7 @@ class RunJournal implements Journal {
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
-  async resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>> {
+  async resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>> {
     const { answeredUpTo } = this.#options
     const { sentFrom, sentTo, number } = this.#run
     const bulksTo = await this.bulks.to()
@@ -83,7 +83,7 @@ class RunJournal implements Journal {
       await this.bulks.read(connection, from, to)
       return answersOf(connection, number, from, to)
     })
-    const answers = new Map<number, Recalled>()
+    const answers = new Map<number, RecalledAnswer>()
     const open = new Set<number>()
     for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
     for (const at of this.bulks.begin(kept)) open.add(at)
@@ -100,13 +100,13 @@ class RunJournal implements Journal {
   }
 
   /** Whether a row keeps its answer when its run is resumed. */
-  #isFinal({ status, error }: Answer): boolean {
+  #isFinal({ status, error }: RowAnswer): boolean {
     const { missing, others, mayRepeat, retryUnknown } = this.#options
     if (status !== 'failed' || missing) return true
     return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
   }
 
-  async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
+  async recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]> {
     const { mayRepeat, retryUnknown, missing, others, store } = this.#options
     const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
@@ -114,13 +114,16 @@ class RunJournal implements Journal {
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
-  async #findAll(connection: Connection, rows: readonly JournalRow[]): Promise<(Recalled | undefined)[]> {
+  async #findAll(
+    connection: Connection,
+    rows: readonly JournalRow[],
+  ): Promise<(RecalledAnswer | undefined)[]> {
     // All at once: the queries to a remote database need not wait for each other.
     return Promise.all(rows.map((row) => this.#find(connection, row)))
   }
 
   /** Returns the answer of a row that must not be sent and has none. */
-  #lost(ordinal: number): Recalled | undefined {
+  #lost(ordinal: number): RecalledAnswer | undefined {
     const { missing, others } = this.#options
     const isCovered = this.#holds.isCovered(ordinal)
     const fixed = missing ?? (isCovered ? undefined : others)
@@ -128,7 +131,7 @@ class RunJournal implements Journal {
     return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
   }
 
-  async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
+  async #find(connection: Connection, row: JournalRow): Promise<RecalledAnswer | undefined> {
     const { hash, identity, repeats } = row
     const { others, retryUnknown } = this.#options
     const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))
@@ -140,7 +143,7 @@ class RunJournal implements Journal {
     return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
   }
 
-  async plan(rows: readonly Wanted[]): Promise<Plan> {
+  async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {
     const { budget, now } = this.#options
     const { id } = this.#run
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
@@ -161,7 +164,7 @@ class RunJournal implements Journal {
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
     if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
-      const wanted = rows[at] as Wanted
+      const wanted = rows[at] as WantedRow
       const { ordinal } = wanted
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
       const isCovered = this.#holds.isCovered(ordinal)
@@ -178,7 +181,7 @@ class RunJournal implements Journal {
     this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
   }
 
-  async keep(rows: readonly Answered[]): Promise<void> {
+  async keep(rows: readonly AnsweredRow[]): Promise<void> {
     const { now, missing } = this.#options
     if (missing) return
     const { number } = this.#run
@@ -211,7 +214,7 @@ class RunJournal implements Journal {
     return this.#driver.flush()
   }
 
-  async end({ complete, certain, cleared }: End): Promise<void> {
+  async end({ complete, certain, cleared }: RunEnd): Promise<void> {
     const { missing, others } = this.#options
     if (missing) return
     const { sentTo } = this.#run

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Answer, unknownAnswer } from '../../../../src/batch/journal/answer.js'
-import type { Answered, Journal, JournalRow } from '../../../../src/batch/journal/journal.js'
+import { type RowAnswer, unknownAnswer } from '../../../../src/batch/journal/answer.js'
+import type { AnsweredRow, Journal, JournalRow } from '../../../../src/batch/journal/journal.js'
 import { hashNumber, hashOf } from '../../../../src/csv/identity-filter.js'
 import type { Driver } from '../../../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../../../src/storage/state/runs/journal.js'
@@ -19,10 +19,10 @@ describe.each(states())('%s', (name, open) => {
     most: 1,
   })
 
-  const found = (name: unknown): Answer => ({ status: 'found', error: null, body: { name }, credits: 1 })
-  const failed: Answer = { status: 'failed', error: 'down', body: undefined, credits: 0 }
+  const found = (name: unknown): RowAnswer => ({ status: 'found', error: null, body: { name }, credits: 1 })
+  const failed: RowAnswer = { status: 'failed', error: 'down', body: undefined, credits: 0 }
 
-  const answered = (one: JournalRow, answer: Answer = found(one.ordinal)): Answered => ({
+  const answered = (one: JournalRow, answer: RowAnswer = found(one.ordinal)): AnsweredRow => ({
     ...one,
     answer,
     source: 'live',
