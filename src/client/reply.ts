@@ -49,7 +49,7 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   const body = task.names ? renameIn(read.value, task.names) : read.value
   const misfit = misfitOf(operation, await shapeOf(operation.id), body)
   if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
-  return { status, body, headers, credits: creditsCharged(operation, body), ...formsOf(read, task) }
+  return { status, body, headers, credits: creditsCharged(operation, body), ...pickForm(read, task) }
 }
 
 /** Reads an answer whose body is handed back as bytes, with what a proxy settles the reply by. */
@@ -109,13 +109,13 @@ function refusal(
     return { status, body, headers, credits: 0 }
   }
   const body = task.names ? renameIn(read.value, task.names) : read.value
-  return { status, body, headers, credits: 0, ...formsOf(read, task) }
+  return { status, body, headers, credits: 0, ...pickForm(read, task) }
 }
 
 const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 /** Returns a body as it came: to be passed on, or as text in our words. */
-function formsOf(
+function pickForm(
   { text, bytes }: { readonly text: string; readonly bytes: Bytes },
   { names, isPassedOn }: Pick<ReplyTask, 'names' | 'isPassedOn'>,
 ): Pick<Reply, 'text' | 'wire'> {

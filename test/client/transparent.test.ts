@@ -128,7 +128,7 @@ describe('a large response of another server', () => {
     )
 
   /** Returns a caller that passes the replies of a server on, and what it gave to the thread. */
-  async function passingOn(status: number, body: string | Buffer) {
+  async function openForProxy(status: number, body: string | Buffer) {
     const upstream = closeAfterTest(
       await answering((_, response) =>
         response.writeHead(status, { 'x-more': 'pk_of_the_caller' }).end(body),
@@ -151,7 +151,7 @@ describe('a large response of another server', () => {
 
   it('is read in a thread, which hands back what settles it and its bytes', async () => {
     const text = written({ jobs: jobs(3_000), total: 0, company_linkedin_url: 'x' }).replace(':0,', ':1e400,')
-    const { caller, given, call } = await passingOn(200, text)
+    const { caller, given, call } = await openForProxy(200, text)
     const reply = await call('accounts.hiring', { company_domain: 'a.example' })
     expect(given.map(({ operation }) => operation)).toEqual(['accounts.hiring'])
     expect([reply.status, reply.credits, bytesOf(reply)]).toEqual([200, 3_000, text])
@@ -175,7 +175,7 @@ describe('a large response of another server', () => {
     ['no JSON in a refusal', 422, '<html>'],
     ['the key of the request', 200, '{"jobs":[],"error":"pk_of_the_caller"}'],
   ])('is understood as a small one is: %s', async (_, status, text) => {
-    const [small, large] = [await passingOn(status, text), await passingOn(status, pad + text)]
+    const [small, large] = [await openForProxy(status, text), await openForProxy(status, pad + text)]
     const expected = await small.call('accounts.hiring')
     const reply = await large.call('accounts.hiring')
     expect([small.given.length, large.given.length > 0]).toEqual([0, true])
@@ -187,7 +187,7 @@ describe('a large response of another server', () => {
   })
 
   it('with too many values is refused', async () => {
-    const { call } = await passingOn(200, `{"jobs":[${'{},'.repeat(200_000)}{}]}`)
+    const { call } = await openForProxy(200, `{"jobs":[${'{},'.repeat(200_000)}{}]}`)
     expect(await call('accounts.hiring')).toMatchObject({
       status: 502,
       body: { error: 'Upstream answered with more than 400,000 values' },
@@ -211,7 +211,7 @@ describe('a large response of another server', () => {
         count: async (...given) => void counted.push(given),
         onError: (error) => void counted.push(error),
       }
-      const { caller } = await passingOn(200, body)
+      const { caller } = await openForProxy(200, body)
       await createProxiedWork(ledger, names).layer(caller).call('contacts.get', { id: 'x' })
       return counted
     }

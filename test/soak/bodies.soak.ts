@@ -109,7 +109,7 @@ function send(
   return new Promise((resolve) => {
     const headers = { 'content-type': 'application/json', 'x-api-key': key, 'content-length': body.length }
     const sent = httpRequest({ host: '127.0.0.1', port, agent, path, method, headers })
-    sent.setTimeout(120_000, () => resolve('late'))
+    sent.setTimeout(600_000, () => resolve('late'))
     // A refusal may come before all of the body is sent.
     sent.on('error', () => resolve('closed'))
     sent.on('response', (response) => {

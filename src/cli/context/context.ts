@@ -153,7 +153,7 @@ export interface TargetContext {
 export interface OpenedServer {
   readonly remote: Caller
   /** Opens a caller for a proxy: it reads large replies elsewhere, and hands back the bytes of each. */
-  passingOn(passOn: PassOn): Caller
+  openForProxy(passOn: PassOn): Caller
   readonly governed: readonly Layer[]
 }
 

@@ -1,6 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { PassOn } from '../../client/reply.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
@@ -55,15 +54,15 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
       version: await version(),
     }
     const { baseUrl, syncBaseUrl } = target
-    const passingOn = (passOn?: PassOn) => {
+    const openForProxy = (passOn?: Parameters<OpenedServer['openForProxy']>[0]) => {
       const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
       const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
       const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
       onClose(() => remote.close())
       return remote
     }
-    const remote = passingOn()
-    if (!memory) return { remote, passingOn, governed: [] }
+    const remote = openForProxy()
+    if (!memory) return { remote, openForProxy, governed: [] }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
     const onAgain = () => ports.onAgain()
@@ -71,7 +70,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
     return {
       remote,
-      passingOn,
+      openForProxy,
       governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain, keepUnusable }),
     }
   } catch (error) {

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import { coversAddress } from '../../../client/networks.js'
+import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening } from '../../../http/listen.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -18,9 +19,11 @@ export async function createDocument(serverUrl?: string): Promise<object> {
 }
 
 /** How an app presents itself. */
-export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready' | 'readBody'> {
+export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined
+  /** Parse large bodies; its own without them. */
+  readonly threads?: BodyThreads
   /** Returns the address at which the app is served. */
   readonly baseUrl?: () => string
 }
@@ -30,11 +33,13 @@ export async function createApp(
   context: StreamsContext,
   caller: Caller,
   globals: GlobalOptions,
-  { baseUrl, words, ...options }: AppOptions = {},
+  { baseUrl, words, behind, ready, threads }: AppOptions = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
+  const { createBodyReader } = await import('../../../http/request-body.js')
   return handler({
-    ...{ caller, names: words, ...options },
+    ...{ caller, behind, ready, names: words },
+    readBody: createBodyReader(threads),
     version: await version(),
     document: async () => {
       const document = await createDocument(baseUrl?.())

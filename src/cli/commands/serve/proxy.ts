@@ -37,7 +37,6 @@ export async function openProxy(
   globals: GlobalOptions,
 ): Promise<Backend> {
   const { createBodyThreads } = await import('../../../http/body-threads.js')
-  const { createBodyReader } = await import('../../../http/request-body.js')
   const threads = createBodyThreads()
   const { local: _, ...rest } = globals
   const url = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
@@ -52,19 +51,19 @@ export async function openProxy(
   const retargeting =
     address &&
     (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }, globals))
-  const { remote, passingOn, governed } = await context.server(options)
+  const { remote, openForProxy, governed } = await context.server(options)
   const timeout = withTimeout(globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const own =
     apiKey === undefined
       ? []
       : [await openGuard(context, apiKey, options), accounted(context, options), work.layer]
-  const caller = compose([...own, ...outgoing], passingOn(threads.parse))
+  const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
   const serve = await createApp(context, caller, globals, {
     ...{ baseUrl, words: names, behind },
-    readBody: createBodyReader(threads),
+    threads,
   })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
