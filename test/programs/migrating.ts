@@ -1,4 +1,4 @@
-import { catalogueSchema } from '../../src/catalogue/schema/sqlite.js'
+import { catalogueSchema } from '../../src/catalogue/schema/schema.js'
 import { migrate, readStoredNumber, type Schema } from '../../src/storage/database/migrate.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'

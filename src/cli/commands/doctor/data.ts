@@ -126,7 +126,7 @@ async function checkSharedData(context: DoctorContext): Promise<readonly Verdict
 
 async function checkShared(connection: Connection, context: DoctorContext): Promise<Verdict> {
   const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
-  const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
+  const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
   const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
   const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
   if (trouble) return trouble

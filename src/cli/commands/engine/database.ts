@@ -102,7 +102,7 @@ async function planRestore(
   }
   if (typeof catalogue !== 'string') return [engine]
   claimFile(catalogue, '--catalogue', 'read')
-  const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
+  const { catalogueSchema } = await import('../../../catalogue/schema/schema.js')
   const expected = { table: 'companies', schema: catalogueSchema }
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }
