@@ -3,7 +3,7 @@ import { createWorker } from '../../../src/engine/worker/worker.js'
 import { openStore } from '../../../src/storage/engine/store.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
-import { idOf } from './surroundings.js'
+import { idOf } from './targets.js'
 
 let schema: TestDatabase
 let bench: Bench

@@ -6,7 +6,7 @@ import { createWorker } from '../../../src/engine/worker/worker.js'
 import type { Subject } from '../../conformance/caller.js'
 import { randomIds } from '../../support/engine.js'
 import { unknownId } from '../requests.js'
-import * as at from './surroundings.js'
+import * as at from './targets.js'
 
 // Rows of the table of observed behaviour, each a test named after it.
 
@@ -24,7 +24,7 @@ it('marks the operations that were observed and are not specified', () => {
   ])
 })
 
-describe.each(at.surroundings)('%s', (_, open) => {
+describe.each(at.targets)('%s', (_, open) => {
   let subject: Subject
   const call = (id: OperationId, input: Input, key?: string) => at.call(subject, id, input, key)
 

@@ -24,7 +24,7 @@ async function named(): Promise<Subject> {
 }
 
 /** Every way the engine is asked: the six compositions, and HTTP in the names of a real server. */
-export const surroundings: readonly (readonly [name: string, open: () => Promise<Subject>])[] = [
+export const targets: readonly (readonly [name: string, open: () => Promise<Subject>])[] = [
   ...Object.entries(compositions),
   ['HTTP in the names of a real server', named],
 ]
@@ -39,8 +39,8 @@ export const call = (
 
 /** Does all accepted work. */
 export async function work({ store, source, clock }: Bench): Promise<void> {
-  const targets = () => ({ allow: [], loopback: false })
-  await createWorker({ store, source, clock, ids: randomIds, targets }).drain()
+  const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: false }) }
+  await createWorker(ports).drain()
 }
 
 /** Returns the id of accepted work or of a new thing. */
