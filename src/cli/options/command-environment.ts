@@ -119,10 +119,11 @@ export class ProspectCommand extends Command {
     )
   }
 
-  /** Sets the work of a command whose result is printed. */
+  /** Sets the work of a command whose result is printed; `undefined` when the work has printed it. */
   printResult(work: Work<unknown>, view?: View): this {
     return this.run(async (context, invocation) => {
-      await print(context, await work(context, invocation), invocation.globals, view)
+      const result = await work(context, invocation)
+      if (result !== undefined) await print(context, result, invocation.globals, view)
       return 0
     })
   }
