@@ -145,11 +145,12 @@ function attach(server: Server, options: ListenOptions, served: ReadonlySet<stri
   const serve = getRequestListener(options.handler, { errorHandler })
   // What follows a refused request on its connection may be a part of it: it is never served.
   const refused = new WeakSet<Duplex>()
+  const serveInTurn = createTurns()
   server.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (refused.has(incoming.socket)) return
     if (!server.listening) outgoing.shouldKeepAlive = false
     const problem = problemOf(incoming)
-    if (!problem) return void serve(incoming, outgoing)
+    if (!problem) return serveInTurn(incoming.socket, outgoing, () => void serve(incoming, outgoing))
     refused.add(incoming.socket)
     refuseRequest(outgoing, problem)
   })
@@ -162,6 +163,22 @@ function attach(server: Server, options: ListenOptions, served: ReadonlySet<stri
     if (!refused.has(socket)) refuseConnection(socket, parserError(error.code))
     refused.add(socket)
   })
+}
+
+/**
+ * Returns a function that begins with a request of a connection once the one before is answered. Node passes on all
+ * pipelined requests at once, and keeps the responses that the client has not read.
+ */
+function createTurns(): (socket: Socket, response: ServerResponse, begin: () => void) => void {
+  const last = new WeakMap<Socket, ServerResponse>()
+  return (socket, response, begin) => {
+    const before = last.get(socket)
+    last.set(socket, response)
+    if (!before || before.closed) return begin()
+    before.once('close', () => {
+      if (!socket.destroyed) begin()
+    })
+  }
 }
 
 /** The adapter could not make a request of what came, or the handler failed where it must not. */

@@ -242,6 +242,19 @@ describe('connections', () => {
     expect(raw.indexOf('"status":"ok"')).toBeGreaterThan(raw.indexOf('accounts.enrich'))
   })
 
+  it('begins with a pipelined request when the one before is answered, so that replies nobody reads take no memory', async () => {
+    const caller = new CountingCaller()
+    let [running, most] = [0, 0]
+    caller.work = async () => {
+      most = Math.max(most, ++running)
+      await pause(5)
+      running--
+    }
+    const { port } = await start(caller)
+    const raw = await exchange(port, ...[post(port, '{}').repeat(20), post(port, '{}', 'Connection: close')])
+    expect([statuses(raw).length, caller.calls, most]).toEqual([21, 21, 1])
+  })
+
   it('keeps a connection open after an invalid body', async () => {
     const { port } = await start()
     const raw = await exchange(port, post(port, '{'), post(port, '{}', 'Connection: close'))

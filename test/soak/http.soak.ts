@@ -218,6 +218,55 @@ it.runIf(process.platform === 'linux')('P33: 500 slow connections beside a healt
   }
 })
 
+it.runIf(process.platform === 'linux')(
+  'P33: 200 clients that read nothing of what they ask for',
+  async () => {
+    const { running, pid, port, key } = await serving()
+    try {
+      const healthy = async () => {
+        const began = performance.now()
+        const url = `http://127.0.0.1:${port}/api/v2/credits`
+        const response = await fetch(url, { headers: { 'x-api-key': key } })
+        await response.arrayBuffer()
+        expect(response.status).toBe(200)
+        return performance.now() - began
+      }
+      for (let at = 0; at < 50; at++) await healthy()
+      const baseline = descriptorsOf(pid)
+      const request = `GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
+      // More than the buffers of both systems hold.
+      const clients = Array.from({ length: 200 }, () => {
+        const socket = connect(port, '127.0.0.1').on('error', () => {})
+        socket.pause().write(request.repeat(50))
+        return socket
+      })
+      const waits: number[] = []
+      let most = 0
+      const began = performance.now()
+      do {
+        waits.push(await healthy())
+        most = Math.max(most, descriptorsOf(pid))
+        await pause(250)
+      } while (descriptorsOf(pid) > baseline + 2 && performance.now() - began < 120_000)
+      const seconds = (performance.now() - began) / 1_000
+      const after = descriptorsOf(pid)
+      for (const socket of clients) socket.destroy()
+      found({
+        promise: 'P33',
+        tried: `200 clients that ask for ${grouped(10_000)} documents and read none, beside ${waits.length} requests`,
+        lost: `0 requests; ${Math.max(0, after - baseline - 2)} connections left open`,
+        measured:
+          `all closed after ${seconds.toFixed(1)} s; longest request of others ${Math.round(Math.max(...waits))} ms; ` +
+          `memory ${Math.round(residentMb(pid))} MB; descriptors ${baseline} before, at most ${most}, ${after} afterwards`,
+      })
+      expect(most).toBeGreaterThan(baseline + 100)
+      expect(after).toBeLessThanOrEqual(baseline + 2)
+    } finally {
+      await running.end()
+    }
+  },
+)
+
 it.runIf(process.platform === 'linux')('P33: 100,000 requests', async () => {
   const { running, pid, port, key } = await serving()
   try {
