@@ -1,9 +1,13 @@
 import type { CompanyQuery, Reads, Transaction } from '../../engine/ports/ports.js'
-import type { Connection } from '../driver/connection.js'
+import { type Connection, insertList, type Value } from '../driver/connection.js'
 import { listTable, personaTable, readNumber } from './record-tables.js'
 
 const companiesPerTurn = 1_000
-const addCompanySql = 'INSERT INTO list_companies (list_id, ordinal, company) VALUES (?, ?, ?)'
+const companyInsert = insertList(
+  'list_companies',
+  { list_id: 'TEXT', ordinal: 'BIGINT', company: 'TEXT' },
+  '',
+)
 const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
 WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ?`
 const accountsSql =
@@ -55,11 +59,16 @@ export function savedWrites(connection: Connection) {
     addList: async (list) => {
       await listTable.add(connection, list)
       let ordinal = 0
+      let rows: Value[][] = []
       for (const company of list.companies) {
-        await connection.run(addCompanySql, list.id, ++ordinal, JSON.stringify(company))
+        rows.push([list.id, ++ordinal, JSON.stringify(company)])
+        if (rows.length < companiesPerTurn) continue
+        await connection.dialect.insertRows(connection, companyInsert, rows)
+        rows = []
         // Else a hundred thousand companies would keep every other request waiting.
-        if (ordinal % companiesPerTurn === 0) await new Promise(setImmediate)
+        await new Promise(setImmediate)
       }
+      await connection.dialect.insertRows(connection, companyInsert, rows)
     },
     changeList: async (id, change) => {
       const update = listTable.update(change, 'id = ?', id)

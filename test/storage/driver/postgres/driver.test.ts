@@ -6,7 +6,7 @@ import { PostgresSession } from '../../../../src/storage/driver/postgres/connect
 import { openPostgres } from '../../../../src/storage/driver/postgres/driver.js'
 import { fromPostgresError } from '../../../../src/storage/driver/postgres/errors.js'
 import { createStatementCache } from '../../../../src/storage/driver/postgres/translate-sql.js'
-import { openStore } from '../../../../src/storage/engine/store.js'
+import { openEngineDatabase, openStore, storeOver } from '../../../../src/storage/engine/store.js'
 import { member, workspace } from '../../../conformance/rows.js'
 import { job } from '../../../conformance/store-work.js'
 import { type CutConnection, cutConnection } from '../../../support/cut-connection.js'
@@ -151,6 +151,42 @@ describe('transactions in one group commit', () => {
     expect([await same, await whole]).toEqual([1, 1])
     expect(order.slice(0, 2)).toEqual(['other', 'slow'])
     await other.close()
+  })
+})
+
+describe('a list of companies', () => {
+  it('takes a statement for a thousand of them, because its transaction delays others of its workspace', async () => {
+    const opened = await openEngineDatabase(schema.url)
+    let statements = 0
+    const counted = (connection: Connection): Connection => ({
+      ...connection,
+      run: (...statement) => {
+        statements++
+        return connection.run(...statement)
+      },
+      send: (...statement) => {
+        statements++
+        return connection.send?.(...statement)
+      },
+    })
+    const store = storeOver({
+      ...opened,
+      transaction: (work, scope) => opened.transaction((connection) => work(counted(connection)), scope),
+    })
+    const companies = Array.from({ length: 2_500 }, (_, at) => ({ name: `\0 é\ud800 " ${at}` }))
+    const list = { name: 'Mine', networkListId: 281_474_976_710_656, status: 'pending' } as const
+    await store.transaction(async (tx) => {
+      await tx.addWorkspace(workspace, true)
+      await tx.addMember(member)
+      await tx.addJob(job)
+      statements = 0
+      await tx.addList({ ...list, id: 'j1', workspaceId: 'w1', createdAt: 5, updatedAt: 5, companies })
+    })
+    expect(statements).toBeLessThanOrEqual(4)
+    const listed = await store.read((reads) => reads.listed('j1', 0, 3_000))
+    expect(listed.map(({ ordinal }) => ordinal)).toEqual(companies.map((_, at) => at + 1))
+    expect(listed.map(({ company }) => company)).toEqual(companies)
+    await store.close()
   })
 })
 
