@@ -34,7 +34,7 @@ export interface ExecutedBatch {
 }
 
 /** How a batch ends: only its mapping or its quote was wanted, it was declined, or it was executed. */
-export type BatchResult =
+type BatchResult =
   | { readonly kind: 'mapping'; readonly mapping: Mapping }
   | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal }
   | { readonly kind: 'declined' }

@@ -136,7 +136,7 @@ async function* decodeText(
 }
 
 /** Converts text to the bytes of a file in the encoding of another one. */
-export interface Encoder {
+interface Encoder {
   /** First bytes of the file. */
   readonly mark: Buffer
   encode(text: string): Buffer

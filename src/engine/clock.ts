@@ -39,7 +39,7 @@ export interface CounterState extends Counter {
 }
 
 /** How long a counter counts: a rate window begins with its first request, a period where the calendar says. */
-export type CounterSpan = { readonly windowMs: number } | { readonly period: Period }
+type CounterSpan = { readonly windowMs: number } | { readonly period: Period }
 
 /**
  * Returns a counter as of `now`. One whose time is over is empty. One that began in the future, because the clock went

@@ -23,7 +23,7 @@ export interface MappingRequest {
 }
 
 /** A field and the column that fills it. */
-export interface MappedColumn {
+interface MappedColumn {
   readonly field: string
   readonly column: string
   /** Position of the column, from 0. */

@@ -4,7 +4,7 @@ import type { Identity } from '../../api/operations/facts.js'
  * Column names for an input field, separated by commas: `sure` ones mean it, `likely` ones are taken when nothing
  * better is there, those of `lastResort` when a row could not be looked up at all without them.
  */
-export interface Synonyms {
+interface Synonyms {
   readonly sure: string
   readonly likely?: string
   readonly lastResort?: string

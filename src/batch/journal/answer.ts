@@ -42,7 +42,7 @@ export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): R
 export const isUnknown = ({ error }: RowAnswer): boolean => error === unknownAnswer.error
 
 /** The meaning of a reply for a run: an answer, a pause before the same call, or the end. */
-export type ReplyVerdict =
+type ReplyVerdict =
   | { readonly kind: 'answer'; readonly answer: RowAnswer }
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }

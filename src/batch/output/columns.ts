@@ -154,7 +154,7 @@ export function manyOf({ batch }: Pick<Operation, 'batch'>, { output }: Shape): 
 }
 
 /** Every column that a row can have, those first that it has unless `--fields` says otherwise. */
-export interface RowColumns {
+interface RowColumns {
   readonly usual: readonly ResultColumn[]
   readonly all: readonly ResultColumn[]
 }
@@ -236,9 +236,15 @@ export function chosenColumns(
 
 /** Returns the refusal of a name in `--fields`, with the nearest name or all names. */
 export function unknownField(field: string, names: readonly string[]): Refusal {
+  const [problem, hint] = missingField(field, names)
+  return new Refusal(`--fields ${problem}`, hint)
+}
+
+/** Returns what is wrong with the name of a field, and the nearest name or all names. */
+export function missingField(field: string, names: readonly string[]): [problem: string, hint: string] {
   const meant = nearest(field, names)
-  return new Refusal(
-    `--fields names "${field}", which the result does not have.`,
+  return [
+    `names "${field}", which the result does not have.`,
     meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
-  )
+  ]
 }

@@ -6,6 +6,7 @@ import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import {
   displayedValue,
   type Many,
+  missingField,
   type ResultColumn,
   type ResultRequest,
   rowColumnsOf,
@@ -38,7 +39,7 @@ export interface Layout {
 }
 
 /** A column of the input that results complete where its cells are empty. */
-export interface OnlyMissing {
+interface OnlyMissing {
   /** Position of the column. */
   readonly at: number
   readonly column: ResultColumn
@@ -200,7 +201,13 @@ export function findOnlyMissing(
 ): OnlyMissing {
   const [field = '', ...rest] = text.split('=').map((part) => part.trim())
   const column = columns.find(({ name }) => name === field)
-  if (!column) throw unknownField(field, columns)
+  if (!column)
+    throw new MappingError(
+      `${option} ${missingField(
+        field,
+        columns.map(({ name }) => name),
+      ).join(' ')}`,
+    )
   const wanted = rest.join('=') || field
   const at = columnNamed(header, wanted)
   if (at < 0) throw unknownColumn(field, wanted, header)
@@ -225,13 +232,6 @@ export const hasResult =
   (onlyMissing: OnlyMissing, header: readonly string[]) =>
   (cells: readonly string[]): boolean =>
     cells.length === header.length && !isBlank(cells[onlyMissing.at])
-
-function unknownField(field: string, columns: readonly ResultColumn[]): MappingError {
-  const names = columns.map(({ name }) => name)
-  const near = nearest(field, names)
-  const meant = near === undefined ? `It has: ${names.join(', ')}.` : `Did you mean ${near}?`
-  return new MappingError(`${option} names "${field}", which the result does not have. ${meant}`)
-}
 
 function unknownColumn(field: string, wanted: string, header: readonly string[]): MappingError {
   const near = nearest(wanted, header)

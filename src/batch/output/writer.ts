@@ -60,7 +60,7 @@ export const nodeFiles: Files = {
 }
 
 /** Runs work with a signal that ends it. */
-export type Interruptible = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>
+type Interruptible = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>
 
 const uninterrupted: Interruptible = (work) => work(new AbortController().signal)
 
@@ -237,7 +237,7 @@ export class OutputError extends Error {
 }
 
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
-export type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
+type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
 /** The file of rejected rows, as they were read. */
 export interface Rejects {

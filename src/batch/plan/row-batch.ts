@@ -6,7 +6,7 @@ import type { AnswerSource, RowAnswer } from '../journal/answer.js'
 import type { WantedRow } from '../journal/journal.js'
 
 /** The end of a row: its answer, and the source and cost of it for this row. */
-export interface RowOutcome {
+interface RowOutcome {
   readonly answer: RowAnswer
   /** null for rows that were never looked up. */
   readonly source: AnswerSource | null

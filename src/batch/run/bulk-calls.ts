@@ -7,8 +7,8 @@ import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer }
 import type { Accepted, Bulk, BulkJournal } from '../journal/journal.js'
 import type { RowState } from '../plan/row-batch.js'
 import { acceptedIn, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
-import type { InFlightCounter, RateGate, StopReason } from './flow.js'
-import type { Batch } from './ports.js'
+import type { StopReason } from './flow.js'
+import type { Batch, CallPorts } from './ports.js'
 
 /**
  * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
@@ -20,14 +20,9 @@ export type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
 type Came = Accepted | Sent | 'open'
 
 /** What sending requests for several rows depends on. */
-export interface BulkPorts {
-  readonly batch: Batch
+export interface BulkPorts extends CallPorts {
   readonly together: Together
   readonly journal: BulkJournal
-  readonly stopReason: StopReason
-  readonly rateGate: RateGate
-  readonly inFlight: InFlightCounter
-  readonly answered: (state: RowState, answer: RowAnswer) => void
 }
 
 /** Sends several rows as one request, and settles them with its results. */

@@ -179,7 +179,7 @@ const mostOf = (states: readonly RowState[]): number =>
   states.reduce((credits, { most }) => credits + most, 0)
 
 /** The balance of a target as far as it is known; asking for it is free. */
-export class CreditBalance {
+class CreditBalance {
   readonly #batch: Batch
   #left: number | undefined
 

@@ -84,7 +84,7 @@ export function resultsIn(
 }
 
 /** The progress of work that reports its status with its results. */
-export interface Standing {
+interface Standing {
   readonly isOver: boolean
   readonly hasFailed: boolean
   /** Number of rows that were done, in their order. */

@@ -6,16 +6,7 @@ import type { JournalWriter } from '../journal/writer.js'
 import { prepare, type RowBatch, type RowState } from '../plan/row-batch.js'
 import { BulkLauncher } from './bulk-launcher.js'
 import type { InFlightCounter, RateGate, StopReason } from './flow.js'
-import type { Batch } from './ports.js'
-
-/** What rows are sent with. */
-export interface CallPorts {
-  readonly batch: Batch
-  readonly stopReason: StopReason
-  readonly rateGate: RateGate
-  readonly inFlight: InFlightCounter
-  readonly answered: (state: RowState, answer: RowAnswer) => void
-}
+import type { Batch, CallPorts } from './ports.js'
 
 /** Sends rows, a limited number at once, and settles them with their answers. */
 export class Calls {

@@ -4,13 +4,14 @@ import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Run, TargetAlias } from '../../storage/state/runs/runs.js'
 import type { Mapping, MappingRequest } from '../input/mapping.js'
 import type { Table } from '../input/table.js'
+import type { RowAnswer } from '../journal/answer.js'
 import type { Journal } from '../journal/journal.js'
 import type { RunProgress } from '../output/report.js'
 import type { Sink, Writer } from '../output/writer.js'
 import type { BatchQuote, RateWindow, RunFunds } from '../plan/quote.js'
-import type { Lookup } from '../plan/row-batch.js'
+import type { Lookup, RowState } from '../plan/row-batch.js'
 import type { Together } from './bulk.js'
-import type { Time } from './flow.js'
+import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
 
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */
 export interface RunHome {
@@ -46,7 +47,7 @@ export interface BatchTarget {
 }
 
 /** A run whose rows are answered by workers. */
-export interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
+interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
   /** Returns the number of workers that take part. */
   workers(): number
 }
@@ -80,7 +81,7 @@ export interface Remaining {
 }
 
 /** Shows the progress of long work. */
-export interface ProgressDisplay {
+interface ProgressDisplay {
   update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'>): void
   /** Removes the display. */
   stop(): void
@@ -143,4 +144,13 @@ export interface Batch extends Lookup {
   readonly onProgress?: (progress: RunProgress) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
   readonly onSafe?: (before: number) => Promise<void>
+}
+
+/** What sending the rows of a batch depends on. */
+export interface CallPorts {
+  readonly batch: Batch
+  readonly stopReason: StopReason
+  readonly rateGate: RateGate
+  readonly inFlight: InFlightCounter
+  readonly answered: (state: RowState, answer: RowAnswer) => void
 }

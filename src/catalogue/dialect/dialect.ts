@@ -19,7 +19,7 @@ export type RowInserter = (
 ) => void
 
 /** Where a search of people begins. */
-export interface PeoplePath {
+interface PeoplePath {
   /** The column of their keys, which the matches are ordered by. */
   readonly key: string
   readonly from: string

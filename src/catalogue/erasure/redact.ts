@@ -5,7 +5,7 @@ import type { SubjectIdentifiers } from './identifiers.js'
 export const redacted = '[forgotten]'
 
 /** Recognises a person in texts by address, number or profile. */
-export interface TextMatcher {
+interface TextMatcher {
   mentions(text: string): boolean
   /** Returns whether a text is an identifier of the person and nothing else. */
   isIdentifier(text: string): boolean

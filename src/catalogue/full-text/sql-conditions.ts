@@ -51,7 +51,11 @@ export async function estimateSelectivity(
   condition: Condition,
 ): Promise<EstimatedCondition> {
   const [where, ...values] = condition
-  const sql = `SELECT count(*) AS total FROM (SELECT key FROM ${table} WHERE ${where} LIMIT ?) AS first_few`
-  const row = await connection.get<{ total: number }>(sql, ...values, mostOfFew + 1)
-  return { condition, selectivity: (row?.total ?? 0) <= mostOfFew ? 'few' : 'many' }
+  const first = [`SELECT key FROM ${table} WHERE ${where} LIMIT ?`, ...values, mostOfFew + 1] as const
+  return { condition, selectivity: (await countRows(connection, first)) <= mostOfFew ? 'few' : 'many' }
 }
+
+/** Returns the number of rows that a query finds. */
+export const countRows = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
+  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql}) AS found`, ...values))
+    ?.total ?? 0

@@ -1,4 +1,4 @@
-import { normaliseName } from '../../csv/names.js'
+import { columnNamed, normaliseName } from '../../csv/names.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 import synonyms from './column-synonyms.json' with { type: 'json' }
@@ -18,7 +18,7 @@ const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]
 }
 
 /** Which column is read as which field. */
-export interface MappedColumns {
+interface MappedColumns {
   /** The field of each column, in order. */
   readonly fields: readonly (string | undefined)[]
   /** Column by field. */
@@ -79,8 +79,7 @@ export function checkField(kind: RecordKind, field: string): string {
 }
 
 function findColumn(header: readonly string[], column: string): number {
-  const exact = header.indexOf(column)
-  const at = exact >= 0 ? exact : header.findIndex((name) => normaliseName(name) === normaliseName(column))
+  const at = columnNamed(header, column)
   if (at < 0) throw new ImportError(`There is no column '${column}'; choose one of ${header.join(', ')}`, 1)
   return at
 }

@@ -23,7 +23,7 @@ export async function countAll(connection: Connection): Promise<Stats> {
 }
 
 /** The state of a catalogue, read without counting. */
-export interface CatalogueState {
+interface CatalogueState {
   /** No company and no person. */
   readonly isEmpty: boolean
   /** Indexes are missing: a first import is under way, or was killed. */

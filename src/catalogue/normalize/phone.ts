@@ -84,5 +84,4 @@ export const isMobile = (number: string): boolean => describePhone(number).type 
 const require = createRequire(import.meta.url)
 
 /** Loads the numbering plans of all countries, with number types. */
-export const loadPhoneMetadata = (): typeof import('libphonenumber-js/max') =>
-  require('libphonenumber-js/max')
+const loadPhoneMetadata = (): typeof import('libphonenumber-js/max') => require('libphonenumber-js/max')

@@ -19,7 +19,7 @@ export interface GazetteerEntry {
 }
 
 /** The countries, regions and cities of the world. Names are given folded. */
-export interface Gazetteer {
+interface Gazetteer {
   byCode(code: string | number): GazetteerEntry | undefined
   /** Returns the places with this name, the most important first. */
   named(name: string): readonly GazetteerEntry[]

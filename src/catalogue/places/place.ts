@@ -118,14 +118,14 @@ const firstCity = 200_000_000
 const firstCode = 1_000_000_000
 
 /** Returns the id of a place: `geo:FR.84`, `hiring:FR.84`, or for source `live` a number alone. */
-export function toPlaceId(code: Code, source: IdSource): string {
+function toPlaceId(code: Code, source: IdSource): string {
   if (source !== 'live') return `${source === 'hiring' ? 'hiring' : 'geo'}:${code}`
   if (typeof code === 'number') return String(firstCity + code)
   return String(countries[code] ?? firstCode + Number.parseInt(code.replace('.', ''), 36))
 }
 
 /** Returns the code in an id of any source; `undefined` for a text that is no id. */
-export function fromPlaceId(id: string): Code | undefined {
+function fromPlaceId(id: string): Code | undefined {
   const [, code, city] = /^(?:geo|hiring):(?:([A-Z]{2}(?:\.[A-Z0-9]{1,8})?)|(\d{1,12}))$/.exec(id) ?? []
   if (code !== undefined) return code
   if (city !== undefined) return Number(city)
@@ -133,7 +133,7 @@ export function fromPlaceId(id: string): Code | undefined {
 }
 
 /** Returns whether a text has the form of an id, so that it is not taken for a name. */
-export const looksLikeId = (text: string): boolean => /^(?:geo|hiring):|^\d+$/.test(text)
+const looksLikeId = (text: string): boolean => /^(?:geo|hiring):|^\d+$/.test(text)
 
 function fromLiveId(id: number): Code | undefined {
   if (id < firstCity) return Object.keys(countries).find((code) => countries[code] === id)

@@ -38,7 +38,7 @@ export function toAccount(record: string): Account {
 }
 
 /** Columns of companies that repeat facts of the record, for searches. */
-export const companyColumns = [
+const companyColumns = [
   'id',
   'country',
   'region',
@@ -53,7 +53,7 @@ export const companyColumns = [
 ] as const
 
 /** The values that a company is found by, as stored in its columns. */
-export interface CompanyKeys {
+interface CompanyKeys {
   readonly domain: string | null
   readonly network_id: string | null
   readonly slug: string | null
@@ -99,7 +99,7 @@ export const toRowValues = ({ domain, network_id, slug, name, facts, record }: C
 ]
 
 /** Returns the values of `companyColumns`, in their order. */
-export function toCompanyFacts(account: StoredAccount): Value[] {
+function toCompanyFacts(account: StoredAccount): Value[] {
   const { country, city, location, headquarters, industry, industry_id } = account
   const industryName = industry ?? industries[industry_id ?? '']
   return [

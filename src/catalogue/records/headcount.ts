@@ -39,7 +39,7 @@ const upsertGrowth = `INSERT INTO headcount_growth (company, department, headcou
   ON CONFLICT (company, department) DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
 
 /** Stores the headcount of each department of a company, and its growth over 12 months in percent. */
-export function* writeGrowth(connection: Connection, company: number): Steps<void> {
+function* writeGrowth(connection: Connection, company: number): Steps<void> {
   const history = yield* awaitResult(connection.all<HeadcountEntry>(selectHistory, company))
   for (const [department, entries] of Map.groupBy(history, (entry) => foldText(entry.department))) {
     const now = entries.at(-1)?.headcount ?? 0
@@ -49,7 +49,7 @@ export function* writeGrowth(connection: Connection, company: number): Steps<voi
 }
 
 /** Headcount on a day, `YYYY-MM-DD`. */
-export interface DatedHeadcount {
+interface DatedHeadcount {
   readonly date: string
   readonly headcount: number
 }

@@ -10,7 +10,7 @@ import { createRowWriter } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
 /** Columns of jobs that repeat facts of the record, for searches. */
-export const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses'] as const
+const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses'] as const
 
 /** A stored job: its fields without those of the company. */
 export type StoredJob = ParsedFields<typeof jobFields>
@@ -88,7 +88,7 @@ function toJobIdentity(job: StoredJob, company: number): string {
  * Returns the values of `jobColumns`, in their order. A place counts only with a country: its name alone is ambiguous
  * (`Wilmington, DE`, `Atlanta, Georgia`).
  */
-export function toJobFacts({
+function toJobFacts({
   date_posted,
   country_code,
   job_location,

@@ -32,7 +32,7 @@ export function toNewPerson(
 }
 
 /** Generates unique ids of people, in the form of the network's ids. */
-export type IdGenerator = () => string
+type IdGenerator = () => string
 
 /**
  * Creates a generator of consecutive ids. They keep the index growing in one place; with random ids, each transaction of a

@@ -7,7 +7,7 @@ import { foldOrNull } from './company-row.js'
 import { type StoredPerson, toFullName } from './person.js'
 
 /** Columns of people that repeat facts of the record, for searches. */
-export const personColumns = [
+const personColumns = [
   'email',
   'personal_email',
   'country',
@@ -68,7 +68,7 @@ export const toRowValues = ({ network_id, slug, name, facts, record }: PersonRow
  * Returns the values of `personColumns`, in their order. `employer` is the folded name of a company that is not in the
  * catalogue. `position_since` is a day as a number such as 20260131, and takes precedence over `months_in_position`.
  */
-export function toPersonFacts(person: StoredPerson): Value[] {
+function toPersonFacts(person: StoredPerson): Value[] {
   const since = toDayNumber(person.started_at)
   return [
     person.email ?? null,
@@ -120,11 +120,11 @@ const namePrefix = '\u{e002}'
 const idPrefix = '\u{e003}'
 
 /** Joins the titles of past positions, so that no phrase matches across two titles. */
-export const joinPastTitles = (positions: readonly PastPosition[]): string =>
+const joinPastTitles = (positions: readonly PastPosition[]): string =>
   positions.flatMap(({ title }) => toTexts(title)).join(` ${boundary} `)
 
 /** Joins the companies of past positions, with one word for each name and each network id. */
-export const joinPastEmployers = (positions: readonly PastPosition[]): string =>
+const joinPastEmployers = (positions: readonly PastPosition[]): string =>
   positions
     .flatMap(({ company_name, company_network_id }) => [
       ...toTexts(company_name).map(toNameWord),

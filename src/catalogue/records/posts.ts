@@ -8,7 +8,7 @@ import { fields, type RecordFields, readFields } from './fields.js'
 import { checkEngagers } from './upsert.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
-export interface Engager {
+interface Engager {
   readonly profile: string
   readonly engagement: string
   readonly url: string

@@ -6,7 +6,7 @@ import { foldText } from '../normalize/name.js'
 import { InvalidRecordError, shorten } from '../normalize/readers.js'
 
 /** Writes the rows of a table, and the texts of keyword searches. */
-export interface RowWriter {
+interface RowWriter {
   readonly add: RowInserter
   /** `hasSameKeys` means that no key column changed; `texts` is `undefined` when they did not change. */
   change(

@@ -95,7 +95,7 @@ function writePhones(
 }
 
 /** A stored person. */
-export interface KnownPerson {
+interface KnownPerson {
   readonly key: number
   readonly company: number | null
   readonly network_id: string
@@ -112,7 +112,7 @@ const columns = 'SELECT key, company, network_id, slug, email, personal_email, n
  * Finds the stored person who is the same as a new one. A person found by a weaker identifier is someone else when they have a
  * different value for a stronger one.
  */
-export function* findSamePerson(
+function* findSamePerson(
   { connection, mayExist }: WriteContext,
   incoming: NewPerson,
   company: number | undefined,
@@ -166,7 +166,7 @@ function isAtNamedCompany({ record }: KnownPerson, { company_name }: Employer): 
 }
 
 /** Remembers what a written person can be found by; the counterpart of `findSamePerson`. */
-export function rememberPerson({ remember }: WriteContext, company: number | null, row: PersonRow): void {
+function rememberPerson({ remember }: WriteContext, company: number | null, row: PersonRow): void {
   const { network_id, slug, email, name } = row
   const open =
     slug !== null ? [] : isGeneratedId(network_id) ? ['without slug', 'without profile'] : ['without slug']

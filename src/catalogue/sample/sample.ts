@@ -7,7 +7,7 @@ import { samplePeople } from './people.js'
 import { createSeededRandom, type SampleCompany } from './random.js'
 
 /** The amount and seed of sample data. The same values give the same data. */
-export interface SampleOptions {
+interface SampleOptions {
   /** Number of companies, 500 by default; never fewer than the hand-written ones. */
   readonly companies?: number
   /** Number of people, 5,000 by default. */

@@ -89,7 +89,7 @@ function withoutEmpty({ company, ...others }: Filters): Readonly<Record<string, 
 }
 
 /** A value in a url, with the url's name for its filter. */
-export interface UrlFilter {
+interface UrlFilter {
   readonly name: string
   readonly filter: FilterType
   readonly value: UrlValue
@@ -97,7 +97,7 @@ export interface UrlFilter {
 }
 
 /** The content of a search url. */
-export interface UrlSearch {
+interface UrlSearch {
   readonly keyword?: string | undefined
   readonly min?: number | undefined
   readonly max?: number | undefined
@@ -112,11 +112,11 @@ export const unsupported = (reason: string): ApiError =>
   new ApiError('invalid', { reason: `search_url: ${reason}` })
 
 /** Returns the filter type of a name; `undefined` when searches of this kind do not have it. */
-export const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
+const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ type, [of]: target }) => type === name && target !== undefined)
 
 /** Returns the filters of a url. Throws 422 that names unsupported ones. */
-export function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
+function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
     const names = [...new Set(asks.unknown)].map(shorten)
     throw unsupported(`these filters are not supported; remove them from the search: ${names.join(', ')}`)
@@ -180,7 +180,7 @@ function checkText(name: string, text: string, max: number): string {
 }
 
 /** Parses a url of the premium search tool. Throws `BrokenQuery` when its query is not in the nested notation. */
-export function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
+function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
   const parameters = parseParameters(query).filter(({ value }) => value.trim() !== '')
   const written = (key: string) => parameters.find(({ name }) => name === key)?.value
   const nested = written('query')
@@ -271,7 +271,7 @@ function textAt(object: NestedObject, key: string): string | undefined {
 }
 
 /** Parses a url of the plain search. */
-export function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
+function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
   const known = plainParameters[of]
   const parameters = parseParameters(query).filter(({ name, value }) => !saysNothing(name, value))
   const isKnown = ({ name }: Parameter) => name === 'keywords' || Object.hasOwn(known, name)

@@ -3,7 +3,7 @@ import type { ValueKind } from './values.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']
 /** Our filter for the values that a url includes, and the one for those it excludes, if there is one. */
-export type FilterTarget<Name extends string = string> = readonly [included: Name, excluded?: Name]
+type FilterTarget<Name extends string = string> = readonly [included: Name, excluded?: Name]
 
 /** A filter type in the urls of the premium search tool, and our filters for it. */
 export interface FilterType {

@@ -17,7 +17,7 @@ export interface UrlValue {
 }
 
 /** Reads and writes the values of a kind of filter. */
-export interface ValueReader {
+interface ValueReader {
   /** What is expected, for the error message. */
   readonly expected: string
   /** Returns the values for our filters; none when the value is unknown. */

@@ -28,7 +28,7 @@ const conditionsOf = (connection: Connection, filters: CompanyFilters): Conditio
 ]
 
 /** A company in a list; one of unknown headcount (-1) comes after those without employees. */
-export interface FoundCompany {
+interface FoundCompany {
   readonly key: number
   readonly headcount: number
   readonly record: string

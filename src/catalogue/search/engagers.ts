@@ -1,7 +1,7 @@
 import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
+import { type Condition, countRows, every, isOneOf } from '../full-text/sql-conditions.js'
 import { toLead } from '../records/person-record.js'
 import { toPostIdentity } from '../records/posts.js'
 import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
@@ -13,11 +13,7 @@ import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kin
 export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'], {
   count: async (connection, filters) => {
     const [where, ...values] = toEngagementCondition(filters)
-    const row = await connection.get<{ total: number }>(
-      `SELECT count(*) AS total FROM (${selectEngagers(connection, where)}) AS engaged`,
-      ...values,
-    )
-    return row?.total ?? 0
+    return await countRows(connection, [selectEngagers(connection, where), ...values])
   },
 
   find: async (connection, filters, { limit, after, now }) => {

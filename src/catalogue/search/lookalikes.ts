@@ -1,9 +1,9 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
-import type { Connection, Value } from '../../storage/driver/connection.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import type { SimilarityScale } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { every } from '../full-text/sql-conditions.js'
+import { type Condition, countRows, every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
@@ -14,14 +14,8 @@ import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kin
  * knows none of the profiles.
  */
 export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_technologies_by_company'], {
-  count: async (connection, filters) => {
-    const [sql, ...values] = await selectLookalikes(connection, filters)
-    const row = await connection.get<{ total: number }>(
-      `SELECT count(*) AS total FROM (${sql}) AS alike`,
-      ...values,
-    )
-    return row?.total ?? 0
-  },
+  count: async (connection, filters) =>
+    await countRows(connection, await selectLookalikes(connection, filters)),
 
   find: async (connection, filters, { limit, after }) => {
     const [sql, ...values] = await selectLookalikes(connection, filters)
@@ -70,10 +64,7 @@ const toSimilarity = ({
 
 const round = (part: number): number => Math.round(part * scoreUnits) / scoreUnits
 
-async function selectLookalikes(
-  connection: Connection,
-  filters: LookalikeFilters,
-): Promise<readonly [sql: string, ...values: Value[]]> {
+async function selectLookalikes(connection: Connection, filters: LookalikeFilters): Promise<Condition> {
   const examples = await findExamples(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
   const { selectSimilar } = dialectOf(connection).search
@@ -106,7 +97,7 @@ async function findExamples(
 }
 
 /** What companies are compared by. */
-export type Aspect = Exclude<keyof Similarity, 'score'>
+type Aspect = Exclude<keyof Similarity, 'score'>
 
 /** The weight of each aspect when all are known; the sum is 1. */
 export const weights: Readonly<Record<Aspect, number>> = {
@@ -136,7 +127,7 @@ export const similarityScale: SimilarityScale = {
 const { leastScore, scoreUnits, usualHeadcounts } = similarityScale
 
 /** A company that others are compared with; unknown values are null. */
-export interface CompanyExample {
+interface CompanyExample {
   readonly key: number
   readonly industry: string | null
   readonly industry_name: string | null
@@ -149,7 +140,7 @@ export interface CompanyExample {
 }
 
 /** An example with weights for its known aspects, whose sum is 1. */
-export interface WeighedExample extends CompanyExample {
+interface WeighedExample extends CompanyExample {
   readonly weights: Readonly<Record<Aspect, number>>
   /**
    * The minimum score of industry, size and country; technologies and growth cannot make up for less. Null when too
@@ -159,7 +150,7 @@ export interface WeighedExample extends CompanyExample {
 }
 
 /** Returns the weights to compare others with a company. */
-export function weighExample(example: CompanyExample): WeighedExample {
+function weighExample(example: CompanyExample): WeighedExample {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,
     technologies: example.technologies > 0,

@@ -128,15 +128,14 @@ function companyConditionsOf(filters: PeopleFilters): Condition[] {
 // Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
 
 /** People whose title contains one of some titles. */
-export const titleContains = (titles: readonly string[]): TextQuery =>
-  within(['title'], anyOf(titles.map(phrase)))
+const titleContains = (titles: readonly string[]): TextQuery => within(['title'], anyOf(titles.map(phrase)))
 
 /** People with a past title that contains one of some titles. */
-export const pastTitleContains = (titles: readonly string[]): TextQuery =>
+const pastTitleContains = (titles: readonly string[]): TextQuery =>
   within(['past_titles'], anyOf(titles.map(phrase)))
 
 /** People who worked at one of some companies before, each given by its name or its id of the network. */
-export const workedAt = (companies: readonly string[]): TextQuery =>
+const workedAt = (companies: readonly string[]): TextQuery =>
   within(['past_employers'], anyOf(companies.flatMap(toEmployerWords).map(phrase)))
 
 /** People who work at a company that fulfils conditions over the columns of `companies`. */
@@ -160,21 +159,21 @@ const companiesByNameOrId = `SELECT key FROM companies WHERE name IN (SELECT val
   UNION ALL SELECT key FROM companies WHERE network_id IN (SELECT value FROM json_each(?))`
 
 /** People who work at one of some companies, given by the ids of their accounts; there may be very many. */
-export const atAccounts = (ids: readonly string[]): Condition => [
+const atAccounts = (ids: readonly string[]): Condition => [
   'company IN (SELECT key FROM companies WHERE id IN (SELECT value FROM json_each(?)))',
   JSON.stringify(ids),
 ]
 
 /** People whose experience lasts one of some ranges of years, by the ids of the ranges. */
-export const withExperience = (ranges: readonly string[]): Condition =>
+const withExperience = (ranges: readonly string[]): Condition =>
   ofRanges(ranges, (least) => ['years_of_experience >= ?', least])
 
 /** People who are in their position for one of some ranges of years at a moment. */
-export const inPosition = (ranges: readonly string[], now: number): Condition =>
+const inPosition = (ranges: readonly string[], now: number): Condition =>
   ofRanges(ranges, (least) => lasting('months_in_position', least, now))
 
 /** People who are in their company for one of some ranges of years at a moment. */
-export const inCompany = (ranges: readonly string[], now: number): Condition =>
+const inCompany = (ranges: readonly string[], now: number): Condition =>
   ofRanges(ranges, (least) => lasting('months_in_company', least, now))
 
 /** Returns a condition for ranges of years, from a condition for a minimum of years. */

@@ -1,7 +1,7 @@
 import type { ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
+import { type Condition, countRows, estimateSelectivity, every } from '../full-text/sql-conditions.js'
 import type { CompanyMatch } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person-record.js'
 import { type PeopleQuery, toPeopleQuery } from './people-query.js'
@@ -55,14 +55,6 @@ export const peopleSearch: Searcher<'people'> = {
 // Neighbours in the catalogue resemble each other, and so do rows a round number apart, so keys are hashed first.
 const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${share} = 0`]
 
-/** Returns the exact number of people who match. */
-export const countPeople = (connection: Connection, query: PeopleQuery): Promise<number> =>
-  countRows(connection, selectKeys(connection, query))
-
-const countRows = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
-  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql}) AS found`, ...values))
-    ?.total ?? 0
-
 const pathOf = (connection: Connection, { text, staff }: PeopleQuery) =>
   dialectOf(connection).search.peoplePath(text, staff)
 
@@ -95,7 +87,7 @@ export async function countProfiles(
   }
   const query = await toPeopleQuery(connection, filters, noTime)
   const staff = await estimateSelectivity(connection, 'people', ['company = ?', key])
-  return await countPeople(connection, { ...query, staff })
+  return await countRows(connection, selectKeys(connection, { ...query, staff }))
 }
 
 /** No filter of these counts days. */

@@ -13,7 +13,7 @@ export const createProviders = (driver: Driver): readonly Provider[] => [
 ]
 
 /** Creates the provider of stored contact data. */
-export function createCatalogueProvider(driver: Driver): Provider {
+function createCatalogueProvider(driver: Driver): Provider {
   const findPerson = (contact: Contact) => driver.read((connection) => matchPerson(connection, contact))
   const readPerson = async (contact: Contact): Promise<Partial<StoredPerson>> => {
     const person = await findPerson(contact)

@@ -3,7 +3,7 @@ import type { Clock, Dropped, Store } from '../ports/ports.js'
 import { keptMs } from '../settlement/idempotency.js'
 
 /** What a purge deleted. */
-export interface PurgedWork extends Dropped {
+interface PurgedWork extends Dropped {
   readonly replies: number
 }
 

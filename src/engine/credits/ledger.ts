@@ -16,7 +16,7 @@ import type {
 import { checkWeeklyLimit, countSpending, readAllowance } from './weekly-limit.js'
 
 /** A movement to make. */
-export interface NewMovement {
+interface NewMovement {
   readonly workspaceId: string
   readonly kind: MovementKind
   readonly debit: LedgerAccount
@@ -29,7 +29,7 @@ export interface NewMovement {
 }
 
 /** Returns the balances after a movement. */
-export function applyMovement(
+function applyMovement(
   position: Balances,
   movement: Pick<NewMovement, 'debit' | 'credit' | 'amount'>,
 ): Balances {
@@ -83,7 +83,7 @@ export interface Bill {
 }
 
 /** What a member can spend: the balance of the workspace, and the rest of the member's weekly allowance. */
-export interface SpendableCredits {
+interface SpendableCredits {
   readonly credits: number
   readonly allowance: number
 }
@@ -206,7 +206,7 @@ async function grant(tx: Transaction, workspace: Workspace, at: number): Promise
 }
 
 /** The result of a ledger check. */
-export interface LedgerCheck {
+interface LedgerCheck {
   readonly movements: number
   readonly problems: readonly string[]
 }

@@ -12,7 +12,7 @@ export interface PendingRow {
 }
 
 /** Facts about a chunk besides the results of its calls. */
-export interface ChunkFacts {
+interface ChunkFacts {
   /** How many times a worker took it. */
   readonly taken: number
   readonly isPriced: boolean
@@ -21,7 +21,7 @@ export interface ChunkFacts {
 }
 
 /** What to do with a row: give it its result, send it again, or report that its outcome is unknown. */
-export type RowDecision =
+type RowDecision =
   | { readonly kind: 'reply'; readonly result: Exclude<CallResult, null> }
   | { readonly kind: 'resend'; readonly row: PendingRow }
   | { readonly kind: 'unknown'; readonly error: RefusedInDoubt }

@@ -27,7 +27,7 @@ export interface Bundle {
 }
 
 /** The state of a run after a heartbeat. */
-export interface Renewed {
+interface Renewed {
   /** Number of active workers. */
   readonly workers: number
   /** Whether its chunks were deleted because it was silent for too long. */

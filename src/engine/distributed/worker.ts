@@ -28,7 +28,7 @@ const fewAtOnce = 8
 const restMs = 1_000
 
 /** What a worker of distributed runs needs. */
-export interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' | 'leaseMs'> {
+interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' | 'leaseMs'> {
   readonly rowCaller: RowCaller
   /** Receives errors; the work will be tried again, here or elsewhere. */
   readonly onTrouble: (error: unknown) => void

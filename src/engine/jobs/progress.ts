@@ -164,7 +164,7 @@ const frameBytes = 500
 const aroundBytes = 16
 
 /** Assigns records to the parts of the completed body. */
-export function countParts(
+function countParts(
   { parts: before, partBytes: bytes, custom }: AsyncJob,
   records: readonly JobRecord[],
 ): Pick<AsyncJob, 'parts' | 'partBytes'> {

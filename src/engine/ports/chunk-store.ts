@@ -2,7 +2,7 @@ import type { Lease } from './job-store.js'
 import type { Awaitable } from './state.js'
 
 /** A distributed run, as its command stores it. */
-export interface ChunkRun {
+interface ChunkRun {
   readonly run: string
   /** Id of the key that its rows are called with; the key itself is not stored. */
   readonly keyId: string

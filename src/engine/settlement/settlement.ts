@@ -28,7 +28,7 @@ export const billOf = (request: Request, credits: number): Bill => ({
 export type FencingCheck = (tx: Transaction) => Awaitable<void>
 
 /** The result of a request's work. */
-export interface WorkResult {
+interface WorkResult {
   readonly credits: number
   readonly status: number
   readonly body: unknown

@@ -117,7 +117,7 @@ async function createPoster(
 const toFraction = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
 
 /** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. */
-export function toDeliveryChange(
+function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
   { status, error, retryAfterMs = 0, refused }: Result,
   now: number,

@@ -13,7 +13,7 @@ export async function openDatabase(
 }
 
 /** Where the engine's database is, and the catalogue's file unless both share a server. */
-export interface DatabaseLocations {
+interface DatabaseLocations {
   readonly engine: string
   readonly catalogue: string
 }

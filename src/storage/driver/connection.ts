@@ -44,7 +44,7 @@ export function insertInto(table: string, columns: readonly string[], onConflict
 }
 
 /** An INSERT for rows, or for a list of rows as JSON. */
-export interface ListInsert extends RowInsert {
+interface ListInsert extends RowInsert {
   readonly listSql: string
 }
 
@@ -101,7 +101,7 @@ export interface Connection {
 }
 
 /** How a database spells what tables are made of. SQLite's integers, and columns of type BIGINT, have 64 bits in both. */
-export interface ColumnTypes {
+interface ColumnTypes {
   readonly integer: string
   /** Compared and sorted by bytes. */
   readonly text: string

@@ -41,7 +41,7 @@ const booleans = toColumns('boolean')
 const json = toColumns('json')
 
 /** A table with a record in each row. Reading and writing share one list of columns, so that they cannot disagree. */
-export class RecordTable<T> {
+class RecordTable<T> {
   readonly columnNames: readonly string[]
   readonly insert: RowInsert
   /** Returns the values for `insert`. */

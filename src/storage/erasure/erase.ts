@@ -4,7 +4,7 @@ import { type ErasedState, eraseFromState } from './state-tables.js'
 import type { SubjectMatcher } from './traversal.js'
 
 /** The databases with personal data. Those that do not exist are absent. */
-export interface ErasureDatabases<ErasedRecords> {
+interface ErasureDatabases<ErasedRecords> {
   readonly engine: Driver | undefined
   /** Databases with runs and received events: this machine's, and one that machines share. */
   readonly states: readonly Driver[]
@@ -19,32 +19,25 @@ export interface Erased<ErasedRecords> {
   readonly state: ErasedState
 }
 
-/** How a person is erased. */
-export interface ErasureOptions {
-  /** Real time. */
-  readonly now: number
-  /** Only counts what mentions the person. */
-  readonly dryRun: boolean
-}
-
 /**
  * Erases a person from all databases. The catalogue comes last, since only it knows the person's identifiers. Jobs and
- * runs are then erased once more, because they may have read the catalogue meanwhile.
+ * runs are then erased once more, because they may have read the catalogue meanwhile. With `dryRun` it only counts; `now` is
+ * real time.
  */
 export async function eraseEverywhere<ErasedRecords>(
   { engine, states, eraseCatalogue }: ErasureDatabases<ErasedRecords>,
   subject: SubjectMatcher,
-  { now, dryRun }: ErasureOptions,
+  { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
 ): Promise<Erased<ErasedRecords>> {
   let work: ErasedWork = { records: 0, contacts: 0, jobs: 0, replies: 0 }
   let state: ErasedState = { events: 0, answers: 0, runs: [] }
   const eraseWorkAndRuns = async () => {
     for (const database of states) {
-      const erased = await eraseFromState(database, subject, now, dryRun)
+      const { events, answers, runs } = await eraseFromState(database, subject, now, dryRun)
       state = {
-        events: state.events + erased.events,
-        answers: state.answers + erased.answers,
-        runs: [...state.runs, ...erased.runs],
+        events: state.events + events,
+        answers: state.answers + answers,
+        runs: [...state.runs, ...runs],
       }
     }
     if (!engine) return

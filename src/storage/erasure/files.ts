@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /** Where copies of personal data may be outside the databases. */
-export interface SearchedFiles {
+interface SearchedFiles {
   /** Input and output of the runs that mentioned the person; null for stdout. */
   readonly runs: readonly { readonly file: string; readonly output: string | null }[]
   /** Databases in use, whose files are not searched. Files beside them are, such as backups. */

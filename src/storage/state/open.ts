@@ -8,7 +8,7 @@ import { stateSchema } from './migrations.js'
 const schemaSuffix = '_state'
 
 /** Options for opening the state. */
-export interface StateOptions extends SqliteOptions {
+interface StateOptions extends SqliteOptions {
   /** This machine's clock, which a server's is compared with. */
   readonly now?: () => number
 }

@@ -5,7 +5,7 @@ import { sqliteDialect } from './dialect.js'
 import { fromSqliteError, translateErrors } from './errors.js'
 
 /** A database that is opened by its first use. */
-export interface LazyDatabase {
+interface LazyDatabase {
   (): Database.Database
   close(): void
 }
