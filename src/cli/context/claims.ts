@@ -57,7 +57,7 @@ export function isSameFile(one: string, other: string): boolean {
 
 /** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
 function isOwn(home: Home, path: string): boolean {
-  const { files, folders } = ownFiles(home)
+  const { files, folders } = homeFiles(home)
   const real = realPath(path)
   const stats = statsOf(path)
   if (files.some((file) => isSameName(real, realPath(file)) || (stats && isSame(stats, statsOf(file)))))
@@ -73,7 +73,7 @@ function isOwn(home: Home, path: string): boolean {
 }
 
 /** Returns the files of a home, whether they exist or not, and the folders in which all files are its own. */
-function ownFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
+function homeFiles({ config, credentials, folder, engine, catalogue, state }: Home) {
   const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
   return {

@@ -6,16 +6,20 @@ import type { ClockContext, GlobalOptions, HomeContext, TargetContext } from './
 import { prepareHome } from './home.js'
 
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
-export async function openStateOf(context: HomeContext, address = context.home.state): Promise<Driver> {
+export async function openStateOf(
+  context: Pick<HomeContext, 'home' | 'onClose'>,
+  address = context.home.state,
+  options: { readonly durable?: boolean } = {},
+): Promise<Driver> {
   prepareHome(context.home)
   const { openState } = await import('../../storage/state/open.js')
-  const database = await openState(address)
+  const database = await openState(address, options)
   context.onClose(() => database.close())
   return database
 }
 
 /** Opens the received events of this machine. They close with the command. */
-export async function openEvents(context: HomeContext): Promise<Events> {
+export async function openEvents(context: Pick<HomeContext, 'home' | 'onClose'>): Promise<Events> {
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
   return eventsOver(await openStateOf(context))
 }

@@ -5,8 +5,8 @@ import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
 import { storedKey } from '../context/credentials.js'
 import { Stop, UsageError } from '../context/errors.js'
-import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
+import { openEvents, openStateOf } from '../context/open-databases.js'
 import { version } from '../context/version.js'
 import { isKeyFor, type RemoteTarget } from './resolve-target.js'
 
@@ -86,18 +86,10 @@ async function storeUnusable(
   operation: OperationId,
   body: string,
 ): Promise<void> {
-  const [id, { openState }, { eventsOver, unusableReply }] = await Promise.all([
-    ids.uuid(),
-    import('../../storage/state/open.js'),
-    import('../../storage/state/webhook-inbox.js'),
-  ])
-  prepareHome(home())
-  const database = await openState(home().state)
-  onClose(() => database.close())
-  await eventsOver(database).keep({
-    ...{ id, path: 'reply', receivedAt: clock.now(), event: unusableReply, search: null, verified: false },
+  const id = ids.uuid()
+  await (await openEvents({ home: home(), onClose })).keepUnusable({
+    ...{ id, receivedAt: clock.now(), body },
     headers: { server: origin, operation },
-    body,
   })
   notify(
     `The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`,
@@ -128,12 +120,8 @@ async function syncKey(
 /** Returns what this machine remembers of a server. It is opened on first use. */
 function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
   const open = async (options: { readonly durable?: boolean }) => {
-    prepareHome(home())
-    const { openState } = await import('../../storage/state/open.js')
     const { serverMemory } = await import('../../storage/state/remote-servers.js')
-    const database = await openState(home().state, options)
-    onClose(() => database.close())
-    return serverMemory(database, origin)
+    return serverMemory(await openStateOf({ home: home(), onClose }, undefined, options), origin)
   }
   const memory = once(() => open({}))
   // Rate windows need not be durable: after a power cut they have ended.

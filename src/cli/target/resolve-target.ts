@@ -73,7 +73,7 @@ function correctUrl({ origin, pathname }: URL): string {
 }
 
 const syncHint = ({ pathname }: URL): string =>
-  /\/v2\/?$/.test(pathname)
+  /(?<!\/api)\/v2\/?$/.test(pathname)
     ? '. An address that ends in /v2 alone may be that of the synchronous waterfall: prospect config set sync_base_url URL'
     : ''
 

@@ -57,6 +57,11 @@ export function eventsOver(driver: Driver) {
     /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
     keep: (delivery: ReceivedDelivery, forwardTo?: string) =>
       driver.transaction((connection) => keep(connection, delivery, forwardTo)),
+    /** Keeps a reply that cannot be used as an event. */
+    keepUnusable: (reply: Pick<ReceivedDelivery, 'id' | 'receivedAt' | 'headers' | 'body'>) =>
+      driver.transaction((connection) =>
+        keep(connection, { ...reply, path: 'reply', event: unusableReply, search: null, verified: false }),
+      ),
     /** Returns events behind the one with the number `after`, at most `limit`. */
     list: (filter: EventFilter, order: 'newest' | 'oldest', limit: number, after?: number) =>
       driver.read((connection) => list(connection, filter, order, limit, after)),
