@@ -7,7 +7,7 @@ import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
 /** Engine time in milliseconds, `from` inclusive and `to` exclusive. */
-interface TimeRange {
+export interface TimeRange {
   readonly from?: number
   readonly to?: number
 }

@@ -48,7 +48,7 @@ export interface Ceilings {
 }
 
 /** What `init` found or created. `key` is the plain key, present only when it was created. */
-interface Initialised {
+export interface Initialised {
   readonly workspace: Workspace
   readonly member: Member
   readonly credits: number

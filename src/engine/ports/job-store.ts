@@ -54,7 +54,7 @@ export interface SigningSecret {
 }
 
 /** Records with an ordinal above `after` up to `last`, of one status if given, without the first `skip`. */
-interface RecordRange {
+export interface RecordRange {
   readonly after: number
   readonly last?: number
   readonly status?: JobRecord['status']

@@ -20,7 +20,7 @@ export type JobPlan =
   | { readonly does: 'list' }
 
 /** What changes as a job makes progress. */
-interface JobProgress {
+export interface JobProgress {
   readonly state: JobState
   /** Records stored so far, numbered from 1. */
   readonly done: number
