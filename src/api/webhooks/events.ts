@@ -83,8 +83,10 @@ export type DeliveryShape = 'nested' | 'flat'
 const failureFields = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 
+type FieldsByKind = Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>>
+
 /** What the search found out about a company, among its own fields, by the kind of event. */
-const measured: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
+const measured = {
   hiring_import: () => ({ job_count: count('Number of its job postings that match') }),
   growth_import: () => ({
     headcount_growth_percentage: maybeCount('Growth of its headcount in 12 months, in percent'),
@@ -92,29 +94,30 @@ const measured: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
   lookalike_import: () => ({
     similarity_score: describe(z.number(), 'Similarity to the companies given, from 0 to 1'),
   }),
-}
+} satisfies FieldsByKind
 
 /** Additional findings with a company, by the kind of event. */
-const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
+const found = {
   hiring_import: () => ({ jobs: describe(z.array(jobRecord()), 'Its job postings that match') }),
   stack_import: () => ({ technologies_found: technologiesFound() }),
   lookalike_import: () => ({ similarity: similarity() }),
-}
+} satisfies FieldsByKind
 
-const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
-const accountOf = (kind: EventKind): z.ZodObject => accountRecord().extend(measured[kind]?.() ?? {})
+const fieldsOf = (fields: FieldsByKind, kind: EventKind): z.ZodRawShape => fields[kind]?.() ?? {}
+const foundWith = (kind: EventKind): z.ZodRawShape => fieldsOf(found, kind)
+const accountOf = (kind: EventKind): z.ZodObject => accountRecord().extend(fieldsOf(measured, kind))
 
 /** Returns the schema of a company with everything that work of a kind finds out about it. */
 export const companyOf = (kind: EventKind): z.ZodObject => accountOf(kind).extend(foundWith(kind))
 
 /** Returns the schema of a company that a search of any kind found. What its kind does not find out is absent. */
-export const foundCompany = () =>
-  accountRecord().extend({
-    ordinal: ordinal(),
-    ...z
-      .object(Object.assign({}, ...[...Object.values(measured), ...Object.values(found)].map((of) => of())))
-      .partial().shape,
+export function foundCompany() {
+  const ofOneKind = z.object({
+    ...{ ...measured.hiring_import(), ...measured.growth_import(), ...measured.lookalike_import() },
+    ...{ ...found.hiring_import(), ...found.stack_import(), ...found.lookalike_import() },
   })
+  return accountRecord().extend({ ordinal: ordinal(), ...ofOneKind.partial().shape })
+}
 
 const ordinal = () => count('Number of the record in the order found, from 1')
 
