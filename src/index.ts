@@ -121,7 +121,7 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const database = await openState(state)
   const memory = serverMemory(database, origin)
   const server = createRemote({ ...shared, remembered: memory })
-  const caller = compose(governed({ memory, origin, plan, ...ports }), server)
+  const caller = compose(governed({ memory, origin, plan, names: rest.names, ...ports }), server)
   const close = async () => {
     await caller.close()
     await database.close()

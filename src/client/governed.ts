@@ -2,11 +2,12 @@ import type { Layer } from '../api/calls/compose.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
+import { checkedFields, type FieldCheck } from './checked-fields.js'
 import { idempotent, type KeptKeys } from './kept-keys.js'
 import { paced, type Windows } from './paced.js'
 
 /** What the layers of a governed server need. */
-export interface GovernedOptions {
+export interface GovernedOptions extends FieldCheck {
   /** The state of the server on this machine. */
   readonly memory: KeptKeys & Windows
   readonly origin: string
@@ -23,8 +24,8 @@ export interface GovernedOptions {
 }
 
 /**
- * The layers this machine puts around a server: they keep to its rate windows, and give every call that changes something
- * an idempotency key that outlives this process. The server's decisions pass unchanged.
+ * The layers this machine puts around a server: they refuse unknown filters, keep to its rate windows, and give every call
+ * that changes something an idempotency key that outlives this process. The server's decisions pass unchanged.
  */
 export const governed = ({
   memory,
@@ -35,7 +36,9 @@ export const governed = ({
   clock,
   onAgain,
   keepUnusable,
+  ...check
 }: GovernedOptions): readonly Layer[] => [
+  checkedFields(check),
   idempotent({ keys: memory, origin, ids, clock, ...(onAgain ? { onAgain } : {}) }),
   paced({ windows: memory, origin, clock, plan, observed }),
   ...(keepUnusable ? [unusableKept(keepUnusable)] : []),

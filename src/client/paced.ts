@@ -42,9 +42,10 @@ export const paced =
   (options: PacedOptions): Layer =>
   (caller) => ({
     ...caller,
-    refusedNow: async (id, call) => {
+    refusedNow: async (id, call, input) => {
       const row = operation(id)
-      const windows = countingOf(row).isChosenByLive ? [] : keptTo(row, {}, options)
+      const isOpen = countingOf(row).isChosenByLive && input === undefined
+      const windows = isOpen ? [] : keptTo(row, input ?? {}, options)
       if (windows.length === 0) return undefined
       return refusal(row, ownerOf(options.origin, call?.apiKey), windows, options, false)
     },

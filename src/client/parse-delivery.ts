@@ -5,6 +5,7 @@ import { creditsCharged } from '../api/operations/units.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'
+import { readForeignWords } from './foreign-replies.js'
 
 /** A record in a delivery. */
 export interface Found {
@@ -37,6 +38,7 @@ export function parseDelivery(
 ): Carried {
   const value = parseBody(text)
   const body = names ? renameIn(value, names) : value
+  readForeignWords(body)
   const fields = isObject(body) ? body : {}
   const phase = phaseOf(kind, event, body)
   const isOurs = event.startsWith(`${kind}.`)

@@ -9,6 +9,7 @@ import { misfitOf } from '../api/validation/fits.js'
 import { type Bytes, join, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, parseExact } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
+import { readForeignReply } from './foreign-replies.js'
 import type { WireAnswer } from './reading.js'
 
 /** A server's answer to be read. */
@@ -46,7 +47,7 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
     if (isSilent) return { status: operation.ok, body: {}, headers, credits: 0 }
     return { ...unusable(operation, read.problem, headers), unusable: textOf(read) }
   }
-  const body = task.names ? renameIn(read.value, task.names) : read.value
+  const body = readForeignReply(operation.id, task.names ? renameIn(read.value, task.names) : read.value)
   const misfit = misfitOf(operation, await shapeOf(operation.id), body)
   if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
   return { status, body, headers, credits: creditsCharged(operation, body), ...pickForm(read, task) }

@@ -9,7 +9,7 @@ import {
   type Reply,
 } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
+import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
@@ -128,7 +128,7 @@ const queryInput =
     const from = request.url.indexOf('?')
     if (from < 0) return { input: params }
     const input = checked({ ...queryFields(request.url.slice(from + 1)), ...params })
-    return { input: names ? (renameIn(input, names) as Input) : input }
+    return { input: names ? (renameRequest(input, names) as Input) : input }
   }
 
 /** Query values are texts, and arrays of texts for repeated names. */

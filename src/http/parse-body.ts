@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { shapeOf } from '../api/areas/shapes.js'
+import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input, ReadRequest } from '../api/calls/caller.js'
 import { fingerprintOf } from '../api/calls/fingerprint.js'
-import { renameIn, type WireNames } from '../api/calls/wire-names.js'
+import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { bounds } from '../api/schemas/fields.js'
+import { withoutBlanks } from '../api/validation/given-fields.js'
 import { validate } from '../api/validation/validate.js'
 import { type Bytes, join } from '../api/values/bytes.js'
 import { PackedJson, parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
@@ -44,23 +45,21 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
   try {
     const row = operation(task.operation)
     const parsed = parseObject(join(task.pieces), row.body ?? usualBody)
-    const input = { ...(task.names ? (renameIn(parsed, task.names) as Input) : parsed), ...task.params }
+    const input = { ...(task.names ? (renameRequest(parsed, task.names) as Input) : parsed), ...task.params }
     // Another server gets the fields as they came, in its own words.
     if (!task.validates) return { fields: pack(input, smallFields(), task.names ? parsed : input) }
-    const fingerprint = row.idempotent ? fingerprintOf(row, input) : ''
+    const shape = await shapeOf(row.id)
+    const fingerprint = row.idempotent ? fingerprintOf(row, withoutBlanks(row.id, shape, input)) : ''
     // All that decides about a rate window is whether it is false.
-    return { isLive: input.live !== false, fingerprint, result: await validFields(task.operation, input) }
+    return { isLive: input.live !== false, fingerprint, result: validFields(row.id, shape, input) }
   } catch (error) {
     return { refused: refusedBy(error) }
   }
 }
 
-async function validFields(
-  id: OperationId,
-  input: Input,
-): Promise<{ fields: Packed } | { refused: Refused }> {
+function validFields(id: OperationId, shape: Shape, input: Input): { fields: Packed } | { refused: Refused } {
   try {
-    return { fields: pack(validate(id, await shapeOf(id), input) as Input, isShortList) }
+    return { fields: pack(validate(id, shape, input) as Input, isShortList) }
   } catch (error) {
     return { refused: refusedBy(error) }
   }

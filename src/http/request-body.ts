@@ -1,6 +1,6 @@
 import type { InputReader, ReadRequest } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import { renameIn, type WireNames } from '../api/calls/wire-names.js'
+import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { usualBody } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { isLarge, join } from '../api/values/bytes.js'
@@ -61,7 +61,7 @@ export function createBodyReader(
         return readRequestOf(await threads.parse(task, owner, request.signal))
       }
       const parsed = parseObject(join(pieces), most)
-      return { input: { ...(names ? (renameIn(parsed, names) as typeof parsed) : parsed), ...params } }
+      return { input: { ...(names ? (renameRequest(parsed, names) as typeof parsed) : parsed), ...params } }
     } finally {
       leave?.()
     }

@@ -134,6 +134,7 @@ function descriptionOf(operation: Operation): string {
       : [
           `Also \`${operation.method} /v2${operation.syncPath}\`, below the origin (observed, not specified).`,
         ]),
+    ...(operation.filters ? ['Unknown fields are refused with 422.'] : []),
     ...(aliases.length > 0
       ? [`Also accepted: ${aliases.map(([alias, name]) => `\`${alias}\` for \`${name}\``).join(', ')}.`]
       : []),

@@ -40,7 +40,7 @@ describe('a persona', () => {
     const reply = await bench.call('personas.create', given)
     const { id } = reply.body as Shown
     const body = {
-      ...{ id, name: 'Buyers', job_titles: ['Head of Sales'], excluded_job_titles: [] },
+      ...{ id, uuid: id, name: 'Buyers', job_titles: ['Head of Sales'], excluded_job_titles: [] },
       ...{ functions: ['25'], seniority_levels: ['220'] },
       ...{ created_at: '2026-03-10T12:00:00.000Z', updated_at: '2026-03-10T12:00:00.000Z' },
     }
@@ -176,13 +176,18 @@ describe('pages', () => {
     expect([personas, pagination.has_more, pagination.total_count]).toEqual([[], false, 1])
   })
 
+  it('begin with the first for an empty cursor, which is none', async () => {
+    const bench = await withPersonas(2)
+    expect(await paged(bench, { cursor: '' })).toEqual(await paged(bench, {}))
+  })
+
   it.each([
     [{ per_page: 0 }, 422],
     [{ per_page: -1 }, 422],
     [{ per_page: 1.5 }, 422],
     [{ page: 0 }, 422],
     [{ cursor: 'x', page: 1 }, 400],
-    [{ cursor: '' }, 400],
+    [{ cursor: ' ' }, 400],
     [{ cursor: 'x'.repeat(5_000) }, 400],
   ])('are refused for %j', async (input, status) => {
     const bench = await openBench()

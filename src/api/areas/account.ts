@@ -18,6 +18,7 @@ export const shapes = {
         z.object({
           email: value.string('E-mail of the user who owns the key'),
           name: value.maybe('Name of that user'),
+          plan: value.string('Plan of the workspace'),
         }),
         'The user',
       ),

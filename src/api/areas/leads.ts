@@ -1,13 +1,13 @@
 import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
-import { companyTypes, liveOnlyFilters, years } from '../schemas/enumerations.js'
+import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from '../schemas/rules.js'
 
 const yearIds = (of: string) =>
-  list.of(z.enum(Object.keys(years)), `Years ${of}: 1 under 1, 2 1–2, 3 3–5, 4 6–10, 5 over 10`)
+  list.idWords(Object.keys(years), `Years ${of}: 1 under 1, 2 1–2, 3 3–5, 4 6–10, 5 over 10`)
 
 /** Filters of the specification that only the network itself can apply. */
 const liveFilters = () => ({
@@ -31,9 +31,9 @@ const filters = () => ({
   company_headquarters: list.ids('Location ids of the headquarters').optional(),
   included_industries: list.industries('Industries, by id or name').optional(),
   excluded_industries: list.industries('Industries to exclude').optional(),
-  included_companies: list.texts('Current companies, by name or network id').optional(),
-  excluded_companies: list.texts('Current companies to exclude').optional(),
-  past_companies: list.texts('Past companies, by name or network id').optional(),
+  included_companies: list.companies('Current companies, by name or network id').optional(),
+  excluded_companies: list.companies('Current companies to exclude').optional(),
+  past_companies: list.companies('Past companies, by name or network id').optional(),
   functions: list.functions().optional(),
   seniority_levels: list.seniorities().optional(),
   years_of_experience: yearIds('of experience').optional(),
@@ -54,7 +54,7 @@ const filters = () => ({
 
 const filtersOf = (fields: Readonly<Record<string, unknown>>): string[] =>
   Object.keys(fields).filter((name) => !notFilters.has(name) && isGiven(fields[name]))
-const notFilters = new Set(['webhook_url', 'live', 'name', 'limit', 'streaming', 'scale', 'custom'])
+const notFilters = new Set<string>([...importFields, 'live'])
 
 const someFilter = () =>
   rule((fields) =>

@@ -8,6 +8,7 @@ import { cursorOrPage } from '../schemas/rules.js'
 const persona = () =>
   z.object({
     id: value.uuid('Identifier'),
+    uuid: value.uuid('The same identifier'),
     name: value.string('Name'),
     job_titles: value.strings('Job titles'),
     excluded_job_titles: value.strings('Job titles to exclude'),

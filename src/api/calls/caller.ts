@@ -100,8 +100,8 @@ export interface Caller {
     readInput: (reader: InputReader) => Promise<ReadRequest>,
     options?: CallOptions,
   ): Promise<Reply>
-  /** Returns the 429 that a call would be answered now, whatever its input; `undefined` when it may be sent. */
-  refusedNow?(id: OperationId, options?: CallOptions): Promise<Reply | undefined>
+  /** Returns the 429 that a call would be answered now, whatever its input if none is given; `undefined` when it may be sent. */
+  refusedNow?(id: OperationId, options?: CallOptions, input?: Input): Promise<Reply | undefined>
   /** Returns whether repeated calls under one idempotency key have one effect; assumed when absent. */
   supportsIdempotency?(): Promise<boolean>
   /**

@@ -1,3 +1,6 @@
+import { type Fields, isBlank } from '../values/objects.js'
+import { ApiError } from './errors.js'
+
 /** The words of a server for `network` and `premium` in field names. */
 export interface WireNames {
   readonly network: string
@@ -46,6 +49,28 @@ export const renameOut = (body: unknown, names: WireNames): unknown => renameBod
 export const renameIn = (body: unknown, names: WireNames): unknown =>
   renameBody(body, invert(createPairs(names)))
 
+/**
+ * Renames the fields of a request from the wire to internal names. Throws 422 for a field that is given under both; an
+ * empty one does not count.
+ */
+export function renameRequest(request: unknown, names: WireNames): unknown {
+  const pairs = invert(createPairs(names))
+  return renameKeys(request, pairs, deepest, (given) => dropSpellings(given, pairs))
+}
+
+function dropSpellings(given: Fields, pairs: Pairs): Fields {
+  const twice = [...pairs].filter(
+    ([wire, name]) => wire !== name && Object.hasOwn(given, wire) && Object.hasOwn(given, name),
+  )
+  if (twice.length === 0) return given
+  const dropped = twice.map(([wire, name]) => {
+    if (isBlank(given[name])) return name
+    if (isBlank(given[wire])) return wire
+    throw new ApiError('invalid', { reason: `${name} is given under two names: give one of them` })
+  })
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !dropped.includes(name)))
+}
+
 /** Renames the fields in a text, such as a document, to their names on the wire. */
 export const renameText = (text: string, names: WireNames): string => renameWords(text, createPairs(names))
 
@@ -63,16 +88,22 @@ function renameBody(body: unknown, pairs: Pairs): unknown {
 const renameWords = (text: string, pairs: Pairs): string =>
   text.replace(/[a-z][a-z0-9_]*/gi, (word) => pairs.get(word) ?? word)
 
-function renameKeys(value: unknown, pairs: Pairs, levels: number): unknown {
+function renameKeys(
+  value: unknown,
+  pairs: Pairs,
+  levels: number,
+  read: (fields: Fields) => Fields = (fields) => fields,
+): unknown {
   if (levels === 0) return value
-  if (Array.isArray(value)) return value.map((one) => renameKeys(one, pairs, levels - 1))
+  if (Array.isArray(value)) return value.map((one) => renameKeys(one, pairs, levels - 1, read))
   if (!isPlain(value)) return value
-  const taken = new Set(Object.keys(value).flatMap((key) => pairs.get(key) ?? []))
-  const entries = Object.entries(value).filter(([key]) => pairs.has(key) || !taken.has(key))
+  const fields = read(value)
+  const taken = new Set(Object.keys(fields).flatMap((key) => pairs.get(key) ?? []))
+  const entries = Object.entries(fields).filter(([key]) => pairs.has(key) || !taken.has(key))
   return Object.fromEntries(
     entries.map(([key, one]) => [
       pairs.get(key) ?? key,
-      key === 'custom' ? one : renameKeys(one, pairs, levels - 1),
+      key === 'custom' ? one : renameKeys(one, pairs, levels - 1, read),
     ]),
   )
 }

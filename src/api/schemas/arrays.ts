@@ -4,7 +4,7 @@ import {
   seniorities as seniorityLabels,
   companySizes as sizes,
 } from './enumerations.js'
-import { bounds, country, describe, type FieldRefusal, id, industry, text } from './fields.js'
+import { bounds, country, describe, type FieldRefusal, id, industry, orNumber, text } from './fields.js'
 
 /** Several items, in the order given. */
 export const of = <S extends z.ZodType>(
@@ -39,7 +39,13 @@ export const some = <S extends z.ZodType>(
 /** Several words or phrases. */
 export const texts = (description: string) => of(text('One of them'), description)
 /** Several ids or slugs. */
-export const ids = (description: string) => of(id('Id'), description)
+export const ids = (description: string) => of(id('Id', orNumber), description)
+/** Several words that each stand for an id, or are one. */
+export const idWords = (words: readonly string[], description: string) =>
+  of(describe(z.enum(words), 'Id', orNumber), description)
+/** Several companies. */
+export const companies = (description: string) =>
+  of(describe(text('Name or network id'), 'Name or network id', orNumber), description)
 /** Several industries. */
 export const industries = (description: string) => of(industry('Id or name'), description)
 /** Several countries. */

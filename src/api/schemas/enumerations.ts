@@ -33,6 +33,30 @@ export const companySizes = [
   '10001+',
 ] as const
 
+/** The confidence of an e-mail address. */
+export const emailStatuses = ['valid', 'risky', 'invalid'] as const
+
+/** Words of other services for it and for none, without case, spaces and punctuation. */
+const statusWords: ReadonlyMap<string, (typeof emailStatuses)[number] | null> = new Map([
+  ...emailStatuses.map((status) => [status, status] as const),
+  ['deliverable', 'valid'],
+  ['verified', 'valid'],
+  ['catchall', 'risky'],
+  ['acceptall', 'risky'],
+  ['undeliverable', 'invalid'],
+  ['na', null],
+  ['', null],
+])
+
+/** Returns the status that a word of any service means, null for none; an unknown word stays as it is. */
+export function emailStatusOf(word: string): string | null {
+  const known = statusWords.get(word.toLowerCase().replace(/[^a-z]/g, ''))
+  return known === undefined ? word : known
+}
+
+/** The fields of an import that choose no records. Its preview takes them, too, and ignores them. */
+export const importFields = ['webhook_url', 'name', 'limit', 'streaming', 'scale', 'custom'] as const
+
 /** Filters of people that only the network itself can apply. */
 export const liveOnlyFilters = [
   'connections_of_profile',

@@ -57,12 +57,20 @@ export const pathId = (description: string): z.ZodString =>
   describe(string(z.refine<string>(isIdLike, notFound)), description)
 
 /** An id or a slug: no white space and no comma. */
-export const id = (description: string): z.ZodString => describe(cleanText(200, idPattern), description)
+export const id = (description: string, more: z.GlobalMeta = {}): z.ZodString =>
+  describe(cleanText(200, idPattern), description, more)
 const idPattern = z.regex(/^[^\s,]+$/, 'must be an id, without spaces or commas')
 
-/** An industry: its id, or its name. */
+/** What a schema says of an item in a list of ids: a whole number stands for its digits. */
+export const orNumber: z.GlobalMeta = { type: ['string', 'integer'] }
+
+/** Returns whether a schema is that of an item for which whole numbers stand for their digits. */
+export const takesNumbers = (schema: z.core.$ZodType): boolean =>
+  z.globalRegistry.get(schema)?.type === orNumber.type
+
+/** An industry in a list: its id, or its name. */
 export const industry = (description: string): z.ZodString =>
-  describe(cleanText(bounds.text, idOrName), description)
+  describe(cleanText(bounds.text, idOrName), description, orNumber)
 const idOrName = z.regex(/^\d+$|\p{L}/u, 'must be the id or the name of an industry')
 
 const webAddress = (url: string): URL | undefined =>

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { companySizes } from './enumerations.js'
+import { companySizes, emailStatuses } from './enumerations.js'
 import { describe } from './fields.js'
 import * as value from './output-fields.js'
 
@@ -65,8 +65,7 @@ const profileUrls = () => ({
 })
 
 /** The confidence of an e-mail address. */
-export const emailStatus = (of: string) =>
-  describe(z.enum(['valid', 'risky', 'invalid']), `How sure ${of} is`)
+export const emailStatus = (of: string) => describe(z.enum(emailStatuses), `How sure ${of} is`)
 
 /** A person, as enrichment and reverse lookup return it. */
 export const personRecord = () =>

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { InputOf, Shape } from '../areas/shapes.js'
 import { ApiError } from '../calls/errors.js'
-import { unalias } from '../operations/aliases.js'
 import type { OperationId } from '../operations/table.js'
 import type { FieldRefusal } from '../schemas/fields.js'
 import { type Fields, isObject } from '../values/objects.js'
+import { checkNames, toInternal, withoutBlanks } from './given-fields.js'
 
 type ErrorName = FieldRefusal['error']
 
@@ -17,7 +17,9 @@ const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credit
 /** Validates and completes the input of an operation. Throws an `ApiError` that names every invalid field. */
 export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
   if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
-  const fields = unalias(id, input)
+  const given = withoutBlanks(id, shape, input)
+  checkNames(id, shape, given)
+  const fields = toInternal(id, shape, given)
   const parsed = shape.input.safeParse(fields)
   if (parsed.success) return parsed.data as InputOf<Id>
   throw refusal(id, shape, fields, parsed.error.issues)

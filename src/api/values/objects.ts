@@ -12,3 +12,6 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 /** Returns an object without its fields that are undefined. */
 export const withoutUndefined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
+
+/** Returns whether a value of a request stands for none. */
+export const isBlank = (value: unknown): boolean => value === '' || value === null

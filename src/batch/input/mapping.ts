@@ -1,6 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
-import { columnNamed, nearest, normaliseName } from '../../csv/names.js'
+import { nearest } from '../../api/values/nearest.js'
+import { columnNamed, normaliseName } from '../../csv/names.js'
 import { synonyms } from './synonyms.js'
 
 /** What columns are to be matched with. */

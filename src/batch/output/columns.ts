@@ -2,8 +2,8 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
+import { nearest } from '../../api/values/nearest.js'
 import { Refusal } from '../../csv/errors.js'
-import { nearest } from '../../csv/names.js'
 
 /** A column of results: its name, and the way to its value in a reply. */
 export interface ResultColumn {

@@ -1,6 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
+import { nearest } from '../../api/values/nearest.js'
 import { defuse } from '../../csv/formulas.js'
-import { columnNamed, nearest } from '../../csv/names.js'
+import { columnNamed } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
 import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import {

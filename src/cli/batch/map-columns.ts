@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { z } from 'zod'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseJson } from '../../api/values/json.js'
+import { nearest } from '../../api/values/nearest.js'
 import { isObject } from '../../api/values/objects.js'
 import {
   describeMapping,
@@ -14,7 +15,6 @@ import {
 } from '../../batch/input/mapping.js'
 import type { ChosenMapping } from '../../batch/run/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
-import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'

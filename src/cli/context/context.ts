@@ -26,6 +26,8 @@ export interface GlobalOptions {
   readonly local?: boolean
   readonly baseUrl?: string
   readonly direct?: boolean
+  /** Sends fields that this program does not know to a server, after a warning. No option: `prospect api` does. */
+  readonly passesFields?: boolean
   /** Whether calls carry the keys of others, as in a proxy that passes them on. */
   readonly passesKeys?: boolean
   /** Permits an `http:` server on another machine. */

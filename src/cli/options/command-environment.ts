@@ -1,6 +1,6 @@
 import { Command, type ErrorOptions, Option } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
-import { nearest } from '../../csv/names.js'
+import { nearest } from '../../api/values/nearest.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'

@@ -77,6 +77,7 @@ function contextOf(
   const remote = createRemoteServer({
     ...{ ...shared, home },
     onAgain: () => notify(sentAgain, {}),
+    onPassed: (text) => notify(text, {}),
   })
   const callServer = async (target: RemoteTarget) => {
     const { remote: server, governed } = await remote.open(target)

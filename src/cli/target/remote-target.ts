@@ -22,6 +22,8 @@ export interface RemotePorts {
   readonly notify: Context['notify']
   /** Called when a call with an unknown outcome is sent again under the same key. */
   readonly onAgain: () => void
+  /** Called with what is wrong with the fields of a call that is sent all the same. */
+  readonly onPassed: (text: string) => void
   /** Returns the key given with the command: in a file, on stdin or in the environment. */
   readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
@@ -62,7 +64,14 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
       return remote
     }
     const remote = openForProxy()
-    if (!memory) return { remote, openForProxy, governed: [] }
+    const onPassed = target.passesFields
+      ? (text: string) => ports.onPassed(`${text}. It is sent as it is.`)
+      : undefined
+    const check = { names: target.names, onPassed }
+    if (!memory) {
+      const { checkedFields } = await import('../../client/checked-fields.js')
+      return { remote, openForProxy, governed: [checkedFields(check)] }
+    }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
     const onAgain = () => ports.onAgain()
@@ -71,7 +80,12 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     return {
       remote,
       openForProxy,
-      governed: governed({ ...{ memory, origin, plan, observed, ids, clock }, onAgain, keepUnusable }),
+      governed: governed({
+        ...check,
+        ...{ memory, origin, plan, observed, ids, clock },
+        onAgain,
+        keepUnusable,
+      }),
     }
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)

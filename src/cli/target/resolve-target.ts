@@ -101,6 +101,8 @@ export interface RemoteTarget extends Limits {
   readonly syncBaseUrl?: string
   /** Whether calls bypass this machine's ledger, pacing and keys. */
   readonly direct: boolean
+  /** Whether fields that this program does not know are sent, after a warning. */
+  readonly passesFields: boolean
   readonly names?: WireNames
   /** The plan whose rate windows apply. Headers of the server correct them. */
   readonly plan?: string
@@ -147,6 +149,7 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTar
     baseUrl: url.href,
     origin: url.origin,
     direct: options.direct === true,
+    passesFields: options.direct === true || options.passesFields === true,
     ...syncOf(url, options, profile),
     ...withoutUndefined({ names, plan, idempotency, publicUrl }),
   }

@@ -8,7 +8,7 @@ export const account: HandlersOf<'account'> = {
   /** The user of the key, the workspace, and whether its network sessions are valid. */
   'account.show': ({ principal: { member, workspace } }) => ({
     output: {
-      account: { email: member.email, name: member.name },
+      account: { email: member.email, name: member.name, plan: workspace.plan },
       workspace: { id: workspace.id, name: workspace.name, plan: workspace.plan },
       integrations: {
         network_session_valid: workspace.networkSession,

@@ -53,6 +53,7 @@ export const personas: HandlersOf<'personas'> = {
 
 const toOutput = (persona: Persona): OutputOf<'personas.get'> => ({
   id: persona.id,
+  uuid: persona.id,
   name: persona.name,
   job_titles: [...persona.jobTitles],
   excluded_job_titles: [...persona.excludedJobTitles],

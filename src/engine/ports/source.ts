@@ -1,4 +1,5 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
+import type { importFields } from '../../api/schemas/enumerations.js'
 import type { Awaitable } from './state.js'
 
 /** What identifies a company; more fields make it more precise. */
@@ -37,7 +38,7 @@ export interface FoundLead extends Lead {
 export type Location = OutputOf<'locations.find'>[number]
 export type TechnologiesFound = OutputOf<'intents.stack_preview'>['preview'][number]['technologies_found']
 
-type Imported = 'webhook_url' | 'name' | 'limit' | 'streaming' | 'scale' | 'custom' | 'live'
+type Imported = (typeof importFields)[number] | 'live'
 type Lists = 'included_account_lists' | 'excluded_account_lists'
 
 export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported>

@@ -13,6 +13,7 @@ import { fingerprintOf } from '../../api/calls/fingerprint.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { coerceInput } from '../../api/validation/coerce.js'
+import { withoutBlanks } from '../../api/validation/given-fields.js'
 import { validate } from '../../api/validation/validate.js'
 import { parseExact } from '../../api/values/json.js'
 import { engineTime, periodStart } from '../clock.js'
@@ -151,7 +152,9 @@ async function answerOnce(
   key: string,
 ): Promise<Reply> {
   const { operation, principal, now } = request
-  const fingerprint = checked?.fingerprint ?? fingerprintOf(operation, input)
+  const shape = await ports.shapes(operation.id)
+  const fingerprint =
+    checked?.fingerprint ?? fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
   if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
   return toReplayedReply(claimed.replay, operation)

@@ -21,14 +21,12 @@ describe('validating a request', () => {
     )
   })
 
-  it('counts null as missing for a required field', async () => {
-    expect(await refusalOf('lists.create', { name: null, companies: [] })).toBe(
-      '400 Missing required keys: name',
-    )
+  it.each([null, ''])('counts an empty value as missing for a required field: %j', async (name) => {
+    expect(await refusalOf('lists.create', { name, companies: [] })).toBe('400 Missing required keys: name')
   })
 
   it('reports all malformed fields at once', async () => {
-    expect(await refusalOf('accounts.enrich', { live: 'x', country: 'FRA', name: '' })).toBe(
+    expect(await refusalOf('accounts.enrich', { live: 'x', country: 'FRA', name: ' ' })).toBe(
       '422 name must not be empty; country must be an ISO 3166-1 alpha-2 code; live must be true or false',
     )
   })
@@ -89,9 +87,12 @@ describe('other spellings of a field', () => {
     })
   })
 
-  it('give way to the documented spelling when both are given', async () => {
-    const input = { linkedin_url: 'https://network.example/in/other', network_url }
-    expect(await accepted('leads.enrich', input)).toMatchObject({ network_url })
+  it('are refused beside another one of the same field, unless one of them is empty', async () => {
+    const other = 'https://network.example/in/other'
+    expect(await refusalOf('leads.enrich', { linkedin_url: other, network_url })).toBe(
+      '422 linkedin_url and network_url are the same field: give one of them',
+    )
+    expect(await accepted('leads.enrich', { linkedin_url: '', network_url })).toMatchObject({ network_url })
   })
 
   it('are not written into the given request', async () => {

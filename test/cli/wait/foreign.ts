@@ -14,7 +14,7 @@ export interface Foreign {
   readonly baseUrl: string
   readonly requests: Request[]
   /** Runs a command against the server. Pauses take a hundredth of their time. */
-  run(words: readonly string[], more?: readonly string[]): Promise<CommandResult>
+  run(words: readonly string[], more?: readonly string[], stdin?: string): Promise<CommandResult>
   close(): Promise<void>
 }
 
@@ -61,11 +61,11 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
   return {
     baseUrl,
     requests,
-    run: (words, more = []) =>
+    run: (words, more = [], stdin = '') =>
       command([...words, ...more], {
         env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
         sleep: (ms, signal) => pause(ms / 100, undefined, signal ? { signal } : undefined),
-        cwd: home,
+        ...{ cwd: home, stdin },
       }),
     close: async () => {
       await server.close()

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { takeQuota } from '../../../src/engine/credits/quotas.js'
+import { requests } from '../../spec/requests.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const take = (bench: Bench, quota: 'profiles' | 'companies', units: number) =>
@@ -86,7 +87,7 @@ describe('P08: plan quotas', () => {
   ] as const)('refuses %s with 422 when %j', async (id, ceilings) => {
     const bench = await openBench()
     await bench.admin.setQuotas(ceilings)
-    const input = id === 'intents.growth' ? { ...search, min_headcount_growth_percentage: 10 } : search
+    const input = id === 'intents.growth' ? requests[id] : search
     const reply = await bench.call(id, input)
     expect(reply).toMatchObject({ status: 422, body: { error: limitText } })
   })

@@ -196,7 +196,7 @@ describe.each(at.targets)('%s', (_, open) => {
     const reply = await call('contacts.check_data_availability', {
       contacts: [
         ada,
-        { ...ada, first_name: 'Max', firstname: 'Max' },
+        { first_name: 'Max', lastname: 'Byron', domain: 'known.example' },
         { linkedin_url: 'https://www.network.example/in/x' },
       ],
     })

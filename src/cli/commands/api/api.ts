@@ -51,7 +51,7 @@ export const apiCommand: CommandFactory = ({ command }) =>
 async function callRaw(context: Context, invocation: Invocation): Promise<number> {
   const { globals, options } = invocation
   const { query, createRequest } = await readRequest(context, invocation)
-  const caller = accounted(context, globals)(await context.caller(globals))
+  const caller = accounted(context, globals)(await context.caller({ ...globals, passesFields: true }))
   const app = await createApp(context, caller, globals)
   const call = (fields: Fields) => callApp(context, app, () => createRequest(fields), globals)
   const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)

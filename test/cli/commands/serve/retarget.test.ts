@@ -30,17 +30,17 @@ async function proxy(upstream: string, key: string, ...options: string[]): Promi
 }
 
 const started =
-  (path: string) =>
+  (path: string, fields: object) =>
   (baseUrl: string, key: string, body: object, more = {}) =>
     fetch(baseUrl + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': key, ...more },
-      body: JSON.stringify({ ...search, ...body }),
+      body: JSON.stringify({ ...fields, ...body }),
     })
 
-const extract = started('/leads')
+const extract = started('/leads', search)
 /** A search, which has no limit per second. */
-const find = started('/leads/search')
+const find = started('/leads/search', { company_domain: 'known.example', job_titles: ['*'] })
 
 describe('re-targeted webhooks', () => {
   it('receives the deliveries of the server, and forwards them with its own signature', async () => {

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Fields } from '../../../src/api/values/objects.js'
+import type { Sender } from '../../../src/engine/ports/ports.js'
+import { createWorker } from '../../../src/engine/worker/worker.js'
+import { machine } from '../../support/command.js'
+import { randomIds } from '../../support/engine.js'
+import { requests } from '../requests.js'
+import { openPlentiful, type Plentiful, targets } from './targets.js'
+
+const textOf = (body: unknown): string => String((body as { error: unknown }).error)
+
+/** Does all accepted work; returns the bodies that were delivered. */
+async function delivered({ bench: { store, source, clock } }: Plentiful): Promise<readonly Fields[]> {
+  const bodies: Fields[] = []
+  const sender: Sender = {
+    send: async ({ body }) => {
+      bodies.push(JSON.parse(body) as Fields)
+      return { status: 200, error: null, ms: 1 }
+    },
+    check: async () => undefined,
+    close: async () => {},
+  }
+  const targets = () => ({ allow: [], loopback: false })
+  await createWorker({ store, source, clock, ids: randomIds, sender, targets }).drain()
+  return bodies
+}
+
+const growth = requests['intents.growth']
+const lookalikes = requests['intents.lookalikes']
+
+describe.each(targets)('growth and lookalikes by way of %s', (_, open) => {
+  let way: Plentiful
+  beforeAll(async () => {
+    way = await openPlentiful(open)
+  })
+  afterAll(() => way.close())
+
+  /** The filters of the searches that are asked for meanwhile. */
+  async function searched(ask: () => Promise<unknown>): Promise<readonly Fields[]> {
+    const { source } = way.bench
+    const filters: Fields[] = []
+    const find = source.find.bind(source)
+    source.find = async (search, span) => {
+      filters.push(search.filters as Fields)
+      return await find(search, span)
+    }
+    await ask()
+    source.find = find
+    return filters
+  }
+
+  it.each(['intents.growth', 'intents.lookalikes'] as const)(
+    'take included and excluded locations and industries: %s',
+    async (id) => {
+      const filters = {
+        included_locations: ['FR'],
+        excluded_locations: ['geo:FR.84'],
+        included_industries: ['96'],
+        excluded_industries: ['Education'],
+      }
+      const [asked] = await searched(async () => {
+        expect((await way.ask(id, { ...requests[id], ...filters })).status).toBe(202)
+      })
+      expect(asked).toMatchObject(filters)
+    },
+  )
+
+  it.each(['intents.growth', 'intents.lookalikes'] as const)(
+    'take locations and industries as other spellings of the included ones: %s',
+    async (id) => {
+      const [asked] = await searched(() =>
+        way.ask(id, { ...requests[id], locations: ['FR'], industries: [96] }),
+      )
+      expect(asked).toMatchObject({ included_locations: ['FR'], included_industries: ['96'] })
+    },
+  )
+
+  it('take account_url for the company to resemble', async () => {
+    const { company_network_url, ...rest } = lookalikes
+    const [asked] = await searched(() =>
+      way.ask('intents.lookalikes', { ...rest, account_url: company_network_url }),
+    )
+    expect(asked).toMatchObject({ company_network_url })
+  })
+
+  it('refuse a department together with growth of the whole company', async () => {
+    const department = { department: 'Sales', min_department_headcount: 5 }
+    for (const whole of ['min_headcount_growth_percentage', 'max_headcount_growth_percentage']) {
+      const { status, body } = await way.ask('intents.growth', {
+        webhook_url: growth.webhook_url,
+        ...department,
+        [whole]: 10,
+      })
+      expect([status, textOf(body)]).toEqual([422, `department cannot be combined with ${whole}`])
+    }
+    const { status } = await way.ask('intents.growth', { webhook_url: growth.webhook_url, ...department })
+    expect(status).toBe(202)
+  })
+
+  it.each([
+    ['intents.growth', 'headcount_growth_percentage', 25],
+    ['intents.lookalikes', 'similarity_score', 0.9],
+    ['intents.hiring', 'job_count', 0],
+  ] as const)('%s delivers %s in each account', async (id, name, value) => {
+    await delivered(way)
+    await way.ask(id, requests[id])
+    const [completed] = await delivered(way)
+    const accounts = (completed?.accounts ?? []) as readonly Fields[]
+    expect(accounts.map((account) => account[name])).toEqual([value, value, value])
+    await way.ask(id, { ...requests[id], streaming: true })
+    const records = (await delivered(way)).filter(({ event }) => String(event).endsWith('.record'))
+    expect(records.map(({ account }) => (account as Fields)[name])).toEqual([value, value, value])
+  })
+
+  it.each(['included_lead_lists', 'excluded_lead_lists'])('%s is known, and 422', async (name) => {
+    for (const id of ['leads.advanced_search', 'leads.advanced_search_preview'] as const) {
+      const { status, body } = await way.ask(id, { ...requests[id], [name]: ['1'] })
+      expect([status, textOf(body)]).toEqual([422, `There are no lists of people: ${name}`])
+      expect((await way.ask(id, { ...requests[id], [name]: [] })).status).toBeLessThan(300)
+    }
+  })
+})
+
+describe('the commands of growth, lookalikes and hiring', () => {
+  const here = machine()
+  beforeAll(() => here.run(['data', 'sample']))
+  afterAll(() => here.remove())
+
+  it.each([
+    ['headcount_growth_percentage', 'intents growth --min-headcount-growth-percentage 5'],
+    [
+      'similarity_score',
+      'intents lookalikes --company-network-url https://www.network.example/company/acme-robotics',
+    ],
+    ['job_count', 'intents hiring --selected-titles Engineer'],
+  ])('write %s as a column of a CSV file', async (name, argv) => {
+    const { code, stdout } = await here.run([...argv.split(' '), '--limit', '2', '--wait', '--format', 'csv'])
+    const [header = '', ...rows] = stdout.trim().split('\n')
+    expect([code, header.split(',').includes(name), rows.length]).toEqual([0, true, 2])
+    const picked = await here.run([
+      ...argv.split(' '),
+      '--limit',
+      '2',
+      '--wait',
+      '--format',
+      'csv',
+      '--fields',
+      `domain,${name}`,
+    ])
+    expect(picked.stdout).toMatch(new RegExp(`^domain,${name}\n\\S+,[\\d.]+\n\\S+,[\\d.]+\n$`))
+  })
+
+  it('accept --locations and --industries, which help does not show, but not beside the included ones', async () => {
+    const given = ['intents', 'growth', '--min-headcount-growth-percentage', '5', '--dry-run', '--json']
+    const { stdout } = await here.run([...given, '--locations', 'FR', '--industries', '96'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      body: { included_locations: ['FR'], included_industries: ['96'] },
+    })
+    const twice = await here.run([...given, '--locations', 'FR', '--included-locations', 'DE'])
+    expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('--locations')])
+    expect((await here.run(['intents', 'growth', '--help'])).stdout).not.toMatch(/ --locations/)
+  })
+})

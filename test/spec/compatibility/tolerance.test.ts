@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { foreign, post } from '../../cli/wait/foreign.js'
+import { closeAfterTest } from '../../client/listeners.js'
+import { requests } from '../requests.js'
+import { openPlentiful, type Plentiful, targets } from './targets.js'
+
+describe.each(targets)('by way of %s', (_, open) => {
+  let way: Plentiful
+  beforeAll(async () => {
+    way = await openPlentiful(open)
+  })
+  afterAll(() => way.close())
+
+  it.each([
+    ['accounts.search', 'included_locations', [105015875]],
+    ['accounts.search', 'included_industries', [96]],
+    ['accounts.count_profiles', 'excluded_locations', [1]],
+    ['leads.advanced_search', 'functions', [25]],
+    ['leads.advanced_search', 'seniority_levels', [220, '310']],
+    ['leads.advanced_search', 'years_of_experience', [3]],
+    ['leads.advanced_search', 'included_companies', [1441]],
+    ['leads.search', 'functions', [25]],
+    ['intents.stack', 'excluded_industries', [4]],
+    ['personas.create', 'seniority_levels', [220]],
+  ] as const)('integer ids in a list are text: %s, %s %j', async (id, name, ids) => {
+    const ask = (list: readonly unknown[]) => way.ask(id, { ...requests[id], [name]: list })
+    const [asText, asNumber] = [await ask(ids.map(String)), await ask(ids)]
+    expect(asText.status).toBeLessThan(300)
+    expect(asNumber.status).toBe(asText.status)
+    if (id === 'accounts.count_profiles' || id === 'personas.create')
+      expect(asNumber.body).toMatchObject({ [name]: ids.map(String) })
+  })
+
+  it.each([
+    ['accounts.search', 'included_locations', [1.5]],
+    ['accounts.search', 'included_locations', [true]],
+    ['leads.search', 'job_titles', [7]],
+    ['leads.advanced_search', 'functions', [99]],
+  ] as const)('other values in a list are refused as before: %s, %s %j', async (id, name, list) => {
+    expect((await way.ask(id, { ...requests[id], [name]: list })).status).toBe(422)
+  })
+
+  it('query stands for name in /locations', async () => {
+    const source = 'database'
+    const named = await way.ask('locations.find', { name: 'Lyon', source })
+    const queried = await way.ask('locations.find', { query: 'Lyon', source })
+    expect([queried.status, queried.body]).toEqual([200, named.body])
+  })
+
+  it('a persona has its id and its uuid', async () => {
+    const { body } = await way.ask('personas.create', { name: 'Buyers' })
+    const { id, uuid } = body as { id: string; uuid: string }
+    expect(uuid).toBe(id)
+    expect((await way.ask('personas.get', { uuid })).body).toMatchObject({ id, uuid })
+    const { personas } = (await way.ask('personas.list', {})).body as {
+      personas: { id: string; uuid: string }[]
+    }
+    expect(personas.filter((one) => one.id !== one.uuid)).toEqual([])
+  })
+
+  it('GET /account has the plan with the account, too', async () => {
+    expect((await way.ask('account.show', {})).body).toMatchObject({
+      account: { plan: 'Scale' },
+      workspace: { plan: 'Scale' },
+    })
+  })
+})
+
+describe('replies of another server', () => {
+  const server = async (reply: unknown) =>
+    closeAfterTest(await foreign(({ path }) => (path === '/health' ? {} : reply)))
+
+  it.each([
+    ['deliverable', 'valid'],
+    ['catch-all', 'risky'],
+    ['N/A', null],
+    ['valid', 'valid'],
+    ['something else', 'something else'],
+  ])('the status %s is read as %j', async (word, status) => {
+    const found = { enrichment_id: 'one', status: 'finished', email: 'ada@known.example', email_status: word }
+    const { run } = await server(found)
+    for (const more of [[], ['--direct']]) {
+      const argv = ['contacts', 'waterfall', '--sync', '--network-url', 'https://www.network.example/in/ada']
+      const { stdout } = await run(argv, ['--enrichment-type', 'email', '--json', ...more])
+      expect(JSON.parse(stdout)).toMatchObject({ email: 'ada@known.example', email_status: status })
+    }
+  })
+
+  it('N/A in place of an address or number is none, and costs nothing', async () => {
+    const { run } = await server({
+      enrichment_id: 'one',
+      status: 'finished',
+      email: 'N/A',
+      email_status: 'N/A',
+      phone: 'N/A',
+    })
+    const argv = ['contacts', 'waterfall', '--sync', '--network-url', 'https://www.network.example/in/ada']
+    const { code, stdout } = await run(argv, ['--enrichment-type', 'email,phone', '--json'])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      9,
+      expect.objectContaining({ email: null, email_status: null, phone: null }),
+    ])
+    expect((await run(['ledger', '--json'])).stdout).toMatch(/"credits": 0|\[\]/)
+  })
+
+  it('the status of a person is read in the same way, and the text of headquarters is taken', async () => {
+    const { run } = await server({ id: 'one', full_name: 'Ada', most_probable_email_status: 'deliverable' })
+    const person = await run(['leads', 'enrich', 'https://www.network.example/in/ada'], ['--json'])
+    expect(JSON.parse(person.stdout)).toMatchObject({ most_probable_email_status: 'valid' })
+    for (const headquarters of ['Lyon, France', { city: 'Lyon' }]) {
+      const company = await (await server({ id: 'one', name: 'Known', headquarters })).run(
+        ['accounts', 'enrich', 'known.example'],
+        ['--json'],
+      )
+      expect(JSON.parse(company.stdout)).toMatchObject({ name: 'Known', headquarters })
+    }
+  })
+
+  it('the status in a delivery is read in the same way', async () => {
+    const { run } = closeAfterTest(
+      await foreign(({ path, body }) => {
+        if (path !== '/leads') return {}
+        const lead = { full_name: 'Ada', most_probable_email_status: 'catch-all' }
+        void post(body.webhook_url, {
+          event: 'lead_search.completed',
+          id: 'one',
+          leads: [{ lead, company: null }],
+        })
+        return { id: 'one', status: 'processing' }
+      }),
+    )
+    const url = 'https://www.network.example/search/results/people/?keywords=x'
+    const { stdout } = await run(['leads', 'extract', url, '--name', 'x', '--wait', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject([{ lead: { most_probable_email_status: 'risky' } }])
+  })
+
+  it('a persona with uuid alone has an id', async () => {
+    const persona = { uuid: '7f6f2d0e-5d0c-4d8e-9b0a-2f6f3f0f1a11', name: 'Buyers' }
+    const { run } = await server({ ...persona, personas: [persona] })
+    expect(JSON.parse((await run(['personas', 'get', persona.uuid], ['--json'])).stdout).id).toBe(
+      persona.uuid,
+    )
+    expect((await run(['personas', 'list'], ['--format', 'ids'])).stdout).toBe(`${persona.uuid}\n`)
+  })
+
+  it('account.plan is the plan', async () => {
+    const { run } = await server({ account: { email: 'ada@known.example', plan: 'Scale' } })
+    expect(JSON.parse((await run(['account'], ['--json'])).stdout)).toMatchObject({
+      workspace: { plan: 'Scale' },
+    })
+  })
+})

@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { aliasesOf } from '../../../src/api/operations/aliases.js'
+import { operation, operations } from '../../../src/api/operations/table.js'
+import { foreign } from '../../cli/wait/foreign.js'
+import { closeAfterTest } from '../../client/listeners.js'
+import { machine } from '../../support/command.js'
+import { openBench } from '../../support/engine.js'
+import { requests } from '../requests.js'
+import { openPlentiful, type Plentiful, serveNamed, targets } from './targets.js'
+
+const filtering = operations().filter(({ filters }) => filters)
+const others = operations().filter(({ filters, method }) => !filters && method === 'POST')
+
+/** The text of a refusal, in either shape. */
+const textOf = (body: unknown): string => {
+  const { error, message } = body as { error: unknown; message?: string }
+  return message ?? String(error)
+}
+
+it('are refused by the operations that choose records by their fields', () => {
+  expect(filtering.map(({ id }) => id)).toEqual([
+    'accounts.search',
+    'accounts.search_preview',
+    'accounts.count_profiles',
+    'accounts.hiring',
+    'leads.advanced_search',
+    'leads.advanced_search_preview',
+    'leads.search',
+    'intents.hiring',
+    'intents.stack',
+    'intents.stack_preview',
+    'intents.growth',
+    'intents.lookalikes',
+    'intents.post_engagers',
+    'intents.track_job_changes',
+  ])
+})
+
+describe.each(targets)('unknown fields by way of %s', (name, open) => {
+  let way: Plentiful
+  beforeAll(async () => {
+    way = await openPlentiful(open)
+  })
+  afterAll(() => way.close())
+
+  it.each(filtering.map(({ id }) => id))('are 422 by name, before any work: %s', async (id) => {
+    const { asked } = way.bench.source
+    const { status, body } = await way.ask(id, { ...requests[id], no_such_field: ['x'] })
+    expect([status, textOf(body)]).toEqual([422, expect.stringContaining('Unknown field no_such_field,')])
+    expect(way.bench.source.asked).toBe(asked)
+    // Without it, the same request is taken by what is available.
+    const { unavailable } = operation(id)
+    expect((await way.ask(id, requests[id])).status < 300).toBe(unavailable === undefined)
+  })
+
+  it.each(filtering.map(({ id }) => id))('are 422 before a missing field is: %s', async (id) => {
+    const { status, body } = await way.ask(id, { no_such_field: 1 })
+    expect([status, textOf(body)]).toEqual([422, expect.stringContaining('Unknown field no_such_field,')])
+  })
+
+  it.each([
+    ['accounts.search', 'included_location', 'included_locations'],
+    ['accounts.search', 'locations', 'included_locations'],
+    ['accounts.search', 'industry', 'included_industries'],
+    ['leads.search', 'titles', 'job_titles'],
+    ['leads.advanced_search', 'jobTitles', 'job_titles'],
+    ['intents.hiring', 'excluded_location', 'excluded_locations'],
+    ['intents.growth', 'company_sizes', 'company_size'],
+  ] as const)('come with the nearest known one: %s, %s', async (id, field, nearest) => {
+    const { body } = await way.ask(id, { ...requests[id], [field]: ['x'] })
+    expect(textOf(body)).toBe(`Unknown field ${field}, the nearest is ${nearest}`)
+  })
+
+  it.each([
+    ['accounts.search', 'accounts.search_preview'],
+    ['leads.advanced_search', 'leads.advanced_search_preview'],
+    ['intents.stack', 'intents.stack_preview'],
+  ] as const)('are not those of the import in its preview: %s', async (id, preview) => {
+    const options = { name: 'x', limit: 1, streaming: true, scale: true, custom: { a: 1 } }
+    expect((await way.ask(preview, { ...requests[id], ...options })).status).toBe(200)
+  })
+
+  it('may be in custom', async () => {
+    const fields = { ...requests['accounts.search'], custom: { no_such_field: 1, webhook_url: null } }
+    expect((await way.ask('accounts.search', fields)).status).toBe(202)
+  })
+
+  it.each(others.map(({ id }) => id))('are ignored elsewhere: %s', async (id) => {
+    const plain = await way.ask(id, requests[id])
+    const { status, body } = await way.ask(id, { ...requests[id], no_such_field: 'x' })
+    expect([status, Object.keys(body as object)]).toEqual([plain.status, Object.keys(plain.body as object)])
+  })
+
+  it('are named five at most, each cut short', async () => {
+    const many = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${'x'.repeat(9_000)}${at}`, 1]))
+    const { status, body } = await way.ask('accounts.search', { ...requests['accounts.search'], ...many })
+    expect([status, textOf(body).length < 1_000, textOf(body).endsWith('; and more')]).toEqual([
+      422,
+      true,
+      true,
+    ])
+  })
+
+  it('have no effect when they are named like parts of JavaScript', async () => {
+    const fields = { ...requests['accounts.search'], constructor: 1, toString: 2 }
+    const { status, body } = await way.ask('accounts.search', fields)
+    expect([status, textOf(body)]).toEqual([422, expect.stringContaining('Unknown field constructor,')])
+  })
+
+  it('are 429 where the request would be', async () => {
+    const id = 'leads.advanced_search_preview'
+    const { bench } = way
+    await way.ask(id, requests[id])
+    const stopped = vi.spyOn(bench.clock, 'advance').mockImplementation(() => {})
+    const { status } = await way.ask(id, { ...requests[id], no_such_field: 1 })
+    stopped.mockRestore()
+    expect(status).toBe(429)
+  })
+
+  it.each(filtering.filter(({ idempotent, unavailable }) => idempotent && !unavailable).map(({ id }) => id))(
+    'are 422 under a key that was used without them, and leave its reply alone (P11): %s',
+    async (id) => {
+      const first = await way.ask(id, requests[id], `p11-${id}`)
+      expect((await way.ask(id, { ...requests[id], no_such_field: 1 }, `p11-${id}`)).status).toBe(422)
+      expect((await way.ask(id, { ...requests[id], streaming: true }, `p11-${id}`)).status).toBe(
+        id === 'accounts.hiring' ? 422 : 409,
+      )
+      const again = await way.ask(id, requests[id], `p11-${id}`)
+      expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    },
+  )
+
+  it('are 409 under a used key where they are ignored (P11)', async () => {
+    const id = 'accounts.enrich'
+    await way.ask(id, requests[id], 'p11')
+    expect((await way.ask(id, { ...requests[id], no_such_field: 1 }, 'p11')).status).toBe(409)
+  })
+
+  // On the wire of a real server, `linkedin_url` is the name of the field itself.
+  const isNamed = name.endsWith('names of a real server')
+  const spellings = operations()
+    .flatMap(({ id }) => Object.entries(aliasesOf(id)).map(([alias, own]) => [id, alias, own] as const))
+    .filter(([, alias]) => !isNamed || alias !== 'linkedin_url')
+
+  it.each(spellings)('that are two spellings of one field are 422: %s, %s and %s', async (id, alias, own) => {
+    const within = (fields: object) =>
+      id === 'contacts.bulk_enrich' ? { contacts: [fields, fields] } : { ...requests[id], ...fields }
+    const { asked } = way.bench.source
+    const { status, body } = await way.ask(id, {
+      ...requests[id],
+      ...within({ [alias]: 'one', [own]: 'other' }),
+    })
+    expect([status, textOf(body)]).toEqual([422, expect.stringContaining('are the same field')])
+    expect(way.bench.source.asked).toBe(asked)
+    const empty = await way.ask(id, { ...requests[id], ...within({ ...requests[id], [alias]: '' }) })
+    expect(textOf(empty.body)).not.toContain('are the same field')
+  })
+})
+
+describe('a field in the words of a server and in ours', () => {
+  const profile = 'https://www.linkedin.com/company/known'
+  async function ask(path: string, body: object) {
+    const bench = await openBench()
+    const serve = serveNamed(bench.caller)
+    const headers = { 'content-type': 'application/json', 'x-api-key': bench.key }
+    const request = new Request(`http://127.0.0.1/api/v2${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    const response = await serve(request)
+    return { status: response.status, text: await response.text() }
+  }
+
+  it('is 422', async () => {
+    const both = {
+      company_linkedin_url: profile,
+      company_network_url: 'https://www.linkedin.com/company/other',
+    }
+    for (const path of ['/accounts/single_enrich', '/accounts/count_profiles']) {
+      const { status, text } = await ask(path, both)
+      expect([status, text]).toEqual([
+        422,
+        expect.stringContaining('company_linkedin_url is given under two names'),
+      ])
+    }
+  })
+
+  it('is 422 in the contacts of a bulk request', async () => {
+    const contact = { linkedin_url: profile, network_url: profile }
+    const { status } = await ask('/contacts/bulk_enrich', {
+      contacts: [contact, contact],
+      enrichment_type: ['email'],
+    })
+    expect(status).toBe(422)
+  })
+
+  it('counts once when one of them is empty, and either is accepted', async () => {
+    for (const body of [
+      { company_linkedin_url: profile },
+      { company_network_url: profile },
+      { company_linkedin_url: profile, company_network_url: '' },
+      { company_linkedin_url: null, company_network_url: profile },
+    ])
+      expect((await ask('/accounts/single_enrich', body)).status, JSON.stringify(body)).toBe(200)
+  })
+
+  it('is named as it was sent when the operation does not know it', async () => {
+    const { text } = await ask('/accounts/search', {
+      webhook_url: 'https://hooks.example/in',
+      keyword: 'x',
+      linkedin_url: 'x',
+    })
+    expect(text).toContain('Unknown field linkedin_url,')
+  })
+})
+
+describe('unknown fields sent to another server', () => {
+  const body = { ...requests['accounts.search'], location_ids: ['1'] }
+  const input = ['--input', '-', '--webhook-url', 'https://hooks.example/in']
+  const pass = [
+    ['accounts', 'search', '--direct', ...input],
+    ['api', 'POST', '/accounts/search', '--direct', '--input', '-'],
+    ['api', 'POST', '/accounts/search', '--input', '-'],
+  ]
+  const server = async () =>
+    closeAfterTest(await foreign(() => ({ id: 'one', message: 'started', total: 1 })))
+
+  it.each(pass.map((argv) => [argv.join(' '), argv] as const))(
+    'are passed on with one warning: %s',
+    async (_, argv) => {
+      const { run, requests: sent } = await server()
+      const { code, stderr } = await run(argv, [], JSON.stringify(body))
+      expect([code, sent.filter(({ path }) => path === '/accounts/search').map((one) => one.body)]).toEqual([
+        0,
+        [body],
+      ])
+      expect(stderr.match(/Unknown field/g)).toEqual(['Unknown field'])
+      expect(stderr).toContain(
+        'Unknown field location_ids, the nearest is included_locations. It is sent as it is.',
+      )
+    },
+  )
+
+  it('are refused before anything is sent by a governed command', async () => {
+    const { run, requests: sent } = await server()
+    const { code, stderr } = await run(['accounts', 'search', ...input], [], JSON.stringify(body))
+    expect([code, sent]).toEqual([7, []])
+    expect(stderr).toContain('Unknown field location_ids, the nearest is included_locations')
+  })
+
+  it('are refused by the engine of this machine, whatever the command', async () => {
+    const here = machine()
+    onTestFinished(() => here.remove())
+    for (const argv of [pass[0]?.filter((word) => word !== '--direct') ?? [], pass[2] ?? []]) {
+      const { code, stderr } = await here.run(argv, { stdin: JSON.stringify(body) })
+      expect([code, stderr]).toEqual([7, expect.stringContaining('Unknown field location_ids')])
+    }
+  })
+
+  it('are passed on by serve --direct, which warns once', async () => {
+    const { baseUrl, requests: sent } = await server()
+    const here = machine()
+    const { line, stop } = await here.start(['serve', '--port', '0', '--upstream', baseUrl, '--direct'])
+    const headers = { 'content-type': 'application/json', 'x-api-key': 'a-key-of-the-server' }
+    for (const _ of [1, 2])
+      await fetch(`${line}/accounts/search`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const { stderr } = await stop()
+    here.remove()
+    expect(sent.map((one) => one.body)).toEqual([body, body])
+    expect(stderr.match(/Unknown field location_ids/g)).toHaveLength(1)
+  })
+})
