@@ -12,6 +12,7 @@ import { ApiError } from '../api/calls/errors.js'
 import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
+import { toJson } from '../api/values/json.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { checked, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
@@ -147,13 +148,14 @@ function ownRoutes({ caller, version, behind, ready, document, report }: Handler
     const honours = (await caller.supportsIdempotency?.()) ?? true
     return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...behind }
   }
-  let loaded: Promise<object> | undefined
+  // Written once, because anybody may ask for it without a key.
+  let written: Promise<Uint8Array<ArrayBuffer>> | undefined
   const openapi = async () => {
     try {
-      loaded ??= document()
-      return answer(200, await loaded)
+      written ??= document().then((made) => new TextEncoder().encode(toJson(made)))
+      return answer(200, undefined, {}, await written)
     } catch (thrown) {
-      loaded = undefined
+      written = undefined
       report?.(thrown)
       return refuse(new ApiError('internal'))
     }

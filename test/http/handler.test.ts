@@ -77,6 +77,14 @@ describe('routes', () => {
     const response = await serve(new Request(`${origin}/openapi.json`))
     expect(await response.json()).toEqual({ openapi: '3.1.0' })
   })
+
+  it('writes /openapi.json once, however often it is asked for', async () => {
+    let written = 0
+    const document = { toJSON: () => ({ number: ++written }) }
+    const own = handler({ caller, version: '1', document: async () => document })
+    const ask = async () => await (await own(new Request(`${origin}/openapi.json`))).json()
+    expect([await ask(), await ask()]).toEqual([{ number: 1 }, { number: 1 }])
+  })
 })
 
 describe('the input of a call', () => {
