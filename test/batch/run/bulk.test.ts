@@ -465,6 +465,8 @@ describe.each(states())('%s', (name, open) => {
     return { around, isKilled }
   }
 
+  const early = { at: 1, before: true, credits: 150, budget: 150 }
+
   test('a run that is killed at any point pays once for each contact, loses none and exceeds no budget', async () => {
     const outcomes = { killed: 0, ended: 0 }
     await fc.assert(
@@ -474,7 +476,11 @@ describe.each(states())('%s', (name, open) => {
           patience: fc.nat({ max: 3 }),
           parts: fc.array(
             fc.record({
-              at: fc.integer({ min: 1, max: 24 }),
+              // Most parts end after few steps, so most kills are early.
+              at: fc.oneof(
+                { arbitrary: fc.integer({ min: 1, max: 4 }), weight: 2 },
+                fc.integer({ min: 5, max: 24 }),
+              ),
               before: fc.boolean(),
               credits: fc.nat({ max: 150 }),
               budget: fc.nat({ max: 150 }),
@@ -512,7 +518,12 @@ describe.each(states())('%s', (name, open) => {
           expect(await driver.read((one) => one.all('SELECT * FROM bulks'))).toEqual([])
         },
       ),
-      { numRuns: name === 'SQLite' ? tries(40, 200) : tries(4, 8), timeout: 30_000 },
+      {
+        numRuns: name === 'SQLite' ? tries(40, 200) : tries(4, 8),
+        timeout: 30_000,
+        // One run that is killed at its first step in any case.
+        examples: [[{ picks: [1, 2, 4, 5], patience: 0, parts: [early, { ...early, before: false }] }]],
+      },
     )
     expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? tries(20, 100) : 0)
   })
