@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
-import { examples } from '../../src/cli/program/examples.js'
+import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import { areas } from '../../src/cli/program/program.js'
 import { answering, command, folder, keyed, removed } from '../support/command.js'
 

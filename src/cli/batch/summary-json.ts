@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
-import type { RowStatus } from '../../batch/journal/answer.js'
 import type { RunReport, Stop } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
@@ -18,28 +17,6 @@ export interface EndedBatch {
   readonly run: Run | null
   readonly report: RunReport
   readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
-}
-
-/** The content of the file of `--summary-json`. */
-interface Summary extends Pick<RunReport, RowStatus | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
-  /** null when no run was begun or recorded. */
-  readonly run: string | null
-  readonly operation: string
-  /** `refused`: nothing was begun. */
-  readonly status: 'finished' | 'stopped' | 'refused'
-  readonly exit_code: number
-  readonly stopped: Stop | null
-  readonly sources: { readonly live: number; readonly store: number; readonly duplicate: number }
-  readonly files: {
-    readonly input: string
-    readonly output: string | null
-    readonly partial: string | null
-    readonly rejects: string | null
-    /** Invalid rows before the run stopped. */
-    readonly rejects_partial: string | null
-  }
-  readonly started_at: string
-  readonly finished_at: string
 }
 
 /** What a summary needs to know of a batch. */
@@ -103,6 +80,7 @@ const nothing = {
   ...{ seconds: 0, output: null, partial: null },
 }
 
+/** Returns the content of the file of `--summary-json`. */
 function createSummary(
   context: SummaryContext,
   { operation, choices }: SummarisedBatch,
@@ -110,19 +88,22 @@ function createSummary(
   ended: EndedBatch | undefined,
   exit_code: number,
   stopped: Stop | null,
-): Summary {
+) {
   const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
   const { output, partial } = report
   return {
+    // null when no run was begun or recorded.
     run: run?.id ?? null,
     operation: operation.id,
+    // `refused`: nothing was begun.
     status: ended === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
     ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
     ...{ credits, credits_before },
     files: {
       ...{ input: run?.file ?? inputOf(choices.file, context), output, partial },
+      // `rejects_partial`: invalid rows before the run stopped.
       ...{ rejects: rejects?.file ?? null, rejects_partial: rejects?.partial ?? null },
     },
     started_at: new Date(startedAt).toISOString(),

@@ -130,6 +130,9 @@ export interface HomeContext {
   onClose(work: () => Promise<void> | void): void
 }
 
+/** What the targets of a command need of this machine. */
+export type Machine = StreamsContext & ClockContext & HomeContext
+
 /** The chosen target and this machine's engine. Each is opened on first use and closed with the command. */
 export interface TargetContext {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */

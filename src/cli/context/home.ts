@@ -180,8 +180,9 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
-const quoteForShell = (path: string): string =>
-  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+/** Returns a text as one word of a shell command. */
+export const quoteForShell = (path: string): string =>
+  /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
 function refuse(text: string, hint: string): never {
   throw new Stop(text, exitCodes.usage, hint, 'unsafe_file')

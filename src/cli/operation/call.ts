@@ -44,7 +44,6 @@ export async function callOnce(
   options: GlobalOptions & { readonly idempotencyKey?: string | undefined },
 ): Promise<Reply> {
   const target = targetOf(options, context.streams.env, context.settings())
-  const maxWait = options.maxWait ?? target.maxWait ?? defaultMaxWait
   const timeout = options.timeout ?? target.timeout
   const apiKey = await context.apiKey(options)
   let fresh: string | undefined
@@ -53,18 +52,30 @@ export async function callOnce(
     return fresh
   }
   const keys = { apiKey, idempotencyKey: options.idempotencyKey, freshKey }
-  for (let waited = 0; ; ) {
+  const send = () => {
     const call: CallOptions = { ...keys, ...deadline(timeout) }
-    const reply = await callAndLog(context, caller, operation, input, call, options)
+    return callAndLog(context, caller, operation, input, call, options)
+  }
+  const reply = await waitForRateLimits(context, send, options)
+  const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
+  await recordSpent(context, operation.id, credits, options)
+  return reply
+}
+
+/** Sends a request again after each rate limit, as long as the waits together stay within `--max-wait`. */
+export async function waitForRateLimits(
+  context: Context,
+  send: () => Promise<Reply>,
+  options: GlobalOptions,
+): Promise<Reply> {
+  const target = targetOf(options, context.streams.env, context.settings())
+  for (let left = options.maxWait ?? target.maxWait ?? defaultMaxWait; ; ) {
+    const reply = await send()
     const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > maxWait) {
-      const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
-      await recordSpent(context, operation.id, credits, options)
-      return reply
-    }
+    if (seconds === undefined || seconds > left) return reply
     context.notify(`Rate limited: waiting ${seconds} s.`, options)
     await context.sleep(seconds * 1_000)
-    waited += seconds
+    left -= seconds
   }
 }
 

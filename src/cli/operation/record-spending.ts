@@ -46,7 +46,7 @@ export async function recordSpent(
 }
 
 /** Returns the layer that records the cost of each call in the ledger of this machine. */
-export function accounted(context: Context, options: GlobalOptions): Layer {
+export function createSpendingLayer(context: Context, options: GlobalOptions): Layer {
   const open = once(() => openSpending(context))
   return (caller) => ({
     ...caller,

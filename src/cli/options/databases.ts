@@ -3,6 +3,7 @@ import type { RunsLocation } from '../../batch/run/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { quoteForShell } from '../context/home.js'
 import type { Invocation } from './command-environment.js'
 
 /** Returns the address of a database. Throws UsageError for one with a password, because other users could see it. */
@@ -60,9 +61,6 @@ export function runPlaceOption({ home }: Context, { database }: RunsLocation): s
   if (database === undefined) return ''
   return database === home.engine ? ' --shared' : ` --database ${quoteForShell(database)}`
 }
-
-const quoteForShell = (text: string): string =>
-  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /** Returns where the runs of a command are stored, and the context of that database. */
 export function contextOfRuns(

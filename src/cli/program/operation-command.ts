@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { observedNote } from '../../api/operations/facts.js'
-import type { Operation } from '../../api/operations/table.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/options.js'
 import { hasPages } from '../operation/call.js'
@@ -20,8 +20,11 @@ import {
 } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOptions } from '../wait/options.js'
-import { examples } from './examples.js'
+import examples from './examples.json' with { type: 'json' }
 import { runOperation } from './run-operation.js'
+
+/** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
+const examplesOf: Readonly<Record<OperationId, readonly string[]>> = examples
 
 /** Creates the command of an operation. `siblings` are the operations that a flag of the same command chooses. */
 export async function operationCommand(
@@ -54,7 +57,7 @@ export async function operationCommand(
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
   return command
     .addNote(factsText(operation))
-    .addExamples(...examples[operation.id])
+    .addExamples(...examplesOf[operation.id])
     .run(async (context, given) => {
       const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
       const invocation = { ...given, options }

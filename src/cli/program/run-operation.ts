@@ -17,7 +17,7 @@ export async function runOperation(context: Context, request: OperationRequest):
       `--${options.distribute === true ? 'distribute' : 'database'} is about the rows of a file: it goes with --csv.`,
     )
   // A command that waits for the result on a server gives its own address later.
-  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
+  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   if (operation.starts === undefined) return runSync(context, { ...request, input })
   const { runAsync } = await import('../wait/run-async.js')

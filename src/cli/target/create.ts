@@ -38,7 +38,7 @@ const randomIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
 
 /** Permits deliveries to loopback addresses while the workspace has one member. */
-const usualTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
+const defaultTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
 
 /** The parts of a context that do not depend on the engine's database. */
 type Shared = Omit<StreamsContext, 'claimFile'> &
@@ -70,27 +70,25 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
 function contextOf(
   shared: Shared,
   home: () => Home,
-  { targets = usualTargets, names, caller, ...engine }: Overrides,
+  { targets = defaultTargets, names, caller, ...engine }: Overrides,
 ): Context {
-  const { streams, settings, notify, givenKey, conceal } = shared
-  const local = createLocal({ ...shared, ...engine, home, targets, names })
-  const remote = createRemoteServer({
-    ...{ ...shared, home },
-    onAgain: () => notify(sentAgain, {}),
-    onPassed: (text) => notify(text, {}),
-  })
-  const callServer = async (target: RemoteTarget) => {
-    const { remote: server, governed } = await remote.open(target)
-    return compose(governed, server)
-  }
-  const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
-  return {
+  const { streams, settings, givenKey, conceal } = shared
+  const machine = {
     ...shared,
     get home() {
       return home()
     },
     claimFile: (path, option, use = 'write') =>
       shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
+  } satisfies Partial<Context>
+  const local = createLocal(machine, { ...engine, targets, names })
+  const remote = createRemoteServer(machine)
+  const callServer = async (target: RemoteTarget) => {
+    const { remote: server, governed } = await remote.open(target)
+    return compose(governed, server)
+  }
+  const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
+  return Object.assign(machine, {
     catalogue: local.catalogue,
     worker: local.worker,
     distributedCaller: async (run, options) => {
@@ -124,11 +122,8 @@ function contextOf(
         once(() => withEngine(home(), database, streams.cwd)),
         options,
       ),
-  }
+  } satisfies Partial<Context>)
 }
-
-const sentAgain =
-  'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
 
 /** Shorter secrets are not removed, because ordinary words would disappear with them. */
 const shortestSecret = 8

@@ -1,16 +1,20 @@
 import type { Caller } from '../../api/calls/caller.js'
-import type { WireNames } from '../../api/calls/wire-names.js'
-import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import { sharedClock } from '../../engine/clock.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
+import type { Sender, Source, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { Context, DistributedRun, GlobalOptions, Home } from '../context/context.js'
+import type {
+  Context,
+  DistributedRun,
+  GlobalOptions,
+  Machine,
+  StreamsContext,
+  TargetOptions,
+} from '../context/context.js'
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
@@ -18,66 +22,32 @@ import { openEngineStore } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
 
-/** What the local target needs. */
-export interface LocalPorts {
-  readonly home: () => Home
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly notify: Context['notify']
-  readonly onClose: Context['onClose']
-  readonly sleep: Context['sleep']
-  /** Returns where a workspace of that many members may deliver to, besides public addresses. */
-  readonly targets: (members: number) => Targets
-  /** Other words for `network` and `premium` in deliveries. */
-  readonly names?: WireNames | undefined
-  /** How deliveries carry their records; nested by default. */
-  readonly deliveryShape?: DeliveryShape | undefined
-  /** Whether to count limits that were observed and are not specified. */
-  readonly observedLimits?: boolean | undefined
-}
+/** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
+type LocalOptions = TargetOptions & { readonly targets: (members: number) => Targets }
 
 /** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
 type RowServer = Pick<DistributedCallerPorts, 'caller' | 'source' | 'apiKey'>
 
-/** The local target: the engine over this machine's store and catalogue. Each is opened on first use. */
-export interface Local {
-  caller(): Promise<Caller>
-  catalogue(): Promise<Catalogue>
-  admin(): Promise<Admin>
-  /** Opens the worker, which does the work that the engine accepts. */
-  worker(): Promise<Worker>
-  /** Opens a caller whose rows are called by the workers that share the database. */
-  distributedCaller(run: DistributedRun, server?: RowServer): Promise<Caller>
-  /**
-   * Returns the key of this machine for the workspace in use. The first use creates workspace, member and key, and
-   * reports it. A lost key is replaced by a new one.
-   */
-  key(options: GlobalOptions): Promise<string>
-}
-
-/** Creates the local target. Opens nothing yet. */
-export function createLocal(ports: LocalPorts): Local {
-  const { clock, ids, targets, observedLimits } = ports
-  const sender = lazySender(ports)
-  const store = once(() => openStore(ports))
-  const shared = once(async () => sharedClock(await store(), clock))
-  const catalogue = once(() => openCatalogue(ports))
+/** Creates the local target: the engine over this machine's store and catalogue. Each is opened on first use. */
+export function createLocal(machine: Machine, options: LocalOptions) {
+  const { ids } = machine
+  const { targets, observedLimits } = options
+  const sender = lazySender(machine, options)
+  const shared = once(() => openEngineStore(machine))
+  const catalogue = once(() => openCatalogue(machine))
   const admin = once(async () => {
     const { createAdmin } = await import('../../engine/admin/admin.js')
-    return createAdmin({ store: await store(), clock: await shared(), ids })
+    return createAdmin({ ...(await shared()), ids })
   })
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
     const source = lazySource(catalogue)
-    const onTrouble = reportTrouble(ports)
+    const onTrouble = reportTrouble(machine)
     // Only a PostgreSQL database can be shared with other workers.
-    const taking = isPostgres(ports.home().engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
-    const made = createWorker({
-      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
-      ...taking,
-    })
-    ports.onClose(() => made.stop())
+    const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
+    const made = createWorker({ ...(await shared()), source, ids, sender, targets, onTrouble, ...taking })
+    machine.onClose(() => made.stop())
     working = made
     return made
   })
@@ -86,61 +56,57 @@ export function createLocal(ports: LocalPorts): Local {
     // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
     const source = lazySource(catalogue)
-    return createEngine({
-      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
-      observedLimits,
-    })
+    return createEngine({ ...(await shared()), source, ids, sender, targets, accepted, observedLimits })
   })
   return {
     catalogue,
     admin,
     worker,
     caller: engine,
-    distributedCaller: async (run, server) => {
+    /** Opens a caller whose rows are called by the workers that share the database. */
+    distributedCaller: async (run: DistributedRun, server?: RowServer): Promise<Caller> => {
       const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
-      const asked = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
-      const place = { store: await store(), clock: await shared(), ids, sleep: ports.sleep }
-      const caller = createDistributedCaller({ ...place, ...run, ...asked })
-      ports.onClose(() => caller.close())
+      const target = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
+      const caller = createDistributedCaller({
+        ...{ ...(await shared()), ids, sleep: machine.sleep, ...run },
+        ...target,
+      })
+      machine.onClose(() => caller.close())
       return caller
     },
-    key: once(async (options) => {
-      const workspace = await (await store()).read((reads) => reads.workspace())
-      const known = workspace && storedKey(ports.home(), localOrigin(workspace.id))
-      return known ?? makeKey(ports, await admin(), options)
+    /**
+     * Returns the key of this machine for the workspace in use. The first use creates workspace, member and key, and
+     * reports it. A lost key is replaced by a new one.
+     */
+    key: once(async (globals: GlobalOptions): Promise<string> => {
+      const workspace = await (await shared()).store.read((reads) => reads.workspace())
+      const known = workspace && storedKey(machine.home, localOrigin(workspace.id))
+      return known ?? makeKey(machine, await admin(), globals)
     }),
   }
 }
 
 /** Returns what reports errors of accepted work. Work is retried, so that the same error is reported once. */
-export function reportTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
+export function reportTrouble({ notify }: StreamsContext): (error: unknown) => void {
   let lastText = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
-    if (text !== lastText) notify(`Accepted work cannot go on for now: ${text}`, {})
+    if (text !== lastText) notify(`Accepted work is paused: ${text}`, {})
     lastText = text
   }
 }
 
-async function openStore({ home, clock, onClose }: LocalPorts): Promise<Store> {
-  prepareHome(home())
-  const { openStore: open } = await import('../../storage/engine/store.js')
-  const store = await open(home().engine, () => clock.now())
-  onClose(() => store.close())
-  return store
-}
-
-async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise<Catalogue> {
-  prepareHome(home())
+async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Catalogue> {
+  prepareHome(home)
   const { openCatalogue: open } = await import('../../catalogue/catalogue.js')
   const { openCatalogueDatabase } = await import('../../storage/database/open.js')
-  const catalogue = await open(await openCatalogueDatabase(home()), { clock, ids })
+  const catalogue = await open(await openCatalogueDatabase(home), { clock, ids })
   onClose(() => catalogue.close())
   return catalogue
 }
 
 async function makeKey(
-  { home, clock, ids, notify }: LocalPorts,
+  { home, clock, ids, notify }: Machine,
   admin: Admin,
   options: GlobalOptions,
 ): Promise<string> {
@@ -153,12 +119,12 @@ async function makeKey(
     )
   // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
-  storeKey(home(), localOrigin(workspace.id), key, clock.now(), ids.uuid())
+  storeKey(home, localOrigin(workspace.id), key, clock.now(), ids.uuid())
   return key
 }
 
 /** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
-function lazySender({ clock, onClose, names, deliveryShape }: LocalPorts): Sender {
+function lazySender({ clock, onClose }: Machine, { names, deliveryShape }: LocalOptions): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())
   const sender = once(async () => {
@@ -173,27 +139,16 @@ function lazySender({ clock, onClose, names, deliveryShape }: LocalPorts): Sende
   }
 }
 
-/** Returns a source that opens the catalogue on first use. */
-function lazySource(catalogue: () => Promise<Catalogue>): Source {
-  return {
-    company: async (query) => (await catalogue()).company(query),
-    person: async (query) => (await catalogue()).person(query),
-    personByEmail: async (email) => (await catalogue()).personByEmail(email),
-    reachable: async (numbers) => (await catalogue()).reachable(numbers),
-    technologies: async (query, limit) => (await catalogue()).technologies(query, limit),
-    stack: async (query) => (await catalogue()).stack(query),
-    headcount: async (query, departments) => (await catalogue()).headcount(query, departments),
-    countProfiles: async (query, filters) => (await catalogue()).countProfiles(query, filters),
-    jobs: async (query, filters, limit, now) => (await catalogue()).jobs(query, filters, limit, now),
-    count: async (search, now) => (await catalogue()).count(search, now),
-    find: async (search, span) => (await catalogue()).find(search, span),
-    searchAt: async (url, of) => (await catalogue()).searchAt(url, of),
-    urlOf: async (search) => (await catalogue()).urlOf(search),
-    locations: async (name, source) => (await catalogue()).locations(name, source),
-    titlesLike: async (title, limit) => (await catalogue()).titlesLike(title, limit),
-    providers: async () => (await catalogue()).providers(),
-  }
-}
+/** Returns a source that opens the catalogue with the first call of one of its methods, which all are asynchronous. */
+const lazySource = (open: () => Promise<Catalogue>): Source =>
+  new Proxy({} as Source, {
+    get:
+      (_, name: keyof Source) =>
+      async (...values: unknown[]) => {
+        const catalogue = await open()
+        return Reflect.apply(catalogue[name], catalogue, values)
+      },
+  })
 
 /** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
 export const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
@@ -201,14 +156,14 @@ export const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({
 })
 
 /** How many calls to a server are in flight by default. */
-const usualAtOnce = 8
+const defaultAtOnce = 8
 
 /** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
 export async function openRowWorker(
   context: Context,
   options: GlobalOptions,
   remote: Caller,
-  atOnce = usualAtOnce,
+  atOnce = defaultAtOnce,
 ): Promise<(stopping: AbortSignal) => Promise<void>> {
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   // Without the server's key no call could succeed, so it is checked first.

@@ -1,8 +1,7 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
-import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
+import type { GlobalOptions, Machine, OpenedServer } from '../context/context.js'
 import { storedKey } from '../context/credentials.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { once } from '../context/once.js'
@@ -11,37 +10,17 @@ import { version } from '../context/version.js'
 import { isKeyFor, type RemoteTarget } from './resolve-target.js'
 
 /** What a remote target needs. */
-export interface RemotePorts {
-  readonly streams: Streams
-  readonly home: () => Home
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly sleep: Context['sleep']
-  readonly onClose: Context['onClose']
-  readonly conceal: Context['conceal']
-  readonly notify: Context['notify']
-  /** Called when a call with an unknown outcome is sent again under the same key. */
-  readonly onAgain: () => void
-  /** Called with what is wrong with the fields of a call that is sent all the same. */
-  readonly onPassed: (text: string) => void
+type RemotePorts = Machine & {
   /** Returns the key given with the command: in a file, on stdin or in the environment. */
   readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
 
-/** The remote target of this command. */
-export interface RemoteServer {
-  open(target: RemoteTarget): Promise<OpenedServer>
+/** Creates the remote target of a command. Opens nothing yet. */
+export const createRemoteServer = (ports: RemotePorts) => ({
+  open: once((target: RemoteTarget) => open(ports, target)),
   /** Returns the key for the target. Throws Stop (exit 3) where there is none. */
-  key(target: RemoteTarget, options: GlobalOptions): Promise<string>
-}
-
-/** Creates the remote target. Opens nothing yet. */
-export function createRemoteServer(ports: RemotePorts): RemoteServer {
-  return {
-    open: once((target: RemoteTarget) => open(ports, target)),
-    key: (target, options) => keyFor(ports, target, options),
-  }
-}
+  key: (target: RemoteTarget, options: GlobalOptions) => keyFor(ports, target, options),
+})
 
 async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedServer> {
   const { streams, clock, ids, sleep, onClose } = ports
@@ -65,7 +44,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     }
     const remote = openForProxy()
     const onPassed = target.passesFields
-      ? (text: string) => ports.onPassed(`${text}. It is sent as it is.`)
+      ? (text: string) => ports.notify(`${text}. It is sent as it is.`, {})
       : undefined
     const check = { names: target.names, onPassed }
     if (!memory) {
@@ -74,7 +53,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
-    const onAgain = () => ports.onAgain()
+    const onAgain = () => ports.notify(sentAgain, {})
     const observed = syncBaseUrl !== undefined
     const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
     return {
@@ -93,6 +72,9 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
   }
 }
 
+const sentAgain =
+  'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
+
 /** Stores an answer that cannot be used as an event, and says where it is. */
 async function storeUnusable(
   { home, clock, ids, onClose, notify }: RemotePorts,
@@ -101,7 +83,7 @@ async function storeUnusable(
   body: string,
 ): Promise<void> {
   const id = ids.uuid()
-  await (await openEvents({ home: home(), onClose })).keepUnusable({
+  await (await openEvents({ home, onClose })).keepUnusable({
     ...{ id, receivedAt: clock.now(), body },
     headers: { server: origin, operation },
   })
@@ -119,7 +101,7 @@ async function syncKey(
 ): Promise<string | undefined> {
   const other = new URL(syncBaseUrl).origin
   if (other === origin) return apiKey
-  const key = storedKey(home(), other)
+  const key = storedKey(home, other)
   if (key === undefined)
     throw new Stop(
       `There is no API key for ${other}, the address of the synchronous waterfall.`,
@@ -135,7 +117,7 @@ async function syncKey(
 function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
   const open = async (options: { readonly durable?: boolean }) => {
     const { serverMemory } = await import('../../storage/state/remote-servers.js')
-    return serverMemory(await openStateOf({ home: home(), onClose }, undefined, options), origin)
+    return serverMemory(await openStateOf({ home, onClose }, undefined, options), origin)
   }
   const memory = once(() => open({}))
   // Rate windows need not be durable: after a power cut they have ended.
@@ -161,7 +143,7 @@ async function keyFor(
 ): Promise<string> {
   const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
   const mayGo = isGiven || isKeyFor(origin, streams.env)
-  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKey(home(), origin)
+  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKey(home, origin)
   if (key !== undefined) return key
   const others = streams.env.PROSPECT_API_KEY
     ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'

@@ -118,7 +118,8 @@ async function reportOutcome(
   interruption: number | undefined,
 ): Promise<number> {
   const result = resultCommand(job.kind, job.id)
-  const isFound = job.state === 'finished' && wait.shows ? await printResult(context, job, globals) : true
+  const isFound =
+    job.state === 'finished' && wait.printsResult ? await printResult(context, job, globals) : true
   const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
   const next = {
     afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,
@@ -128,7 +129,7 @@ async function reportOutcome(
   if (report) return reportError(context, report, globals)
   if (job.kind === 'list_import') await reportUnresolved(context, job, globals, lineOf)
   if (!isFound) return reportNothingFound(context, globals)
-  context.notify(`${successText(job)}${wait.shows ? '' : ` See: ${result}`}`, globals)
+  context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`, globals)
   return exitCodes.ok
 }
 

@@ -5,9 +5,9 @@ import { port, seconds } from '../options/values.js'
 /** What a command does about the work it started. */
 export interface Wait {
   /** Whether it does the work itself, instead of leaving it to a server or worker. */
-  readonly stays: boolean
+  readonly doesWork: boolean
   /** Whether it prints the result of the work in place of the reply. */
-  readonly shows: boolean
+  readonly printsResult: boolean
   /** How long it waits, in seconds; until the end when absent. */
   readonly seconds?: number
 }
@@ -32,7 +32,7 @@ export const waitOptions = (): Option[] =>
 
 /** Reads these options. Without them the command does the work and prints the reply. */
 export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {
-  if (wait === undefined) return { stays: true, shows: false }
-  if (wait === false) return { stays: false, shows: false }
-  return { stays: true, shows: true, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
+  if (wait === undefined) return { doesWork: true, printsResult: false }
+  if (wait === false) return { doesWork: false, printsResult: false }
+  return { doesWork: true, printsResult: true, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
 }

@@ -24,22 +24,22 @@ export async function runAsync(
   const { operation, shape, input } = request
   const { globals, options } = request.invocation
   const wait = waitOf(options)
-  if (options.publicUrl !== undefined && !wait.shows)
+  if (options.publicUrl !== undefined && !wait.printsResult)
     throw new UsageError('--public-url is where the result comes to: it goes with --wait.')
   if (!context.isLocal(globals)) {
     const { runRemote } = await import('./run-remote.js')
-    return runRemote(context, request, wait.shows)
+    return runRemote(context, request, wait.printsResult)
   }
   if (options.dryRun === true) return runSync(context, request)
-  if (wait.shows) await checkOutput(context, operation.id, globals)
+  if (wait.printsResult) await checkOutput(context, operation.id, globals)
   else checkReplyFields(shape, globals)
   if (!(await confirmImport(context, operation, input, globals))) return exitCodes.ok
-  const reply = await (wait.shows ? sendRequest(context, request) : sendAndPrint(context, request))
+  const reply = await (wait.printsResult ? sendRequest(context, request) : sendAndPrint(context, request))
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   const id = jobIdOf(reply.body)
-  if (id === undefined) return wait.shows ? printNothing(context, globals) : exitCodes.ok
-  if (!wait.shows) await reportSuccess(context, request, reply)
-  if (wait.stays) return finishLocalWork(context, { id, globals, wait, lineOf })
+  if (id === undefined) return wait.printsResult ? printNothing(context, globals) : exitCodes.ok
+  if (!wait.printsResult) await reportSuccess(context, request, reply)
+  if (wait.doesWork) return finishLocalWork(context, { id, globals, wait, lineOf })
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
   return exitCodes.ok
 }

@@ -65,22 +65,13 @@ function* newRecords({ found }: Carried, printed: Set<string>): Generator<Row> {
   }
 }
 
-/** Combines the deliveries of one command. Only keys of records are held in memory. */
-interface Gathering {
-  /** Adds the delivery with the number `seq`; records that came before are ignored. */
-  take(seq: number, carried: Carried): void
-  /** Returns how the work stands by the deliveries so far. */
-  progress(): WorkProgress
-  /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
-  order(): readonly number[]
-}
-
 interface Place {
   readonly seq: number
   readonly first: number
 }
 
-function createGathering(accepted: AcceptedWork): Gathering {
+/** Combines the deliveries of one command. Only keys of records are held in memory. */
+function createGathering(accepted: AcceptedWork) {
   const known = new Set<string>()
   const places: Place[] = []
   const parts = new Set<number>()
@@ -96,7 +87,8 @@ function createGathering(accepted: AcceptedWork): Gathering {
     if (newRecords.length > 0) places.push({ seq, first: firstOf(newRecords) })
   }
   return {
-    take: (seq, carried) => {
+    /** Adds the delivery with the number `seq`; records that came before are ignored. */
+    take: (seq: number, carried: Carried) => {
       takeRecords(seq, carried.found.filter(isAnswer))
       if (carried.phase === 'failed') {
         end.failures++
@@ -109,7 +101,8 @@ function createGathering(accepted: AcceptedWork): Gathering {
       end.total = carried.total ?? 0
       end.truncated ||= carried.truncated
     },
-    progress: () => {
+    /** Returns how the work stands by the deliveries so far. */
+    progress: (): WorkProgress => {
       const isWhole = parts.size >= end.parts && known.size >= end.total
       // Other servers may send nothing after the last record.
       const isFull = isForeign && accepted.limit !== undefined && known.size >= accepted.limit
@@ -121,6 +114,7 @@ function createGathering(accepted: AcceptedWork): Gathering {
       const done = isList ? (accepted.expected ?? known.size) : known.size
       return { ...{ state, done, expected, truncated, spent }, error }
     },
+    /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
     order: () =>
       [...places].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
   }

@@ -3,17 +3,11 @@ import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
-import type {
-  ClockContext,
-  Context,
-  GlobalOptions,
-  StreamsContext,
-  TargetContext,
-} from '../../context/context.js'
+import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
-import { everyPage, secondsToWait } from '../../operation/call.js'
-import { accounted } from '../../operation/record-spending.js'
+import { everyPage, waitForRateLimits } from '../../operation/call.js'
+import { createSpendingLayer } from '../../operation/record-spending.js'
 import { printRefusedBody } from '../../operation/refusal.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
@@ -51,9 +45,13 @@ export const apiCommand: CommandFactory = ({ command }) =>
 async function callRaw(context: Context, invocation: Invocation): Promise<number> {
   const { globals, options } = invocation
   const { query, createRequest } = await readRequest(context, invocation)
-  const caller = accounted(context, globals)(await context.caller({ ...globals, passesFields: true }))
+  const caller = createSpendingLayer(
+    context,
+    globals,
+  )(await context.caller({ ...globals, passesFields: true }))
   const app = await createApp(context, caller, globals)
-  const call = (fields: Fields) => callApp(context, app, () => createRequest(fields), globals)
+  const call = (fields: Fields) =>
+    waitForRateLimits(context, async () => toReply(await app(createRequest(fields))), globals)
   const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, formatHead(reply))
@@ -62,26 +60,9 @@ async function callRaw(context: Context, invocation: Invocation): Promise<number
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
 
-const defaultWait = 10
-
-/** Makes a request, and waits for a rate limit like other commands. */
-async function callApp(
-  context: StreamsContext & ClockContext,
-  app: (request: Request) => Promise<Response>,
-  createRequest: () => Request,
-  globals: GlobalOptions,
-): Promise<Reply> {
-  for (let waited = 0; ; ) {
-    const response = await app(createRequest())
-    const { status } = response
-    const headers = Object.fromEntries(response.headers)
-    const seconds = status === 429 ? secondsToWait({ headers }, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > (globals.maxWait ?? defaultWait))
-      return { status, headers, body: parseOrText(await response.text()), credits: 0 }
-    context.notify(`Rate limited: waiting ${seconds} s.`, globals)
-    await context.sleep(seconds * 1_000)
-    waited += seconds
-  }
+async function toReply(response: Response): Promise<Reply> {
+  const headers = Object.fromEntries(response.headers)
+  return { status: response.status, headers, body: parseOrText(await response.text()), credits: 0 }
 }
 
 /** A request that can be made more than once, with another query each time. */

@@ -6,7 +6,7 @@ import { givenKey } from '../../context/credentials.js'
 import { type RemoteTarget, type Target, targetOf } from '../../target/resolve-target.js'
 import { type Databases, databasesOf, type Files, realFiles } from './disk.js'
 import { askPublicUrl, openServer, type PublicUrlAnswer, type Server } from './requests.js'
-import type { Verdict } from './verdict.js'
+import type { Findings } from './verdict.js'
 
 /** Everything that the checks read. Tests replace parts of it with something broken. */
 export interface DoctorContext {
@@ -38,10 +38,10 @@ export interface DoctorContext {
   askPublicUrl(url: string): Promise<PublicUrlAnswer>
 }
 
-/** One check. It returns an empty list when it does not apply. */
+/** One check. */
 export interface Check {
   readonly name: string
-  run(context: DoctorContext): Promise<readonly Verdict[]> | readonly Verdict[]
+  run(context: DoctorContext): Promise<Findings> | Findings
 }
 
 /** Creates the context of this machine. It creates and changes nothing. */

@@ -9,10 +9,11 @@ import {
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
+import { quoteForShell } from '../../context/home.js'
 import { formatNumber } from '../../output/text.js'
 import type { DoctorContext } from './context.js'
-import { formatSize, type Name, quoteForShell, type Readable, reasonOf, type Served } from './disk.js'
-import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
+import { formatSize, type Name, type Readable, reasonOf, type Served } from './disk.js'
+import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Size in bytes from which a database is read through only with --thorough. */
 const large = 1_073_741_824
@@ -25,20 +26,20 @@ const repairs: Readonly<Record<Name, string>> = {
 }
 
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
-export async function database(context: DoctorContext, name: Name): Promise<readonly Verdict[]> {
+export async function database(context: DoctorContext, name: Name): Promise<Findings> {
   const path = context.home[name]
   const found = await context.databases.find(name)
   switch (found.is) {
     case 'missing':
-      return [ok(`${path} is not there yet; the first command that needs it makes it.`)]
+      return ok(`${path} is not there yet; the first command that needs it makes it.`)
     case 'elsewhere':
-      return [warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)]
+      return warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)
     case 'unreachable':
-      return [problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')]
+      return problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')
     case 'served':
       return serverTroubles(found)
     case 'unreadable':
-      return [problem(`${path} cannot be read: ${found.reason}.`, repairs[name])]
+      return problem(`${path} cannot be read: ${found.reason}.`, repairs[name])
     default:
       return [...schemaTroubles(path, found.schema), ...soundness(context, name, found)]
   }
@@ -95,10 +96,10 @@ const look = 'prospect data stats shows what it holds.'
 const filling = 'prospect data sample makes some up; prospect data import companies FILE takes yours.'
 
 /** Checks that the catalogue holds data and that its imports finished. */
-export async function localData(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function localData(context: DoctorContext): Promise<Findings> {
   if (isShared(context.home)) return await checkSharedData(context)
   const { is } = await context.databases.find('catalogue')
-  if (is === 'missing') return [ok('There is no local data yet: local lookups find nothing.', filling)]
+  if (is === 'missing') return ok('There is no local data yet: local lookups find nothing.', filling)
   const driver = await context.databases.current('catalogue')
   if (!driver) return []
   const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
@@ -112,15 +113,15 @@ export async function localData(context: DoctorContext): Promise<readonly Verdic
 }
 
 /** Checks that the catalogue in the engine's database on a server holds data. */
-async function checkSharedData(context: DoctorContext): Promise<readonly Verdict[]> {
+async function checkSharedData(context: DoctorContext): Promise<Findings> {
   // The check of the engine's database reports that already.
   if ((await context.databases.find('engine')).is === 'unreachable') return []
   try {
     const driver = await findSharedCatalogue(context.home.engine)
-    if (!driver) return [await reportEmptyShared(context)]
-    return [await driver.read((connection) => checkShared(connection, context)).finally(() => driver.close())]
+    if (!driver) return await reportEmptyShared(context)
+    return await driver.read((connection) => checkShared(connection, context)).finally(() => driver.close())
   } catch (error) {
-    return [problem(`${about} cannot be read: ${reasonOf(error)}.`)]
+    return problem(`${about} cannot be read: ${reasonOf(error)}.`)
   }
 }
 

@@ -99,10 +99,6 @@ export function formatSize(bytes: number): string {
   return `${size < 10 && power > 0 ? size.toFixed(1) : Math.floor(size)} ${units[power]}`
 }
 
-/** Quotes a path for a shell. */
-export const quoteForShell = (path: string): string =>
-  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
-
 /** A database of this machine. */
 export type Name = 'engine' | 'catalogue' | 'state'
 

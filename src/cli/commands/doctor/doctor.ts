@@ -105,7 +105,7 @@ export async function runChecks(checks: readonly Check[], context: DoctorContext
 
 async function runCheck(run: Check['run'], context: DoctorContext): Promise<readonly Verdict[]> {
   try {
-    return await run(context)
+    return [await run(context)].flat()
   } catch (error) {
     return [problem(`This could not be checked: ${reasonOf(error)}.`)]
   }

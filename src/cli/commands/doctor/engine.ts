@@ -9,7 +9,7 @@ import { localOrigin } from '../../context/credentials.js'
 import { Stop } from '../../context/errors.js'
 import { isoTime } from '../../options/values.js'
 import type { DoctorContext } from './context.js'
-import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
+import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The engine's state, read only. */
 interface EngineState {
@@ -60,32 +60,32 @@ function readStoredKey({ home, files }: DoctorContext, origin: string): string |
 }
 
 /** Checks that there is a workspace with a listed plan. */
-export async function workspace(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function workspace(context: DoctorContext): Promise<Findings> {
   const isThere = (await context.databases.find('engine')).is !== 'missing'
   if (isThere && !(await context.databases.current('engine'))) return []
   const state = await engineState(context)
-  if (!state) return [ok('There is no workspace yet; the first local command makes one.')]
+  if (!state) return ok('There is no workspace yet; the first local command makes one.')
   const { name, plan } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
-  if (isListedPlan(plan)) return [ok(`${sentence}.`)]
-  return [
-    warning(`${sentence}, which is not listed: the limits of Free hold.`, 'prospect engine plan set NAME'),
-  ]
+  if (isListedPlan(plan)) return ok(`${sentence}.`)
+  return warning(
+    `${sentence}, which is not listed: the limits of Free hold.`,
+    'prospect engine plan set NAME',
+  )
 }
 
 /** Checks that the engine accepts the key of local commands, and reports its scopes. */
-export async function localKey(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function localKey(context: DoctorContext): Promise<Findings> {
   const state = await engineState(context)
   if (!state) return []
   try {
     const given = isForEngine(context) ? await context.givenKey() : undefined
     const stored = readStoredKey(context, localOrigin(state.workspace.id))
     const key = given ?? stored
-    if (key === undefined)
-      return [ok('No key is stored for the workspace; the next local command makes one.')]
-    return [await checkKey(context, state, key, given !== undefined)]
+    if (key === undefined) return ok('No key is stored for the workspace; the next local command makes one.')
+    return await checkKey(context, state, key, given !== undefined)
   } catch (error) {
-    if (error instanceof Stop) return [problem(error.message, error.hint)]
+    if (error instanceof Stop) return problem(error.message, error.hint)
     throw error
   }
 }
@@ -194,7 +194,7 @@ async function machineClock(context: DoctorContext, now: number): Promise<readon
 const recent = 10_000
 
 /** Checks the sums of the newest ledger movements. */
-export async function ledger(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function ledger(context: DoctorContext): Promise<Findings> {
   const state = await engineState(context)
   if (!state) return []
   const { store, workspace } = state
@@ -207,14 +207,12 @@ export async function ledger(context: DoctorContext): Promise<readonly Verdict[]
   const { movements, problems } = await verifyLedger(store, id, from)
   const [first, ...more] = problems
   if (first === undefined)
-    return [ok(`The ledger adds up: ${counted(movements, 'movement')}${from ? ', the newest' : ''}.`)]
+    return ok(`The ledger adds up: ${counted(movements, 'movement')}${from ? ', the newest' : ''}.`)
   const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return [
-    problem(
-      `The ledger does not add up: ${first}${others}.`,
-      'prospect engine ledger verify lists all problems.',
-    ),
-  ]
+  return problem(
+    `The ledger does not add up: ${first}${others}.`,
+    'prospect engine ledger verify lists all problems.',
+  )
 }
 
 /** Maximum number of jobs and of deliveries to read, by state. */

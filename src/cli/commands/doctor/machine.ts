@@ -1,33 +1,32 @@
 import { dirname, join } from 'node:path'
 import { addressOf } from '../../../client/proxy.js'
+import { quoteForShell } from '../../context/home.js'
 import type { DoctorContext } from './context.js'
-import { type Entry, formatSize, isFile, nearestFolder, quoteForShell, reasonOf } from './disk.js'
-import { ok, orElse, problem, type Verdict, warning } from './verdict.js'
+import { type Entry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
+import { type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
 const oldest = [20, 19] as const
 
 /** Checks the version of Node. */
-export function nodeVersion({ node }: DoctorContext): readonly Verdict[] {
+export function nodeVersion({ node }: DoctorContext): Findings {
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const isEnough = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
-  if (isEnough) return [ok(`Node ${node} is new enough.`)]
-  return [
-    problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.'),
-  ]
+  if (isEnough) return ok(`Node ${node} is new enough.`)
+  return problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.')
 }
 
 /** Checks that SQLite loads, in a version that several processes can write with safely. */
-export async function sqliteVersion(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function sqliteVersion(context: DoctorContext): Promise<Findings> {
   const hint = 'Install the packages again: npm rebuild better-sqlite3'
   try {
     // Loaded here, so that the other checks run without it.
     const { checkVersion } = await import('../../../storage/driver/sqlite/driver.js')
     const version = await context.sqlite()
     checkVersion(version)
-    return [ok(`SQLite ${version} is new enough.`)]
+    return ok(`SQLite ${version} is new enough.`)
   } catch (error) {
-    return [problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)]
+    return problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)
   }
 }
 
@@ -106,18 +105,17 @@ export function folders(context: DoctorContext): readonly Verdict[] {
   )
 }
 
-function folderTroubles(context: DoctorContext, folder: string): readonly Verdict[] {
+function folderTroubles(context: DoctorContext, folder: string): Findings {
   const entry = context.files.entry(folder)
   if (!entry) return []
   if (entry.kind === 'link')
-    return [problem(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')]
-  if (entry.kind !== 'folder')
-    return [problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')]
+    return problem(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')
+  if (entry.kind !== 'folder') return problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')
   // The first command makes an empty folder private.
   const isEmpty = context.files.names(folder).length === 0
   const troubles = isEmpty ? [] : ownTroubles(context, folder, entry)
   if (context.files.isWritable(folder) || troubles.length > 0) return troubles
-  return [problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)]
+  return problem(`${folder} cannot be written to.`, `chmod 700 ${quoteForShell(folder)}`)
 }
 
 /** Checks that the files are regular files, private and owned by this user. */

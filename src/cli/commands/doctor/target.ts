@@ -11,17 +11,16 @@ import type { DoctorContext } from './context.js'
 import { reasonOf } from './disk.js'
 import { sessionVerdicts, toleratedMs } from './engine.js'
 import type { Answer, PublicUrlAnswer } from './requests.js'
-import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
+import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Checks that this program understands `config.json`. */
-export function settingsFile(context: DoctorContext): readonly Verdict[] {
+export function settingsFile(context: DoctorContext): Findings {
   const { config } = context.home
-  if (!context.files.entry(config)) return [ok('There is no config.json: every setting has its default.')]
+  if (!context.files.entry(config)) return ok('There is no config.json: every setting has its default.')
   const settings = context.settings()
-  if (!settings)
-    return [problem(`${config} is not a JSON object.`, 'Correct it, or delete it to start again.')]
+  if (!settings) return problem(`${config} is not a JSON object.`, 'Correct it, or delete it to start again.')
   const { profile: used, profiles = {}, ...unknown } = settings as Settings & Record<string, unknown>
-  if (!isObject(profiles)) return [problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)]
+  if (!isObject(profiles)) return problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)
   const names = Object.keys(profiles)
   const troubles = [
     ...unknownKeys(Object.keys(unknown), ''),
@@ -33,9 +32,9 @@ export function settingsFile(context: DoctorContext): readonly Verdict[] {
   return orElse(troubles, `config.json is in order: ${counted(names.length, 'profile')} of your own.`)
 }
 
-function profileTroubles(name: string, profile: unknown): readonly Verdict[] {
+function profileTroubles(name: string, profile: unknown): Findings {
   if (!isObject(profile))
-    return [problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)]
+    return problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)
   const keys = Object.keys(profile)
   const isKnown = (key: string): key is keyof typeof profileKeys => Object.hasOwn(profileKeys, key)
   return [
@@ -53,28 +52,28 @@ function unknownKeys(keys: readonly string[], where: string): readonly Verdict[]
   return [warning(`${some} not known${where}: ${keys.join(', ')}.`, `Settings of a profile: ${keyNames}.`)]
 }
 
-function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): readonly Verdict[] {
+function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): Findings {
   const { parse, description } = profileKeys[key]
   const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
   try {
     if (parse(String(value)) !== undefined) return []
-    return [problem(`${key} of the profile ${name} has a value it does not take.`, hint)]
+    return problem(`${key} of the profile ${name} has a value it does not take.`, hint)
   } catch (error) {
     // An address may hold a password, so the error leaves the value out.
-    return [problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)]
+    return problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)
   }
 }
 
 /** Checks that the target is well defined. */
-export function target(context: DoctorContext): readonly Verdict[] {
+export function target(context: DoctorContext): Findings {
   if (context.settings() === undefined) return []
   try {
     const found = context.target()
-    if (found.kind === 'local') return [ok('Requests go to the engine of this machine.')]
+    if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
     const how = found.direct ? ', directly' : ''
     return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
   } catch (error) {
-    if (error instanceof UsageError) return [problem(error.message, error.hint)]
+    if (error instanceof UsageError) return problem(error.message, error.hint)
     throw error
   }
 }
@@ -186,17 +185,17 @@ function serverSessions({ body }: Reply): readonly Verdict[] {
 }
 
 /** Checks that the server's deliveries reach this machine. */
-export async function webhooks(context: DoctorContext): Promise<readonly Verdict[]> {
+export async function webhooks(context: DoctorContext): Promise<Findings> {
   const target = remoteTarget(context)
   if (!target) return []
   const { publicUrl, baseUrl } = target
-  if (publicUrl === undefined) return [checkWithoutTunnel(isOwnMachine(new URL(baseUrl)))]
+  if (publicUrl === undefined) return checkWithoutTunnel(isOwnMachine(new URL(baseUrl)))
   const { origin } = new URL(publicUrl)
   try {
-    return [checkAnswer(await context.askPublicUrl(publicUrl), origin)]
+    return checkAnswer(await context.askPublicUrl(publicUrl), origin)
   } catch (error) {
     const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
-    return [warning(`${origin}, where deliveries should come, is not reached: ${reasonOf(error)}.`, hint)]
+    return warning(`${origin}, where deliveries should come, is not reached: ${reasonOf(error)}.`, hint)
   }
 }
 

@@ -12,6 +12,9 @@ export interface Verdict {
   readonly hint: string | null
 }
 
+/** What a check found: one result, several, or none when it does not apply. */
+export type Findings = Verdict | readonly Verdict[]
+
 /** Returns a result that needs no action. */
 export const ok = (text: string, hint: string | null = null): Verdict => ({ status: 'ok', text, hint })
 

@@ -5,7 +5,7 @@ import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { openEngineStore } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
-import { accounted } from '../../operation/record-spending.js'
+import { createSpendingLayer } from '../../operation/record-spending.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
@@ -57,7 +57,7 @@ export async function openProxy(
   const own =
     apiKey === undefined
       ? []
-      : [await openGuard(context, apiKey, options), accounted(context, options), work.layer]
+      : [await openGuard(context, apiKey, options), createSpendingLayer(context, options), work.layer]
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }

@@ -7,7 +7,7 @@ import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../http/inbox.js'
 import type { ReceiverOptions } from '../../../http/receiver.js'
 import { newToken } from '../../../http/receiver.js'
-import { type DeliveryRetargeting, retargetDeliveries } from '../../../http/retargeting.js'
+import { retargetDeliveries } from '../../../http/retargeting.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
@@ -28,19 +28,8 @@ export interface RetargetingOptions extends Pick<ReceiverOptions, 'parse'> {
     | undefined
 }
 
-/** The deliveries of a server, which come here first and are forwarded from here. */
-export interface Retargeting {
-  readonly home: Home
-  readonly deliveries: DeliveryRetargeting
-  readonly forwarding: Forwarding
-}
-
 /** Opens what takes deliveries at a public address, keeps them and forwards them, signed by this machine's workspace. */
-export async function openRetargeting(
-  context: Context,
-  options: RetargetingOptions,
-  globals: GlobalOptions,
-): Promise<Retargeting> {
+export async function openRetargeting(context: Context, options: RetargetingOptions, globals: GlobalOptions) {
   const { clock, ids } = context
   const { address, onDelivery, parse } = options
   const admin = await context.admin(globals)
@@ -86,16 +75,6 @@ const toPassed = ({ status, error }: Awaited<ReturnType<Sender['send']>>): Passe
   ...(status === 410 ? { isFinal: true } : {}),
 })
 
-/** Forwards deliveries to the addresses they are for. */
-interface Forwarding {
-  /** Keeps a delivery to forward. Returns whether it was new. */
-  keep(delivery: ReceivedDelivery, url: string): Promise<boolean>
-  /** Looks for deliveries to an address. */
-  wake(url: string): void
-  /** Forwards until the signal, beginning with what was kept earlier. */
-  run(over: AbortSignal): Promise<void>
-}
-
 /** Before the addresses of what waits here, because the forwarders of `listen` do not sign. */
 const mark = 'signed '
 
@@ -105,7 +84,7 @@ function createForwarding(
   events: Events,
   send: (url: string, delivery: Forward['delivery']) => Promise<Passed>,
   globals: GlobalOptions,
-): Forwarding {
+) {
   const forwarders = new Map<string, Forwarder>()
   const running: Promise<void>[] = []
   let over: AbortSignal | undefined
@@ -128,11 +107,14 @@ function createForwarding(
     return one
   }
   return {
-    keep: (delivery, url) => events.keep(delivery, mark + url),
-    wake: (url) => {
+    /** Keeps a delivery to forward. Returns whether it was new. */
+    keep: (delivery: ReceivedDelivery, url: string) => events.keep(delivery, mark + url),
+    /** Looks for deliveries to an address. */
+    wake: (url: string): void => {
       if (over && !over.aborted) (forwarders.get(mark + url) ?? start(mark + url)).wake()
     },
-    run: async (signal) => {
+    /** Forwards until the signal, beginning with what was kept earlier. */
+    run: async (signal: AbortSignal): Promise<void> => {
       over = signal
       for (const target of await events.waitingTargets(mark)) start(target)
       await aborted(signal)
