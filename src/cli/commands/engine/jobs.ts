@@ -41,12 +41,13 @@ const showJob: CommandFactory = ({ command }) =>
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
     )
-    .printResult(async (context, { args: [id = ''], options, globals }) => {
+    .run(async (context, { args: [id = ''], options, globals }) => {
       const admin = await openAdmin(context, globals)
       const job = await admin.job(id)
-      if (options.records === true)
-        await printRecords(context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
-      else return { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
+      const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
+      if (options.records !== true) await print(context, view, globals)
+      else await printRecords(context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
+      return exitCodes.ok
     })
 
 const retryJob: CommandFactory = ({ command }) =>
