@@ -137,7 +137,7 @@ describe('the commands of growth, lookalikes and hiring', () => {
     const { code, stdout } = await here.run([...argv.split(' '), '--limit', '2', '--wait', '--format', 'csv'])
     const [header = '', ...rows] = stdout.trim().split('\n')
     expect([code, header.split(',').includes(name), rows.length]).toEqual([0, true, 2])
-    const picked = await here.run([
+    const chosen = await here.run([
       ...argv.split(' '),
       '--limit',
       '2',
@@ -147,7 +147,7 @@ describe('the commands of growth, lookalikes and hiring', () => {
       '--fields',
       `domain,${name}`,
     ])
-    expect(picked.stdout).toMatch(new RegExp(`^domain,${name}\n\\S+,[\\d.]+\n\\S+,[\\d.]+\n$`))
+    expect(chosen.stdout).toMatch(new RegExp(`^domain,${name}\n\\S+,[\\d.]+\n\\S+,[\\d.]+\n$`))
   })
 
   it('accept --locations and --industries, which help does not show, but not beside the included ones', async () => {
