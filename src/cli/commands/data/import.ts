@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { withoutUndefined } from '../../../api/values/objects.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
@@ -51,7 +50,11 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
-  const settings: ImportOptions = withoutUndefined({ map: map && parsePins(map), format: from, encoding })
+  const settings: ImportOptions = {
+    ...(map === undefined ? {} : { map: parsePins(map) }),
+    ...(from === undefined ? {} : { format: from }),
+    ...(encoding === undefined ? {} : { encoding }),
+  }
   const open = await openInput(context, file)
   const report = await interruptible(context.streams, (signal) =>
     importRows(context, parseKind(kind), open(signal), settings, globals, signal),

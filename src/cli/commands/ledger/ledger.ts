@@ -3,7 +3,6 @@ import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
-import { withoutUndefined } from '../../../api/values/objects.js'
 import type { RunsLocation } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
@@ -13,7 +12,6 @@ import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
 import { print } from '../../output/output.js'
-import { valueAt } from '../../output/records.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
@@ -141,7 +139,7 @@ async function readConsumption(context: Context, range: Range, globals: GlobalOp
     const { error, exit_code, hint, code } = reportOfReply(reply)
     throw new Stop(error, exit_code, hint, code)
   }
-  const consumed = valueAt(reply.body, 'credits_consumed')
+  const { credits_consumed: consumed } = reply.body as { readonly credits_consumed?: unknown }
   if (typeof consumed === 'number') return consumed
   throw new Stop('The target does not report what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
 }
@@ -168,5 +166,5 @@ export function readDays(options: Invocation['options']): Days {
   const { from, to } = options as Days
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError('--from is after --to.', 'Swap them.')
-  return withoutUndefined({ from, to })
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }
