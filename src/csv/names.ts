@@ -1,3 +1,20 @@
+import synonyms from './header-synonyms.json' with { type: 'json' }
+
+/** What the columns of a field are commonly called. */
+export interface Synonyms {
+  /** Names that mean the field. */
+  readonly sure?: readonly string[]
+  /** Names that are taken when nothing better is there. */
+  readonly likely?: readonly string[]
+  /** Names that are taken when a row could not be looked up at all without them. */
+  readonly lastResort?: readonly string[]
+}
+
+const byKind: Readonly<Record<string, Readonly<Record<string, Synonyms>>>> = synonyms
+
+/** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
+export const synonymsOf = (kind: string, field: string): Synonyms => byKind[kind]?.[field] ?? {}
+
 /** Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal. */
 export function normaliseName(name: string): string {
   return name

@@ -1,8 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
 import { nearest } from '../../api/values/nearest.js'
-import { columnNamed, normaliseName } from '../../csv/names.js'
-import { synonyms } from './synonyms.js'
+import { columnNamed, normaliseName, type Synonyms, synonymsOf } from '../../csv/names.js'
 
 /** What columns are to be matched with. */
 export interface MappingRequest {
@@ -160,12 +159,36 @@ const lastResort = 3
 const toMapped = (guess: Guess | undefined): MappedColumn[] =>
   guess ? [{ field: guess.field, column: guess.column, at: guess.at, by: guess.by }] : []
 
+const companyName = ['name']
+const companyDomain = ['domain', 'website']
+const companyUrl = ['network_url']
+const profileUrl = ['network_profile_url', 'premium_profile_url']
+
+/** The fields of records whose columns fill an input field, by what a row is about. */
+const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<string, readonly string[]>>>> = {
+  companies: {
+    ...{ name: companyName, company_name: companyName, domain: companyDomain, company_domain: companyDomain },
+    ...{ network_url: companyUrl, company_network_url: companyUrl, company_network_id: ['network_id'] },
+    ...{ country: ['country'], country_code: ['country'] },
+  },
+  people: {
+    ...{ network_url: profileUrl, network_profile_url: profileUrl, linkedin_url: profileUrl },
+    ...{ first_name: ['first_name'], firstname: ['first_name'] },
+    ...{ last_name: ['last_name'], lastname: ['last_name'] },
+    ...{ company_name: ['company_name'], domain: ['company_domain'], company_domain: ['company_domain'] },
+    ...{ email: ['email', 'personal_email'], phone_number: ['phone'], phone_numbers: ['phone'] },
+    country: ['country'],
+  },
+}
+
 /** Columns that may fill a field, the best first; among equals the one further left. */
 function guesses({ header, fields, subject }: MappingRequest): Guess[] {
   const found = fields.flatMap((field) => {
-    const known = synonyms[subject][field]
-    const ranks = [field, known?.sure, known?.likely, known?.lastResort].map(
-      (names) => new Set(names?.split(',').map(normaliseName)),
+    const kind = subject === 'company' ? 'companies' : 'people'
+    const known = recordFields[kind][field]?.map((one) => synonymsOf(kind, one)) ?? []
+    const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
+    const ranks = [[field], of('sure'), of('likely'), of('lastResort')].map(
+      (names) => new Set(names.map(normaliseName)),
     )
     return header.flatMap((column, at): Guess[] => {
       const name = normaliseName(column)

@@ -1,7 +1,6 @@
-import { columnNamed, normaliseName } from '../../csv/names.js'
+import { columnNamed, normaliseName, synonymsOf } from '../../csv/names.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
-import synonyms from './column-synonyms.json' with { type: 'json' }
 import { ImportError } from './report.js'
 
 /** Fields that identify a record of each kind: a file needs at least one of each group. */
@@ -39,7 +38,7 @@ export function mapColumns(
   for (const [field, column] of Object.entries(explicit))
     columnOf.set(checkField(kind, field), findColumn(header, column))
   const guesses = header.map((column) => matchField(kind, column))
-  for (const rank of ['name', 'synonym'] as const)
+  for (const rank of ['name', 'sure', 'likely'] as const)
     for (const [at, guess] of guesses.entries())
       if (guess?.rank === rank && !columnOf.has(guess.field) && ![...columnOf.values()].includes(at))
         columnOf.set(guess.field, at)
@@ -59,15 +58,18 @@ export const findField = (kind: RecordKind, column: string): string | undefined 
 function matchField(
   kind: RecordKind,
   column: string,
-): { field: string; rank: 'name' | 'synonym' } | undefined {
+): { field: string; rank: 'name' | 'sure' | 'likely' } | undefined {
   const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
-  const field = names.find((name) => normaliseName(name) === wanted)
-  if (field !== undefined) return { field, rank: 'name' }
-  const entry = Object.entries(synonyms[kind]).find(([, words]) =>
-    words.some((word) => normaliseName(word) === wanted),
-  )
-  return entry && { field: entry[0], rank: 'synonym' }
+  const named = names.find((name) => normaliseName(name) === wanted)
+  if (named !== undefined) return { field: named, rank: 'name' }
+  for (const rank of ['sure', 'likely'] as const) {
+    const field = names.find((name) =>
+      synonymsOf(kind, name)[rank]?.some((word) => normaliseName(word) === wanted),
+    )
+    if (field !== undefined) return { field, rank }
+  }
+  return undefined
 }
 
 /** Returns the field. Throws when records of the kind do not have it. */
