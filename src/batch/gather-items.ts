@@ -9,8 +9,9 @@ import { toJson } from '../api/values/json.js'
 import { Refusal } from '../csv/errors.js'
 import { type Mapping, rowInput } from './input/mapping.js'
 import type { Table } from './input/table.js'
+import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
-import { identityOf, valueReader } from './plan/lookup.js'
+import { identityOf, reasonWriter, valueReader } from './plan/lookup.js'
 import { type BatchQuote, createQuote } from './plan/quote.js'
 import type { Remaining } from './run/ports.js'
 
@@ -43,15 +44,17 @@ export async function readItems(
 ): Promise<Items> {
   const toInput = rowInput(mapping, {}, valueReader(item))
   const shape: Shape = { input: item, output: item }
+  const explain = reasonWriter(Object.keys(item.shape), mapping)
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
   try {
     for await (const rows of table.rows())
       for (const { cells, line } of rows) {
         const input = toInput(cells)
-        const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
+        const text =
+          raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input), explain)
         if (text !== undefined) {
           found.problems.push({ line, text })
-          await rejects?.add([cells])
+          await rejects?.add([{ cells, reason: text }])
         } else {
           found.items.push(input)
           found.lines.push(line)
@@ -75,14 +78,21 @@ function raggedText(cells: readonly string[], header: readonly string[]): string
   return `it has ${cells.length} cells, and the header has ${header.length}`
 }
 
-function refusalOf(check: () => unknown): string | undefined {
+function refusalOf(check: () => unknown, explain: (error: ApiError) => string): string | undefined {
   try {
     check()
     return undefined
   } catch (error) {
-    if (error instanceof ApiError) return error.message
+    if (error instanceof ApiError) return explain(error)
     throw error
   }
+}
+
+/** Returns why rows are not among the items, the most frequent reason first. */
+export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount[] {
+  const reasons = new ReasonCounter()
+  for (const { text } of problems) reasons.add(text)
+  return reasons.counts
 }
 
 /** Throws a Refusal for a request that is too large. */
@@ -99,7 +109,7 @@ export function checkSize({ body }: Operation, input: Input, file: string): void
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(
   operation: Operation,
-  { items, problems }: Items,
+  { items, problems }: Pick<Items, 'items' | 'problems'>,
   { spendable, windows }: Remaining,
 ): BatchQuote {
   const rows = items.length + problems.length
@@ -110,7 +120,7 @@ export function quoteItems(
   return createQuote({
     counted: {
       ...{ rows, unique, invalid: problems.length, lookups: 1, affordable: rows },
-      ...{ inStore: 0, answered: 0, skipped: 0, most: 0 },
+      ...{ inStore: 0, answered: 0, skipped: 0, most: 0, invalidReasons: countReasons({ problems }) },
     },
     results: { credits: 0, answers: 0 },
     defaultShare: 0,

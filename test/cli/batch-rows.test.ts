@@ -220,14 +220,33 @@ describe('rejects', () => {
     const caller = target(company)
     const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--fields', 'name'], { caller })
     expect(await read('out.rejects.csv')).toBe(
-      'domain;country;note\n;;"two\nlines"\nb.example;Narnia;\'=1\nshort\n',
+      [
+        '_reason;domain;country;note\n',
+        'domain is empty;;;"two\nlines"\n',
+        "country must be an ISO 3166-1 alpha-2 code;b.example;Narnia;'=1\n",
+        '"Line 6 has 1 cell; the header has 3";short\n',
+      ].join(''),
     )
     expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
     expect(ended.stderr).toContain(`3 rows need fixing: ${join(home, 'out.rejects.csv')}`)
     expect((await read('out.csv')).match(/,invalid,/g)).toHaveLength(3)
-    const mended = 'domain;country;note\nc.example;;x\nb.example;FR;=1\nd.example;;\n'
+    const mended = '_reason;domain;country;note\nold;c.example;;x\nold;b.example;FR;=1\nold;d.example;;\n'
     const again = await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
     expect([again.code, existsSync(join(home, 'more.rejects.csv'))]).toEqual([0, false])
+    expect((await read('more.csv')).split('\n')[1]).toMatch(/^,c\.example,,x,/)
+  })
+
+  it('groups invalid rows by a reason in the names of the columns, in the summary and --summary-json', async () => {
+    const file = 'Website,Land\na.example,Narnia\n,\nb.example,Oz\nshort\nc.example,DE\n'
+    const argv = ['--map', 'country=Land', '--summary-json', 'sum.json']
+    const reasons = [
+      { reason: '"Land" must be an ISO 3166-1 alpha-2 code', rows: 2 },
+      { reason: '"Website" is empty', rows: 1 },
+      { reason: 'Has 1 cell; the header has 2', rows: 1 },
+    ]
+    const ended = await batch('accounts enrich', file, argv, { caller: target(company) })
+    expect(JSON.parse(await read('sum.json'))).toMatchObject({ invalid: 4, invalid_reasons: reasons })
+    expect(ended.stderr).toContain('Invalid: 2 rows: "Land" must be an ISO 3166-1 alpha-2 code')
   })
 
   it('writes rejects to the file of --rejects, and to none when the output goes to stdout', async () => {
@@ -235,7 +254,7 @@ describe('rejects', () => {
     const plain = await batch('accounts enrich', csv, [], { caller })
     expect(existsSync(join(home, 'in.rejects.csv'))).toBe(false)
     await batch('accounts enrich', csv, ['--rejects', 'bad.csv'], { caller })
-    expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([11, 'domain;country;note'])
+    expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([11, '_reason;domain;country;note'])
   })
 
   it('removes an old rejects file when no row is rejected', async () => {
@@ -300,6 +319,7 @@ describe('--summary-json', () => {
       operation: 'accounts.enrich',
       ...{ status: 'finished', exit_code: 11, stopped: null },
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
+      invalid_reasons: [{ reason: 'domain is empty', rows: 1 }],
       sources: { live: 2, store: 0, duplicate: 1 },
       ...{ credits: 1, credits_before: 0 },
       files: {
@@ -328,7 +348,7 @@ describe('--summary-json', () => {
     })
     expect(ended.code).toBe(4)
     expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(home, 'out.rejects.csv.partial')}`)
-    expect(await read('out.rejects.csv.partial')).toBe('domain\n""\n')
+    expect(await read('out.rejects.csv.partial')).toBe('_reason,domain\ndomain is empty,\n')
     await batch('accounts enrich', csv, argv, { caller: target(company) })
     expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
   })

@@ -55,7 +55,7 @@ describe('a batch', () => {
         'Company Domain,note,name,headcount,_status,_error,_credits,_source',
         "a.example,1,'=a.example,7,found,,1,live",
         'nobody.example,2,,,not_found,No company found,0,live',
-        ',3,,,invalid,"Provide at least one of: company_network_url, name, domain",0,',
+        ',3,,,invalid,"""Company Domain"" is empty",0,',
         "a.example,4,'=a.example,7,found,,0,duplicate",
         '',
       ].join('\n'),

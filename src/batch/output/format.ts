@@ -30,7 +30,8 @@ export interface OutputRow {
 /** Columns that every output has; input columns of these names are overwritten. */
 const statusColumns = ['_status', '_error', '_credits', '_source'] as const
 
-type StatusColumn = (typeof statusColumns)[number]
+/** The column of a rejects file that says why a row is invalid; where such a file is the input, it is overwritten. */
+export const reasonColumn = '_reason'
 
 /** The columns of an output, as cells and as objects. */
 export interface Layout {
@@ -61,7 +62,8 @@ export function createLayout(
   const fields = topLevel(shown, taken)
   const appended = statusColumns.filter((name) => !input.includes(name))
   const header = [...input, ...named.map(({ name }) => name), ...appended]
-  const places = statusColumns.map((name) => [name, header.indexOf(name)] as const)
+  const written = input.includes(reasonColumn) ? [...statusColumns, reasonColumn] : statusColumns
+  const places = written.map((name) => [name, header.indexOf(name)] as const)
   return {
     header,
     cells(row) {
@@ -80,7 +82,7 @@ export function createLayout(
       if (onlyMissing && isBlank(row.cells[onlyMissing.at]))
         record[input[onlyMissing.at] ?? ''] = valueAt(row.body, onlyMissing.column.path) ?? null
       for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
-      for (const name of statusColumns) record[name] = statusValue(row, name)
+      for (const name of written) record[name] = statusValue(row, name)
       return record
     },
   }
@@ -97,9 +99,10 @@ function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) 
   return fields.map(({ path, name }) => ({ path, name: freeName(name, taken) }))
 }
 
-function statusValue(row: OutputRow, name: StatusColumn): string | number | null {
+function statusValue(row: OutputRow, name: string): string | number | null {
   if (name === '_status') return row.status
   if (name === '_error') return row.error
+  if (name === reasonColumn) return row.status === 'invalid' ? row.error : null
   return name === '_credits' ? row.credits : row.source
 }
 

@@ -14,6 +14,32 @@ export interface Stop {
   readonly rows_left: number | null
 }
 
+/** A number of rows that are invalid for one reason. */
+export interface ReasonCount {
+  readonly reason: string
+  readonly rows: number
+}
+
+/** Reasons counted apart; a reason can quote a cell, and memory has to stay constant. */
+const mostReasons = 50
+
+/** Counts invalid rows by reason. */
+export class ReasonCounter {
+  readonly #rows = new Map<string, number>()
+
+  add(problem: string): void {
+    // The line is another one in each row.
+    const text = problem.replace(/^Line \d+ has/, 'Has')
+    const reason = this.#rows.has(text) || this.#rows.size < mostReasons ? text : 'Other reasons'
+    this.#rows.set(reason, (this.#rows.get(reason) ?? 0) + 1)
+  }
+
+  /** Returns the counts, the most frequent reason first. */
+  get counts(): ReasonCount[] {
+    return [...this.#rows].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
+  }
+}
+
 /** The result of a run. `rows` are those in the output. */
 export interface RunReport {
   readonly rows: number
@@ -32,6 +58,8 @@ export interface RunReport {
   /** Those of the credits that an earlier part of the run paid. */
   readonly credits_before: number
   readonly seconds: number
+  /** Why rows are invalid, the most frequent reason first. */
+  readonly invalid_reasons: readonly ReasonCount[]
   readonly stopped?: Stop
   /** File with all rows; null when there is none. */
   readonly output: string | null
@@ -54,6 +82,7 @@ const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as co
 export class Tally {
   readonly #total: number | undefined
   readonly #ahead = new Map<object, RowAnswer>()
+  readonly #reasons = new ReasonCounter()
   readonly #counts = {
     rows: 0,
     found: 0,
@@ -76,6 +105,7 @@ export class Tally {
     this.#counts.rows++
     this.#counts[row.status]++
     if (row.source !== null) this.#counts[countOf[row.source]]++
+    if (row.status === 'invalid') this.#reasons.add(row.error ?? '')
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
@@ -92,6 +122,10 @@ export class Tally {
   /** Forgets a noted row, which is written now or never will be. */
   passed(row: object): void {
     this.#ahead.delete(row)
+  }
+
+  get reasons(): ReasonCount[] {
+    return this.#reasons.counts
   }
 
   /** Returns the counts of the output. */

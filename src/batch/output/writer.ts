@@ -6,7 +6,7 @@ import { escapeControls } from '../../api/values/controls.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
 import type { Table } from '../input/table.js'
-import { type Format, lineWriter, type OutputRow } from './format.js'
+import { type Format, lineWriter, type OutputRow, reasonColumn } from './format.js'
 
 /** Where an output goes. */
 export interface Sink {
@@ -239,14 +239,20 @@ export class OutputError extends Error {
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
 type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
-/** The file of rejected rows, as they were read. */
+/** A row as it was read, and why it is invalid. */
+export interface RejectedRow {
+  readonly cells: readonly string[]
+  readonly reason: string
+}
+
+/** The file of rejected rows: as they were read, after a column with the reason. */
 export interface Rejects {
   readonly count: number
   /** The complete file; null when it has none, or is not complete. */
   readonly file: string | null
   /** The incomplete file; null where it is complete or empty. */
   readonly partial: string | null
-  add(rows: readonly (readonly string[])[]): Promise<void>
+  add(rows: readonly RejectedRow[]): Promise<void>
   /** Completes the file; without rejected rows it is removed, also one of an earlier run. */
   finish(): Promise<void>
   /** Keeps the rejected rows under the partial name. */
@@ -257,6 +263,10 @@ export interface Rejects {
 export function createRejects(sink: Sink, original: Original, raw: boolean): Rejects {
   const line = lineWriter(original.delimiter, raw)
   const { mark, encode } = encoderFor(original.encoding, original.hasMark)
+  const at = original.header.indexOf(reasonColumn)
+  // In front, the reason does not complete a row that has too few cells.
+  const withReason = (cells: readonly string[], reason: string) =>
+    at < 0 ? [reason, ...cells] : cells.map((cell, place) => (place === at ? reason : cell))
   let count = 0
   let end: 'complete' | 'partial' | undefined
   const discard = async () => {
@@ -275,9 +285,11 @@ export function createRejects(sink: Sink, original: Original, raw: boolean): Rej
     },
     async add(rows) {
       if (rows.length === 0) return
-      const head = count === 0 ? [mark, encode(original.preamble + line(original.header))] : []
+      const header = line(withReason(original.header, reasonColumn))
+      const head = count === 0 ? [mark, encode(original.preamble + header)] : []
       count += rows.length
-      await sink.write(Buffer.concat([...head, encode(rows.map(line).join(''))]))
+      const lines = rows.map(({ cells, reason }) => line(withReason(cells, reason)))
+      await sink.write(Buffer.concat([...head, encode(lines.join(''))]))
     },
     async finish() {
       if (count > 0) {
@@ -300,7 +312,8 @@ export function createRejects(sink: Sink, original: Original, raw: boolean): Rej
 export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({
   ...writer,
   async write(rows: readonly OutputRow[]) {
-    await rejects.add(rows.filter(({ status }) => status === 'invalid').map(({ cells }) => cells))
+    const invalid = rows.filter(({ status }) => status === 'invalid')
+    await rejects.add(invalid.map(({ cells, error }) => ({ cells, reason: error ?? '' })))
     await writer.write(rows)
   },
   async finish() {

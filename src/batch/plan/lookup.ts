@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Input } from '../../api/calls/caller.js'
+import type { ApiError } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
@@ -53,6 +54,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
   return {
     input: (cells) => tidy(read(cells)),
     validate: (input) => void validate(operation.id, shape, input),
+    explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
     ...rowPriceOf(request),
     ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
@@ -132,6 +134,35 @@ const partsOf = (cell: string): string[] =>
 function inE164(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inE164)
   return typeof value === 'string' ? (toE164(value) ?? value) : value
+}
+
+/** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
+export function reasonWriter(
+  fields: readonly string[],
+  mapping: Mapping,
+  constants: Input = {},
+): (error: ApiError) => string {
+  const columns = new Map(
+    mapping.columns.map(({ field, column }) => [field, field === column ? field : `"${column}"`]),
+  )
+  const optionOf = (field: string) =>
+    constants[field] === undefined ? field : `--${field.replaceAll('_', '-')}`
+  const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
+  const any = [...fields].sort((a, b) => b.length - a.length).join('|')
+  const everywhere = new RegExp(`\\b(?:${any})\\b`, 'g')
+  // Elsewhere a field's name, such as name or country, is a word of the sentence.
+  const first = new RegExp(`(?<=^|; )(?:${any})\\b`, 'g')
+  return ({ code, details, message }) => {
+    const choice = /^Provide at least one of: (.*)$/.exec(message)?.[1]?.split(', ')
+    const empty = choice?.filter((field) => columns.has(field)).map(nameOf) ?? []
+    if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
+    if (code !== 'missing_keys')
+      return message.replace(message.startsWith('Provide ') ? everywhere : first, nameOf)
+    const missing = String(details.keys).split(', ')
+    const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
+    const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
+    return [...blank, ...absent].join('; ')
+  }
 }
 
 /** Fields of which a request accepts only one, the best first, by operation. */

@@ -1,6 +1,7 @@
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, RecalledAnswer } from '../journal/journal.js'
+import { type ReasonCount, ReasonCounter } from '../output/report.js'
 import { type Lookup, prepare, RowBatch, type RowState } from './row-batch.js'
 
 /** Counts of the rows of a file before anything is sent. */
@@ -13,6 +14,7 @@ export interface RowCounts {
   /** Rows that an earlier part of the same run has answered. */
   readonly answered: number
   readonly invalid: number
+  readonly invalidReasons: readonly ReasonCount[]
   /** Rows that are not to be looked up. */
   readonly skipped: number
   /** Lookups that would be sent. */
@@ -79,6 +81,7 @@ export interface BatchQuote {
   readonly rows_affordable: number
   readonly answered: number
   readonly skipped: number
+  readonly invalid_reasons: readonly ReasonCount[]
   readonly lookups: number
   readonly basis: Basis
   readonly budget: number | null
@@ -108,6 +111,7 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
+  const { invalidReasons: invalid_reasons } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
@@ -121,7 +125,7 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
     quotas,
     seconds,
     rows_affordable: affordable,
-    ...{ answered, skipped, lookups, basis },
+    ...{ answered, skipped, invalid_reasons, lookups, basis },
     budget: budget ?? null,
     shortage: shortageOf(max, lookups, spendable),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
@@ -179,13 +183,14 @@ export async function countRows(counting: CountRequest): Promise<RowCounts> {
     for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
     counting.onCounted?.(counter.counted.rows)
   }
-  return counter.counted
+  return { ...counter.counted, invalidReasons: counter.reasons.counts }
 }
 
-type MutableRowCounts = { -readonly [name in keyof RowCounts]: number }
+type MutableRowCounts = { -readonly [name in Exclude<keyof RowCounts, 'invalidReasons'>]: number }
 
 class Counter {
   readonly #counting: CountRequest
+  readonly reasons = new ReasonCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
     affordable: 0,
@@ -201,9 +206,11 @@ class Counter {
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const meant = states.filter(({ row }) => skip?.(row.cells) !== true)
-    const valid = meant.filter(
-      (state) => prepare(this.#counting, this.#counting.table.header, state) === undefined,
-    )
+    const valid = meant.filter((state) => {
+      const problem = prepare(this.#counting, this.#counting.table.header, state)
+      if (problem !== undefined) this.reasons.add(problem)
+      return problem === undefined
+    })
     counted.skipped += states.length - meant.length
     counted.invalid += meant.length - valid.length
     const resumed = await journal.resume(first, first + states.length)

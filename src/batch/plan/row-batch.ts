@@ -110,6 +110,8 @@ export interface Lookup {
   readonly input: (cells: readonly string[]) => Input
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
+  /** Returns why a row is invalid, in the names of the file and the command; the error's own text where absent. */
+  readonly explain?: (error: ApiError) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
   readonly skip?: ((cells: readonly string[]) => boolean) | undefined
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
@@ -124,7 +126,7 @@ export interface Lookup {
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { input, validate, identity, most, repeats }: Lookup,
+  { input, validate, explain, identity, most, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
@@ -137,7 +139,7 @@ export function prepare(
     state.most = most(state.input)
     state.identity = identity(state.input)
   } catch (error) {
-    if (error instanceof ApiError) return error.message
+    if (error instanceof ApiError) return explain?.(error) ?? error.message
     throw error
   }
   if (state.identity === undefined) return undefined

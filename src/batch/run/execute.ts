@@ -177,7 +177,8 @@ class Runner {
 
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.#batch
-    const { total: _, ...counts } = this.#tally.progress
+    const { total: _, ...progress } = this.#tally.progress
+    const counts = { ...progress, invalid_reasons: this.#tally.reasons }
     const { cause } = this.#stopReason
     const files = {
       output: complete ? (writer.output ?? null) : null,

@@ -6,7 +6,7 @@ import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration, progressText, startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { formatCredits, formatNumber, formatToFix } from '../output/text.js'
+import { countRows, formatCredits, formatNumber, formatReasons, formatToFix } from '../output/text.js'
 import { confirmQuote } from '../quote/show.js'
 import { chooseMapping } from './map-columns.js'
 import { workersText } from './ports.js'
@@ -52,6 +52,7 @@ export async function showReport(
   rejects?: Pick<Rejects, 'file' | 'partial'>,
 ): Promise<void> {
   context.notify(counts(report), options)
+  for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`, options)
   const { stopped, output, partial } = report
   const toFix = rejects?.file ?? rejects?.partial
   if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'), options)
@@ -79,9 +80,6 @@ export function formatResumeHint(
   const again = choices.fresh ? '' : ' the same command, or'
   return `Resume with${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
 }
-
-/** Returns a number of rows with its noun. */
-export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
 const keptText = (rows: number, partial: string): string =>
   rows === 0

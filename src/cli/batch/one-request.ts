@@ -1,5 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { checkSize, type Items, quoteItems } from '../../batch/gather-items.js'
+import { checkSize, countReasons, type Items, quoteItems } from '../../batch/gather-items.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest } from '../operation/request.js'
@@ -59,6 +59,7 @@ function createReport(
   return {
     ...{ rows: items.length + problems.length, found: isDone ? items.length : 0, not_found: 0 },
     ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
+    invalid_reasons: countReasons({ problems }),
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
     ...(isDone ? {} : { stopped }),
     ...{ output: isDone ? output : null, partial: null },

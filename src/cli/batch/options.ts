@@ -44,7 +44,7 @@ const reading = (): Option[] => [
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
   new Option(
     '--rejects <file>',
-    'where invalid rows go as they came; by default OUT.rejects.csv beside the file of -o',
+    'where invalid rows go, with the reason; by default OUT.rejects.csv beside the file of -o',
   ),
 ]
 

@@ -74,7 +74,8 @@ async function checkFile(file: string): Promise<void> {
 const inputOf = (file: string, { streams }: StreamsContext): string =>
   file === '-' ? file : resolve(streams.cwd, file)
 
-const nothing = {
+const nothing: RunReport = {
+  invalid_reasons: [],
   ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
   ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
   ...{ seconds: 0, output: null, partial: null },
@@ -91,7 +92,7 @@ function createSummary(
 ) {
   const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
-  const { output, partial } = report
+  const { output, partial, invalid_reasons } = report
   return {
     // null when no run was begun or recorded.
     run: run?.id ?? null,
@@ -99,6 +100,7 @@ function createSummary(
     // `refused`: nothing was begun.
     status: ended === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
     ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
+    invalid_reasons,
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
     ...{ credits, credits_before },
     files: {

@@ -87,6 +87,21 @@ function splitText(live: Rate, database: Rate): string {
   return `${rateText(live) || 'none'}; with --no-live ${rateText(database) || 'none'}`
 }
 
+/** Reasons that are shown to a person; all are in the rejects file. */
+const reasonsShown = 5
+
+/** Returns lines such as `12 rows: "Website" is empty`. */
+export function formatReasons(
+  reasons: readonly { readonly reason: string; readonly rows: number }[],
+): string[] {
+  const shown = reasons.slice(0, reasonsShown).map(({ reason, rows }) => `${countRows(rows)}: ${reason}`)
+  const more = reasons.slice(reasonsShown).reduce((sum, { rows }) => sum + rows, 0)
+  return more === 0 ? shown : [...shown, `${countRows(more)} for other reasons`]
+}
+
+/** Returns a number of rows with its noun. */
+export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
+
 /** Returns the line about a file with invalid rows. */
 export const formatToFix = (rows: number, file: string, when = ''): string =>
   `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`

@@ -2,7 +2,7 @@ import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { formatCredits, formatNumber, type Look } from '../output/text.js'
+import { formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
@@ -14,6 +14,7 @@ function facts(quote: BatchQuote): Readonly<Record<string, string>> {
   return {
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
+    Invalid: formatReasons(quote.invalid_reasons).join(' · '),
     Credits: isFree ? 'none' : creditsText(credits),
     Expected: isFree ? '' : basisText(quote.basis),
     Balance: balance === null ? notSaid : formatCredits(balance),

@@ -21,7 +21,7 @@ async function setAside(content: string | Uint8Array, options: ReadOptions = {})
   const file = await folder.file(content)
   const aside = folder.path(`rejects-${number++}.csv`)
   const rejects = createRejects(await fileSink(aside), await openTable(file, options), options.raw === true)
-  await rejects.add(await rowsOf(file, options))
+  await rejects.add((await rowsOf(file, options)).map((cells) => ({ cells, reason: 'why' })))
   await rejects.finish()
   expect([rejects.file, (await stat(aside)).mode & 0o777]).toEqual([aside, 0o600])
   return aside
@@ -43,23 +43,31 @@ describe('rejected rows', () => {
   ])('are read back like the file they come from: %s', async (_, content, options) => {
     const file = await folder.file(content)
     const aside = await setAside(content, options)
-    expect((await openTable(aside, options)).header).toEqual((await openTable(file, options)).header)
-    expect(await rowsOf(aside, options)).toEqual(await rowsOf(file, options))
+    const { header } = await openTable(file, options)
+    expect((await openTable(aside, options)).header).toEqual(['_reason', ...header])
+    const rows = await rowsOf(file, options)
+    expect(await rowsOf(aside, options)).toEqual(rows.map((cells) => ['why', ...cells]))
   })
 
   test('are written in the encoding of their file', async () => {
     const content = Buffer.from('name;n\nZürich;\x80\n', 'latin1')
-    expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(content)
+    const written = Buffer.from('_reason;name;n\nwhy;Zürich;\x80\n', 'latin1')
+    expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(written)
+  })
+
+  test('that are rejected again have their new reason in the same column', async () => {
+    const aside = await setAside('a,_reason,b\n1,old,2\n3\n')
+    expect(await readFile(aside, 'utf8')).toBe('a,_reason,b\n1,why,2\n3\n')
   })
 
   test('stay under the partial name when the run stops', async () => {
     const file = await folder.file('a\n1\n')
     const aside = folder.path('stopped.rejects.csv')
     const rejects = createRejects(await fileSink(aside), await openTable(file), false)
-    await rejects.add([['1']])
+    await rejects.add([{ cells: ['1'], reason: 'why' }])
     await rejects.abandon()
     expect(rejects.file).toBeNull()
-    expect(await readFile(`${aside}.partial`, 'utf8')).toBe('a\n1\n')
+    expect(await readFile(`${aside}.partial`, 'utf8')).toBe('_reason,a\nwhy,1\n')
     await expect(stat(aside)).rejects.toThrow()
   })
 

@@ -9,7 +9,7 @@ import {
 
 const counted: RowCounts = {
   ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0 },
-  ...{ lookups: 90, most: 270, affordable: 120 },
+  ...{ lookups: 90, most: 270, affordable: 120, invalidReasons: [{ reason: '"Site" is empty', rows: 5 }] },
 }
 const spendable: RunFunds = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
 const facts: QuoteInput = {
@@ -27,6 +27,7 @@ describe('a quote', () => {
       ...['seconds', 'rows_affordable'],
     ])
     expect(quote()).toMatchObject({ rows: 120, unique: 100, in_store: 10, invalid: 5, rows_affordable: 120 })
+    expect(quote().invalid_reasons).toEqual([{ reason: '"Site" is empty', rows: 5 }])
   })
 
   it('has a minimum of 0, and as its maximum what all lookups can cost', () => {

@@ -35,8 +35,8 @@ describe('lists create --csv', () => {
     expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])
     expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'Targets' }] })
     for (const line of [
-      'Line 3 is left out: Provide',
-      'Line 5 is left out: country_code',
+      'Line 3 is left out: "Société", "Site web" are empty',
+      'Line 5 is left out: "Pays"',
       'Line 6 is left out: it has 2',
     ])
       expect(stderr).toContain(line)
@@ -49,10 +49,10 @@ describe('lists create --csv', () => {
     expect([code, stderr]).toEqual([11, expect.stringContaining(`3 rows need fixing: ${aside}`)])
     expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
       ...[
-        'Société;Site web;Pays;Notes',
-        ';;;nobody',
-        'Far Away;far.example;Atlantis;',
-        'Short;short.example',
+        '_reason;Société;Site web;Pays;Notes',
+        '"""Société"", ""Site web"" are empty";;;;nobody',
+        '"""Pays"" must be an ISO 3166-1 alpha-2 code";Far Away;far.example;Atlantis;',
+        'it has 2 cells, and the header has 4;Short;short.example',
         '',
       ],
     ])

@@ -37,6 +37,10 @@ describe('the quote of a batch', () => {
         ...{ credits: { min: 0, expected: 1, max: 2 }, seconds: 0, rows_affordable: 5, lookups: 2 },
         quotas: { daily_profile_scraping: { limit: 2_500, remaining: 2_500 } },
         unknown: [],
+        invalid_reasons: [
+          { reason: '"Website" is empty', rows: 1 },
+          { reason: 'Has 1 cell; the header has 2', rows: 1 },
+        ],
       },
     })
   })
