@@ -16,9 +16,11 @@ const priced = operations()
 /** What the usual request of an operation costs where everything is found. */
 const hits: Partial<Record<OperationId, number>> = {
   'accounts.enrich': 1,
+  'accounts.bulk_enrich': 1,
   'accounts.hiring': 2,
   'accounts.stack': 3,
   'leads.enrich': 1,
+  'leads.bulk_enrich': 1,
   'contacts.enrich': 3,
   'contacts.enrich_sync': 3,
   'contacts.bulk_enrich': 6,
@@ -31,7 +33,11 @@ const hits: Partial<Record<OperationId, number>> = {
 /** Requests that find nothing; the usual ones find nothing in an empty source. */
 const misses: Partial<Record<OperationId, Fields>> = {
   'accounts.enrich': { domain: 'nobody.example' },
+  'accounts.bulk_enrich': { accounts: [{ domain: 'nobody.example' }, { domain: 'none.example' }] },
   'leads.enrich': { network_url: 'https://www.network.example/in/nobody' },
+  'leads.bulk_enrich': {
+    leads: ['nobody', 'none'].map((name) => ({ network_url: `https://www.network.example/in/${name}` })),
+  },
   'contacts.reverse_lookup': { email: 'ada@nobody.example' },
   'messenger.validate': { phone_number: '+33639980002' },
 }

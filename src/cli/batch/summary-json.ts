@@ -8,7 +8,7 @@ import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
-import { signalOf } from '../context/interrupts.js'
+import { interruptible } from '../context/interrupts.js'
 import { openFile } from '../output/output.js'
 
 /** The end of a batch. */
@@ -27,22 +27,33 @@ export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
 
 type SummaryContext = StreamsContext & ClockContext
 
+type Work = (ended: (what: EndedBatch) => void) => Promise<number>
+
 /** Runs a batch, and writes how it ended to the file of `--summary-json`, also where it fails. */
 export async function withSummary(
   context: SummaryContext,
   batch: SummarisedBatch,
-  work: (ended: (what: EndedBatch) => void) => Promise<number>,
+  work: Work,
 ): Promise<number> {
   const { summaryJson: file } = batch.choices
   if (file === undefined || batch.choices.dryRun) return work(() => {})
   await checkFile(file)
+  // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
+  return interruptible(context.streams, (interrupted) => runAndWrite(context, batch, file, work, interrupted))
+}
+
+async function runAndWrite(
+  context: SummaryContext,
+  batch: SummarisedBatch,
+  file: string,
+  work: Work,
+  interrupted: AbortSignal,
+): Promise<number> {
   const startedAt = context.clock.now()
   let what: EndedBatch | undefined
   const writeSummary = async (exit: number, stop: Stop | null) => {
     const text = toPrintableJson(createSummary(context, batch, startedAt, what, exit, stop), 2)
-    // After a signal nobody waits for the reader of a pipe.
-    const signal = signalOf(exit)
-    const sink = await openFile(context, file, '--summary-json', signal && AbortSignal.abort(signal))
+    const sink = await openFile(context, file, '--summary-json', interrupted)
     await sink.write(`${text}\n`)
     await sink.finish()
   }

@@ -28,10 +28,6 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
   return signal.aborted && typeof name === 'string' ? signalExits[name as Signal] : undefined
 }
 
-/** Returns the signal that an exit code stands for; `undefined` for other exit codes. */
-export const signalOf = (exit: number): Signal | undefined =>
-  (Object.keys(signalExits) as Signal[]).find((name) => signalExits[name] === exit)
-
 /** The longest timer of Node: about 24 days. */
 const longestMs = 2_147_483_647
 

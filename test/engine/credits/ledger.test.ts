@@ -213,6 +213,10 @@ describe('P03: pay per result, check before work', () => {
     'accounts.hiring': { company_domain: 'known.example' },
     'accounts.stack': { company_domain: 'known.example' },
     'leads.enrich': { network_url: 'https://www.network.example/in/ada' },
+    'accounts.bulk_enrich': { accounts: [{ domain: 'known.example' }, { domain: 'other.example' }] },
+    'leads.bulk_enrich': {
+      leads: ['ada', 'max'].map((name) => ({ network_url: `https://www.network.example/in/${name}` })),
+    },
     'contacts.enrich': {
       firstname: 'Ada',
       lastname: 'Byron',
