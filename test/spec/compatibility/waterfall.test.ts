@@ -4,6 +4,7 @@ import { answering, closeAfterTest, received } from '../../client/listeners.js'
 import { type Served, served } from '../../client/serving.js'
 import { machine } from '../../support/command.js'
 import { openBench } from '../../support/engine.js'
+import { call, targets, work } from './targets.js'
 
 const engine = async (): Promise<Served> => closeAfterTest(await served())
 
@@ -34,15 +35,23 @@ async function recording() {
   }
 }
 
-describe('an accepted waterfall', () => {
-  it('is answered 201, and one in bulk 202 with the status queued', async () => {
-    const { server, bench } = await engine()
-    const single = await post(`${server.baseUrl}/contacts/single_enrich`, bench.key)
-    expect([single.status, single.body.status]).toEqual([201, 'pending'])
-    const { enrichment_type, ...one } = contact
-    const many = { enrichment_type, contacts: [one, one] }
-    const bulk = await post(`${server.baseUrl}/contacts/bulk_enrich`, bench.key, many)
-    expect([bulk.status, bulk.body.status]).toEqual([202, 'queued'])
+describe.each(targets)('a waterfall: %s', (_, open) => {
+  it('is accepted with 201, one in bulk with 202 and the status queued; nothing found is phone: []', async () => {
+    const subject = closeAfterTest(await open())
+    const types = { enrichment_type: ['email', 'phone'] }
+    const single = await call(subject, 'contacts.enrich', { ...contact, ...types })
+    expect(single).toMatchObject({ status: 201, body: { status: 'pending' } })
+    const { network_url } = contact
+    const many = { ...types, contacts: [{ network_url }, { network_url }] }
+    const bulk = await call(subject, 'contacts.bulk_enrich', many)
+    expect(bulk).toMatchObject({ status: 202, body: { status: 'queued', contacts: [{}, {}] } })
+    const sync = await call(subject, 'contacts.enrich_sync', { ...contact, ...types })
+    expect(sync).toMatchObject({ status: 200, body: { status: 'finished', email: null, phone: [] } })
+    await work(subject.bench)
+    const { enrichment_id } = single.body as { enrichment_id: string }
+    expect(await call(subject, 'contacts.get', { id: enrichment_id })).toMatchObject({
+      ...{ status: 200, body: { status: 'finished', phone: [], message: 'No data found' } },
+    })
   })
 })
 
