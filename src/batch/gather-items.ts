@@ -120,7 +120,15 @@ export function quoteItems(
   return createQuote({
     counted: {
       ...{ rows, unique, invalid: problems.length, lookups: 1, affordable: rows },
-      ...{ inStore: 0, answered: 0, skipped: 0, most: 0, invalidReasons: countReasons({ problems }) },
+      ...{
+        inStore: 0,
+        answered: 0,
+        skipped: 0,
+        most: 0,
+        emailOnly: 0,
+        stored: 0,
+        invalidReasons: countReasons({ problems }),
+      },
     },
     results: { credits: 0, answers: 0 },
     defaultShare: 0,

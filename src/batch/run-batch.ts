@@ -1,12 +1,20 @@
 import type { Run } from '../storage/state/runs/runs.js'
 import { type Mapping, mapColumns } from './input/mapping.js'
-import { checkTable, type Table, type TableCheck } from './input/table.js'
+import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
 import type { RunReport } from './output/report.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { Lookup } from './plan/row-batch.js'
 import { execute } from './run/execute.js'
-import { findKnown, findRun, identifyRun, openRunInput, readResults } from './run/find-run.js'
+import {
+  checkRows,
+  findKnown,
+  findRun,
+  identifyRun,
+  openRunInput,
+  readResults,
+  samplesOf,
+} from './run/find-run.js'
 import {
   noCaller,
   openFinishedJournal,
@@ -44,6 +52,8 @@ type BatchResult =
 interface PlannedBatch extends ResolvedBatch {
   readonly rows: Lookup & { readonly table: Table }
   readonly check: TableCheck
+  /** Number of the rows that are looked up. */
+  readonly count: number
 }
 
 /** Looks up every row of a file, or resumes a run: reads the file, finds the run, quotes it and executes it. */
@@ -55,7 +65,8 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table.header))
   if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
   dialog.showMapping(mapping)
-  const request = { ...asked, choices: { ...asked.choices, map } }
+  const constants = await dialog.completeConstants(mapping)
+  const request = { ...asked, constants, choices: { ...asked.choices, map } }
   const batch = await planBatch(ports, request, input, mapping)
   const quote = () => makeQuote(ports, batch)
   if (request.choices.dryRun) return { kind: 'quote', quote: await quote() }
@@ -79,6 +90,9 @@ async function planBatch(
   await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
   const known = await findKnown(request, identity, records.runs)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
+  const { table: selected, count } = selectRows(table, request.choices, check.rows)
+  if (known) await checkRows(request, known, records.runs)
+  const samples = await samplesOf(request, identity, records.runs)
   if (check.ragged > 0) ports.dialog.showRagged(check.ragged, check.firstRagged)
   if (known) ports.dialog.showKnownRun(known)
   return {
@@ -88,7 +102,9 @@ async function planBatch(
     known,
     input,
     check,
-    rows: { table, ...lookup, repeats: check.repeats },
+    count,
+    samples: samples.size > 0 ? samples : undefined,
+    rows: { table: selected, ...lookup, repeats: check.repeats },
   }
 }
 
@@ -104,6 +120,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const seen = openSeenNumbers()
   const counted = await countRows({
     ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },
+    onlyCountsStored: request.choices.maxAgeMs === undefined,
     onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
   }).finally(() => {
     seen.close()
@@ -124,17 +141,18 @@ async function executeBatch(
   batch: PlannedBatch,
   signal: AbortSignal,
 ): Promise<ExecutedBatch> {
-  const { request, records, known, input, check, rows } = batch
+  const { request, records, known, input, check, count, rows } = batch
+  const total = request.choices.sample === undefined ? check.rows : count
   const { clock, target, dialog } = ports
   const output = await openOutput(ports, request, input.table, records.runs.writesTo, signal)
-  const { run, journal, target: own } = await openJournal(ports, batch, check.rows, output.path)
+  const { run, journal, target: own } = await openJournal(ports, batch, total, output.path)
   const isDistributed = request.choices.distribute && run.status !== 'finished'
   const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
   // Records that machines share say nothing about the folders of this one.
   if (records.address === undefined)
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await dialog.showProgress(() => workers?.workers())
-  progress.update({ rows: 0, found: 0, credits: 0, total: check.rows })
+  progress.update({ rows: 0, found: 0, credits: 0, total: count })
   const together = await target.bulk(run.id)
   const report = await execute({
     ...rows,
@@ -148,7 +166,8 @@ async function executeBatch(
       now: () => clock.now(),
       sleep: (ms, aborted) => ports.sleep(ms, aborted).catch(() => {}),
     },
-    total: check.rows,
+    total: count,
+    hasMore: count < total,
     signal,
     onProgress: (step) => progress.update(step),
   }).finally(() => progress.stop())
@@ -178,10 +197,11 @@ export async function exportRun(
   )
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
   const journal = await openFinishedJournal(records, run, missing)
+  const selected = selectRows(table, request.choices, rows)
   const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, signal, false)
   const report = await execute({
-    ...{ table, ...lookup, repeats, operation: request.operation.id },
-    ...{ caller: noCaller, journal, writer, total: rows, signal },
+    ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
+    ...{ caller: noCaller, journal, writer, total: selected.count, signal },
     time: { now: () => ports.clock.now(), sleep: async () => {} },
   })
   return { run, report, isAbandoned: isAbandoned() }

@@ -49,6 +49,30 @@ describe('contacts waterfall', () => {
     expect([code, json]).toMatchObject([0, [{ email: 'ada@engines.example' }, { email: null }]])
   })
 
+  it('refuses a file without --enrichment-type before the first row', async () => {
+    writeFileSync(join(here.home, 'people.csv'), 'First name,Last name,Website\nAda,Byron,engines.example\n')
+    const { code, stderr } = await here.run(['contacts', 'waterfall', '--csv', 'people.csv', '-o', 'x.csv'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--enrichment-type is missing.')])
+    expect(stderr).toContain('email, phone, personal_email')
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 1_000 } })
+  })
+
+  it('looks up rows without a profile URL for the e-mail only, and the quote says so', async () => {
+    writeFileSync(
+      join(here.home, 'people.csv'),
+      'First name,Last name,Website,LinkedIn\nAda,Byron,engines.example,\nAda,Byron,engines.example,https://www.network.example/in/ada\n',
+    )
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email,phone']
+    const quote = await here.run([...argv, '--dry-run', '--json'])
+    expect(quote.json).toMatchObject({ rows: 2, invalid: 0, email_only: 1, lookups: 2 })
+    const { code, stderr } = await here.run([...argv, '-o', 'found.csv', '--retry-unknown'])
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    expect(rows('found.csv')).toMatchObject([
+      { email: 'ada@engines.example', phone: '', _status: 'found', _credits: '3' },
+      { email: 'ada@engines.example', _status: 'found', _credits: '3' },
+    ])
+  })
+
   it('writes waterfall results for the rows of a file', async () => {
     writeFileSync(
       join(here.home, 'people.csv'),

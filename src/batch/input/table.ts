@@ -125,6 +125,47 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
   }
 }
 
+/** The rows of a file that a run looks up: all of them where nothing is given. */
+export interface RowSelection {
+  /** The first rows. */
+  readonly rows?: number | undefined
+  /** This many rows, spread evenly over the file. */
+  readonly sample?: number | undefined
+}
+
+/** Returns the selected rows of a table that has `total` rows, and their number. The same ones every time. */
+export function selectRows<T extends Pick<Table, 'rows'>>(
+  table: T,
+  { rows, sample }: RowSelection,
+  total: number,
+): { readonly table: T; readonly count: number } {
+  const spread = Math.min(sample ?? total, total)
+  const count = Math.min(rows ?? spread, spread)
+  if (count === total) return { table, count }
+  return { table: { ...table, rows: () => takeRows(table.rows(), spread / total, count) }, count }
+}
+
+async function* takeRows(
+  batches: AsyncIterable<readonly CsvRow[]>,
+  share: number,
+  count: number,
+): AsyncGenerator<readonly CsvRow[]> {
+  let read = 0
+  let left = count
+  if (left === 0) return
+  for await (const batch of batches) {
+    const first = read
+    read += batch.length
+    // Rounding in the middle of a step keeps the number exact.
+    const rankOf = (at: number) => Math.floor(at * share + 0.5)
+    const spread = share === 1 ? batch : batch.filter((_, at) => rankOf(first + at + 1) > rankOf(first + at))
+    const taken = spread.slice(0, left)
+    left -= taken.length
+    if (taken.length > 0) yield taken
+    if (left === 0) return
+  }
+}
+
 /** The result of one pass over a file. */
 export interface TableCheck {
   readonly rows: number

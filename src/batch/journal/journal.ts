@@ -21,6 +21,8 @@ export interface RecalledAnswer {
   /** null for a row that is not looked up. */
   readonly source: AnswerSource | null
   readonly credits: number
+  /** Whether it is of a sample of the same file, and is taken whatever its age. */
+  readonly sampled?: true
   /** Its place in the store of answers. */
   readonly origin?: number
   /** Whether it is recorded for this row. */

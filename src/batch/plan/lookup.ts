@@ -52,13 +52,23 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const tidy = tidyInput(operation)
   return {
-    input: (cells) => tidy(read(cells)),
+    input: (cells) => reduceTypes(tidy(read(cells))),
+    isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     validate: (input) => void validate(operation.id, shape, input),
     explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
     ...rowPriceOf(request),
     ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
   }
+}
+
+const isSeveral = (types: unknown): types is readonly unknown[] => Array.isArray(types) && types.length > 1
+
+/** Returns the input without the types of enrichment that need a profile URL, where the row has none and an e-mail is left. */
+function reduceTypes(input: Input): Input {
+  const { enrichment_type: types, network_url } = input
+  if (network_url !== undefined || !isSeveral(types) || !types.includes('email')) return input
+  return { ...input, enrichment_type: ['email'] }
 }
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {

@@ -15,6 +15,10 @@ export interface RowCounts {
   readonly answered: number
   readonly invalid: number
   readonly invalidReasons: readonly ReasonCount[]
+  /** Rows without a profile URL that are looked up for the e-mail address only. */
+  readonly emailOnly: number
+  /** Those of the lookups that have a stored answer, which `--max-age` would take. */
+  readonly stored: number
   /** Rows that are not to be looked up. */
   readonly skipped: number
   /** Lookups that would be sent. */
@@ -60,8 +64,8 @@ export type Basis =
   | { readonly kind: 'certain' }
   /** The cost of this machine's lookups on this target. */
   | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
-  /** No lookups recorded yet: this share of the maximum is assumed. */
-  | { readonly kind: 'default'; readonly share: number }
+  /** Fewer lookups recorded than count: mostly, this share of the maximum is assumed. */
+  | { readonly kind: 'default'; readonly share: number; readonly answers: number }
 
 /** Why a maximum is not covered. */
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
@@ -82,6 +86,11 @@ export interface BatchQuote {
   readonly answered: number
   readonly skipped: number
   readonly invalid_reasons: readonly ReasonCount[]
+  readonly email_only: number
+  /** Where the expected credits are in four of five cases; null with enough history. */
+  readonly expected_range: Range | null
+  /** Lookups of `lookups` with a stored answer of the last 90 days, which `--max-age 90d` takes. */
+  readonly stored: number
   readonly lookups: number
   readonly basis: Basis
   readonly budget: number | null
@@ -111,21 +120,22 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
-  const { invalidReasons: invalid_reasons } = counted
+  const { invalidReasons: invalid_reasons, emailOnly: email_only, stored } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
+  const { expected, range } = expectedCredits(basis, counted, results, max)
   const seconds = secondsFor(lookups, windows)
   const missing = { balance, weekly_allowance: allowance, seconds }
   return {
     ...{ rows, unique, in_store: inStore, invalid },
-    credits: { min: 0, expected: Math.min(max, expectedOf(basis, counted, results)), max },
+    credits: { min: 0, expected, max },
     balance,
     weekly_allowance: allowance ?? null,
     quotas,
     seconds,
     rows_affordable: affordable,
-    ...{ answered, skipped, invalid_reasons, lookups, basis },
+    ...{ answered, skipped, invalid_reasons, email_only, stored, expected_range: range, lookups, basis },
     budget: budget ?? null,
     shortage: shortageOf(max, lookups, spendable),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
@@ -134,13 +144,33 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
 
 function basisOf(max: number, { credits, answers }: Results, share: number): Basis {
   if (max === 0) return { kind: 'certain' }
-  if (answers === 0) return { kind: 'default', share }
+  if (answers < enoughAnswers) return { kind: 'default', share, answers }
   return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
 }
 
-function expectedOf(basis: Basis, { most, lookups }: RowCounts, { credits, answers }: Results): number {
-  if (basis.kind === 'certain') return 0
-  return Math.round(basis.kind === 'own' ? (lookups * credits) / answers : most * basis.share)
+type Range = readonly [low: number, high: number]
+
+/** Own lookups from which on only they count. The default counts as many before. */
+const enoughAnswers = 50
+
+/** Returns the credits to expect, and with little history their range. */
+function expectedCredits(
+  basis: Basis,
+  { most, lookups }: RowCounts,
+  { credits, answers }: Results,
+  max: number,
+): { readonly expected: number; readonly range: Range | null } {
+  const bounded = (value: number) => Math.max(0, Math.min(max, Math.round(value)))
+  if (basis.kind === 'certain') return { expected: 0, range: null }
+  if (basis.kind === 'own') return { expected: bounded((lookups * credits) / answers), range: null }
+  const own = most === 0 ? 0 : (lookups * credits) / most
+  const share = Math.min(1, (own + enoughAnswers * basis.share) / (answers + enoughAnswers))
+  // Four of five normally distributed values are less than 1.28 standard deviations away.
+  const off = 1.28 * Math.sqrt((share * (1 - share)) / (answers + 4))
+  return {
+    expected: bounded(most * share),
+    range: [bounded(most * (share - off)), bounded(most * (share + off))],
+  }
 }
 
 /** The balance is looked at first, as the API does. */
@@ -170,6 +200,8 @@ export interface CountRequest extends Lookup {
   readonly isNew: (hash: number) => boolean
   /** Credits that can be spent. */
   readonly funds: number
+  /** Whether stored answers are only counted, and not taken. */
+  readonly onlyCountsStored?: boolean
   /** Called with the number of rows counted so far. */
   readonly onCounted?: (rows: number) => void
 }
@@ -193,7 +225,7 @@ class Counter {
   readonly reasons = new ReasonCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
-    affordable: 0,
+    ...{ affordable: 0, emailOnly: 0, stored: 0 },
   }
 
   constructor(counting: CountRequest) {
@@ -202,13 +234,14 @@ class Counter {
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip } = this.#counting
+    const { journal, skip, isEmailOnly, onlyCountsStored } = this.#counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const meant = states.filter(({ row }) => skip?.(row.cells) !== true)
     const valid = meant.filter((state) => {
       const problem = prepare(this.#counting, this.#counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
+      if (problem === undefined && isEmailOnly?.(state.input)) counted.emailOnly++
       return problem === undefined
     })
     counted.skipped += states.length - meant.length
@@ -216,9 +249,13 @@ class Counter {
     const resumed = await journal.resume(first, first + states.length)
     const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))
     const recalled = await journal.recall(originals)
-    const sent = new Set(originals.filter((_, at) => recalled[at] === undefined))
+    const isStored = (one: RecalledAnswer | undefined) => one?.source === 'store' && one.sampled !== true
+    const isSent = (one: RecalledAnswer | undefined) =>
+      one === undefined || (onlyCountsStored === true && isStored(one))
+    const sent = new Set(originals.filter((_, at) => isSent(recalled[at])))
     counted.lookups += sent.size
-    counted.inStore += recalled.filter((one) => one?.source === 'store').length
+    counted.inStore += recalled.filter((one) => one?.source === 'store' && !isSent(one)).length
+    if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
     for (const state of states) this.#pay(sent.has(state) ? state.most : 0)
   }
 

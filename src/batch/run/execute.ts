@@ -167,7 +167,8 @@ class Runner {
   async #end(complete: boolean): Promise<void> {
     const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
     try {
-      await this.#batch.journal.end({ complete: complete && certain, certain, cleared: this.#cleared })
+      const isAll = complete && certain && this.#batch.hasMore !== true
+      await this.#batch.journal.end({ complete: isAll, certain, cleared: this.#cleared })
       await this.#batch.journal.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.

@@ -6,7 +6,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { CsvError, Refusal } from '../../csv/errors.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import type { Run, RunIdentity, Runs } from '../../storage/state/runs/runs.js'
+import { type Run, type RunIdentity, type Runs, sampleMark } from '../../storage/state/runs/runs.js'
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
 import type { KnownRun, RunHome, RunPorts } from './ports.js'
@@ -69,11 +69,12 @@ export async function identifyRun(
   const all = [operation.id, fileHash, columns, fields, reading]
   // Which rows are looked up is part of the identity.
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
+  const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
   const knownBy = (name: string) =>
     createHash('sha256')
       .update(toJson([name, ...all]))
       .digest('hex')
-      .slice(0, 32)
+      .slice(0, 32) + sample
   return {
     ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
     formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
@@ -125,6 +126,38 @@ export async function findRun(
 
 /** Returns a number with its thousands separated, the same in every locale. */
 const formatCount = (value: number): string => value.toLocaleString('en-US')
+
+/**
+ * Returns the numbers of the sample runs of a file, whose answers its run takes. Throws a Refusal where one of them has rows
+ * without an answer, which could be paid twice.
+ */
+export async function samplesOf(
+  { choices, place = '' }: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<ReadonlySet<number>> {
+  if (choices.fresh) return new Set()
+  const samples = (await runs.samplesOf(identity)).filter(({ knownBy }) => knownBy !== identity.knownBy)
+  const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
+  if (open)
+    throw new Refusal(
+      `A sample of this file, run ${open.id}, has rows that were sent and have no answer yet.`,
+      `Finish it first: prospect runs resume ${open.id}${place}`,
+    )
+  for (const run of samples) await runs.index(run)
+  return new Set(samples.map(({ number }) => number))
+}
+
+/** Throws a Refusal where `--rows` ends within a request that an earlier part of the run sent for several rows. */
+export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, runs: Runs): Promise<void> {
+  if (rows === undefined) return
+  const last = await runs.lastSentTogether(run, rows)
+  if (last < rows) return
+  throw new Refusal(
+    `Run ${run.id} has sent rows up to ${last + 1} together, and waits for their answers.`,
+    `Leave --rows out, or raise it to ${last + 1}.`,
+  )
+}
 
 /** Returns the current record of a run. Throws a Refusal where the batch is not the same run. */
 async function sameRun(

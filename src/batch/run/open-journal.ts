@@ -16,6 +16,8 @@ export interface ResolvedBatch {
   readonly identity: RunIdentity
   /** The run that it resumes; `undefined` for a new one. */
   readonly known: KnownRun | undefined
+  /** Runs of samples of the file; `undefined` where there are none. */
+  readonly samples?: ReadonlySet<number> | undefined
   readonly input: InputFile
 }
 
@@ -53,6 +55,7 @@ export async function openJournal(
     mayRepeat,
     retryUnknown,
     store,
+    samples: batch.samples,
     others: missingAnswerOf(batch.known),
   }
   return { run, journal: await openOver(records, run, options), target }
@@ -170,20 +173,23 @@ const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity):
   ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
 })
 
+/** The age of stored answers that a quote counts where no other is given: 90 days. */
+const suggestedAgeMs = 90 * 86_400_000
+
 /** Opens what a quote reads of a run's journal. It records nothing. */
 export async function openQuoteJournal(
   { target }: RunPorts,
-  { request, records, identity, known }: ResolvedBatch,
+  { request, records, identity, known, samples }: ResolvedBatch,
 ): Promise<Pick<Journal, 'resume' | 'recall'>> {
   if (known?.status === 'finished')
     return openFinishedJournal(records, known, { status: 'failed', error: null })
   const run = known ?? toUnstartedRun(target, identity)
-  const { maxAgeMs, retryUnknown } = request.choices
-  const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
+  const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
+  const store = { runs: await records.runs.indexOthers(run), maxAgeMs }
   const isOpen = run.sentTo > run.sentFrom
   const mayRepeat = !isOpen || (await isRepeatable(request, await target.caller()))
   const others = missingAnswerOf(known)
-  return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
+  return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, samples, others })
 }
 
 /** Returns the credits that the budgets leave for the run; `undefined` without a budget. */

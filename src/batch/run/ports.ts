@@ -103,6 +103,8 @@ export interface KnownRun extends Run {
 export interface BatchDialog {
   /** Matches the columns of a file with fields; a person at a terminal may be asked. */
   chooseMapping(request: MappingRequest): Promise<ChosenMapping>
+  /** Returns the input of all rows, with required options that no column fills. Throws where nobody can answer. */
+  completeConstants(mapping: Mapping): Promise<Input>
   showMapping(mapping: Mapping): void
   showKnownRun(run: KnownRun): void
   /** Reports that rows have more or fewer cells than the header. */
@@ -137,8 +139,10 @@ export interface Batch extends Lookup {
   readonly time: Time
   /** Maximum number of calls at once; many, so that an engine can commit them together. */
   readonly concurrency?: number
-  /** Number of rows of the file, where they were counted. */
+  /** Number of rows, where they were counted. */
   readonly total?: number
+  /** Whether the file has rows behind them: the run is not finished then, even when all these are answered. */
+  readonly hasMore?: boolean
   /** Ends the run early: no further row is sent, and calls under way are awaited. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: RunProgress) => void

@@ -20,6 +20,8 @@ export interface InputChoices {
   readonly encoding: string | undefined
   readonly delimiter: string | undefined
   readonly raw: boolean
+  /** Looks up this many rows, spread over the file. Such a run is another one than that of the whole file. */
+  readonly sample?: number | undefined
   /** Absolute path of the file for invalid rows; absent where the output's name gives it. */
   readonly rejects?: string | undefined
   readonly failOn: 'any' | 'none'
@@ -32,6 +34,8 @@ export interface RunChoices {
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
   readonly maxAgeMs: number | undefined
+  /** Looks up the first rows only; the run goes on with the others when it is resumed without it. */
+  readonly rows?: number | undefined
   readonly maxCredits: number | undefined
   readonly maxCreditsPerDay: number | undefined
   /** Name of a lock to hold meanwhile. */

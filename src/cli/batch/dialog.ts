@@ -4,6 +4,7 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchDialog, KnownRun } from '../../batch/run/ports.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
+import { requireOptions } from '../operation/request.js'
 import { duration, progressText, startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { countRows, formatCredits, formatNumber, formatReasons, formatToFix } from '../output/text.js'
@@ -13,10 +14,21 @@ import { workersText } from './ports.js'
 import type { BatchCommand } from './request.js'
 
 /** Returns the dialog of a batch with the person at the terminal. */
-export function createDialog(context: Context, { choices, globals, shape }: BatchCommand): BatchDialog {
+export function createDialog(
+  context: Context,
+  { choices, constants, globals, shape }: BatchCommand,
+): BatchDialog {
   const notify = (text: string) => context.notify(text, globals)
   return {
     chooseMapping: (request) => chooseMapping(context, globals, choices, request, shape.input),
+    completeConstants: ({ columns }) =>
+      requireOptions(
+        context,
+        shape,
+        constants,
+        globals,
+        columns.map(({ field }) => field),
+      ),
     showMapping: (mapping) => describeMapping(mapping).forEach(notify),
     showKnownRun: (run) => notify(describeKnownRun(run)),
     showRagged: (rows, firstLine) =>

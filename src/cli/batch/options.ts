@@ -41,6 +41,7 @@ const reading = (): Option[] => [
   new Option('--delimiter <character>', 'delimiter of the file where it is not recognised').argParser(
     delimiter,
   ),
+  new Option('--sample <n>', 'look up this many rows, spread over the file').argParser(whole),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
   new Option(
     '--rejects <file>',
@@ -70,6 +71,10 @@ export const spending = (): Option[] => [
   new Option(
     '--max-credits-per-day <n>',
     'stop before the runs of this profile have cost more than this today (UTC)',
+  ).argParser(whole),
+  new Option(
+    '--rows <n>',
+    'look up the first rows only; without it, the same command goes on with the others',
   ).argParser(whole),
   summary(),
   new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
@@ -121,6 +126,7 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
     delimiter: text('delimiter'),
     raw: options.rawCsv === true,
     rejects: pathOf('--rejects', options.rejects, cwd),
+    sample: typeof options.sample === 'number' ? options.sample : undefined,
     saveMap: text('saveMap'),
     failOn: text('failOn') === 'none' ? 'none' : 'any',
   }
@@ -131,6 +137,8 @@ export function choicesOf(invocation: Invocation, streams: Streams): BatchChoice
   const { options, globals } = invocation
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
+  if (options.rows !== undefined && options.sample !== undefined)
+    throw new UsageError('--rows and --sample exclude each other.', 'Give one of them.')
   if (options.wait === false)
     throw new UsageError('--no-wait does not go with --csv: each row is answered in the output.')
   return {
@@ -156,6 +164,7 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
     fresh: options.fresh === true,
     retryUnknown: options.retryUnknown === true,
     maxAgeMs: options.refresh === true ? undefined : number('maxAge'),
+    rows: number('rows'),
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),
     lock: typeof options.lock === 'string' ? options.lock : undefined,

@@ -5,6 +5,7 @@ import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.j
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import type { OperationRequest } from '../operation/request.js'
+import { countRows, formatNumber } from '../output/text.js'
 import { showQuote } from '../quote/show.js'
 import { createDialog, formatResumeHint, showReport } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
@@ -40,6 +41,11 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     onEnd(result)
     const { run, report, rejects } = result
     await showReport(context, report, globals, formatResumeHint(command, run.id), rejects)
+    if (run.total > report.rows && !report.stopped)
+      context.notify(
+        `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command goes on with the others.`,
+        globals,
+      )
     return exitOf(result, choices.failOn)
   })
 }

@@ -44,14 +44,36 @@ export async function askMissing(
   { input: schema }: Shape,
   input: Input,
   globals: GlobalOptions,
+  mapped: readonly string[] = [],
 ): Promise<Input> {
   if (!canAsk(context, globals)) return input
   const answers: Record<string, unknown> = {}
   for (const field of fieldsOfSchema(schema)) {
     const type = (schema.shape as Shape['input']['shape'])[field.name]
-    if (type && isMissing(field, input)) answers[field.name] = await askField(context, field, type, globals)
+    if (type && isMissing(field, input) && !mapped.includes(field.name))
+      answers[field.name] = await askField(context, field, type, globals)
   }
   return { ...input, ...answers }
+}
+
+/** Asks for required options that no column of a file fills. Throws UsageError where nobody can answer. */
+export async function requireOptions(
+  context: Context,
+  shape: Shape,
+  input: Input,
+  globals: GlobalOptions,
+  mapped: readonly string[],
+): Promise<Input> {
+  const given = await askMissing(context, shape, input, globals, mapped)
+  const missing = fieldsOfSchema(shape.input).find(
+    (field) => isMissing(field, given) && !mapped.includes(field.name),
+  )
+  if (!missing) return given
+  const values = missing.kind.values ?? missing.kind.item?.values
+  throw new UsageError(
+    `--${missing.flag} is missing.`,
+    values ? `Add it; the values are: ${values.join(', ')}.` : 'Add it, or map a column to it with --map.',
+  )
 }
 
 type Schema = Shape['input']['shape'][string]

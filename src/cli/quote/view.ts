@@ -2,7 +2,7 @@ import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
+import { countRows, formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
@@ -15,7 +15,9 @@ function facts(quote: BatchQuote): Readonly<Record<string, string>> {
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
-    Credits: isFree ? 'none' : creditsText(credits),
+    Stored: storedText(quote),
+    'E-mail only': emailOnlyText(quote.email_only),
+    Credits: isFree ? 'none' : creditsText(quote),
     Expected: isFree ? '' : basisText(quote.basis),
     Balance: balance === null ? notSaid : formatCredits(balance),
     'This week':
@@ -61,14 +63,28 @@ function lookupsText(quote: BatchQuote): string {
   return [formatNumber(quote.lookups), ...parts].join(', ')
 }
 
-const creditsText = ({ min, expected, max }: BatchQuote['credits']): string =>
-  `at least ${formatNumber(min)}, about ${formatNumber(expected)}, at most ${formatNumber(max)}`
+const emailOnlyText = (rows: number): string =>
+  rows === 0
+    ? ''
+    : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the e-mail only`
+
+const storedText = ({ stored, lookups }: BatchQuote): string =>
+  stored === 0
+    ? ''
+    : `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already: --max-age 90d uses the stored answers`
+
+function creditsText({ credits: { min, expected, max }, expected_range: range }: BatchQuote): string {
+  const likely = range ? `${formatNumber(range[0])} to ${formatNumber(range[1])}` : formatNumber(expected)
+  return `at least ${formatNumber(min)}, about ${likely}, at most ${formatNumber(max)}`
+}
 
 function basisText(basis: Basis): string {
   if (basis.kind === 'own')
     return `from ${formatNumber(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
   if (basis.kind === 'default')
-    return `no lookups of your own yet: ${basis.share * 100} % of the most is assumed`
+    return basis.answers === 0
+      ? `no lookups of your own yet: ${basis.share * 100} % of the most is assumed`
+      : `mostly assumed (${basis.share * 100} % of the most): you have only ${formatNumber(basis.answers)} lookups yet`
   return ''
 }
 

@@ -9,7 +9,14 @@ import {
 
 const counted: RowCounts = {
   ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0 },
-  ...{ lookups: 90, most: 270, affordable: 120, invalidReasons: [{ reason: '"Site" is empty', rows: 5 }] },
+  ...{
+    lookups: 90,
+    most: 270,
+    affordable: 120,
+    emailOnly: 0,
+    stored: 0,
+    invalidReasons: [{ reason: '"Site" is empty', rows: 5 }],
+  },
 }
 const spendable: RunFunds = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
 const facts: QuoteInput = {
@@ -38,6 +45,15 @@ describe('a quote', () => {
     const own = quote({ results: { credits: 300, answers: 400 } })
     expect(own.credits.expected).toBe(68)
     expect(own.basis).toEqual({ kind: 'own', answers: 400, credits_per_lookup: 0.75 })
+  })
+
+  it('expects mostly the default and gives a range below 50 own lookups', () => {
+    const some = quote({ results: { credits: 0, answers: 25 } })
+    expect([some.credits.expected, some.expected_range]).toEqual([90, [60, 120]])
+    expect(some.basis).toEqual({ kind: 'default', share: 0.5, answers: 25 })
+    expect(quote({ results: { credits: 0, answers: 50 } })).toMatchObject({
+      ...{ credits: { expected: 0 }, expected_range: null, basis: { kind: 'own', answers: 50 } },
+    })
   })
 
   it('never expects more than the maximum, whatever lookups cost before', () => {

@@ -184,14 +184,18 @@ describe('quotes and earlier runs', () => {
   it('expects the success rate of earlier runs', async () => {
     here.write(
       'in.csv',
-      csv([...csvOf(15).split('\n').slice(1, -1), 'no.example', 'none.example', 'nil.example']),
+      csv([
+        ...csvOf(45).split('\n').slice(1, -1),
+        ...Array.from({ length: 9 }, (_, at) => `no-${at}.example`),
+      ]),
     )
     await here.enrich()
-    expect(paid(here.rows('out.csv'))).toBe(15)
-    here.write('in.csv', csvOf(12, 40))
+    expect(paid(here.rows('out.csv'))).toBe(45)
+    here.write('in.csv', csvOf(12, 45))
     expect(await quoted()).toMatchObject({
       credits: { min: 0, expected: 10, max: 12 },
-      basis: { kind: 'own', answers: 18, credits_per_lookup: 0.833 },
+      basis: { kind: 'own', answers: 54, credits_per_lookup: 0.833 },
+      expected_range: null,
     })
   })
 })

@@ -25,6 +25,8 @@ export interface JournalOptions extends RequestOptions {
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
   readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
+  /** Runs of samples of the same file, whose answers are taken whatever their age. */
+  readonly samples?: ReadonlySet<number> | undefined
   /** Number of answers to repeated lookups that wait in memory to be indexed. */
   readonly window?: number
 }
@@ -107,8 +109,8 @@ class RunJournal implements Journal {
   }
 
   async recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]> {
-    const { mayRepeat, retryUnknown, missing, others, store } = this.#options
-    const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
+    const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
+    const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
     if (!missing && !others && (!this.#holds.coversSome || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
@@ -137,10 +139,15 @@ class RunJournal implements Journal {
     const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))
     const equal = repeats ? await this.#duplicates.find(connection, row, isSent) : undefined
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
-    const { store, now } = this.#options
-    if (!store || hash === undefined || identity === undefined) return undefined
-    const stored = await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)
-    return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
+    const { store, samples, now } = this.#options
+    if (hash === undefined || identity === undefined) return undefined
+    const sampled = samples && (await storedAnswer(connection, samples, hash, identity, 0))
+    const stored =
+      sampled ??
+      (store && (await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)))
+    if (!stored) return undefined
+    const mark = sampled ? { sampled: true as const } : {}
+    return { answer: stored.answer, source: 'store', credits: 0, origin: stored.place, ...mark }
   }
 
   async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {

@@ -90,6 +90,11 @@ const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
       AND later.target = runs.target AND later.number > runs.number
       AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
 
+/** Stands in the identity of a run of some rows, between that of the whole file and their number. */
+export const sampleMark = '-sample-'
+
+const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
+
 /** Returns the scope of transactions about one run. */
 export const runScope = (number: number): string => `run ${number}`
 
@@ -130,6 +135,16 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
     inTheWay: ({ file, operation, target, fileHash }: RunIdentity) =>
       one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
+    /** Returns the runs of samples of a file; `identity` is that of the whole file or of a sample. */
+    samplesOf: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) => {
+      const prefix = `${knownBy.split(sampleMark)[0]}${sampleMark}`
+      return all('AND target = ? AND substr(known_by, 1, length(?)) = ?', target, prefix, prefix)
+    },
+    /** Returns the last row of the open requests for several rows that begin before a row; -1 where there are none. */
+    lastSentTogether: async ({ number }: Run, before: number) => {
+      const open = await driver.read((reads) => reads.all<{ ordinals: string }>(acrossSql, number, before))
+      return Math.max(-1, ...open.flatMap(({ ordinals }) => JSON.parse(ordinals) as number[]))
+    },
     /** Returns the runs whose ids begin with `id`. */
     find: (id: string) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
     /** Returns all runs, newest first. */
