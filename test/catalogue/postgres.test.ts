@@ -29,6 +29,7 @@ const suites = [
   'search/stack',
   'records/technologies',
   'lookup/titles',
+  'records/written-names',
 ]
 
 describe('a catalogue in PostgreSQL', async () => {

@@ -3,6 +3,13 @@ import { boundText, type Connection, type Value } from '../../storage/driver/con
 import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import {
+  foldTranscribed,
+  haveOtherForms,
+  type NameReading,
+  readWrittenName,
+} from '../normalize/written-name.js'
+import { findTaggedPlace } from '../places/tagged-place.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
 export interface CompanyMatch {
@@ -26,6 +33,8 @@ interface NormalizedQuery {
 
 /** A profile url that this many companies share is a placeholder. */
 const maxPerProfile = 100
+/** A longer text is no name with tags. */
+const maxNameLength = 300
 
 const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
 const byDomain = `${columns} domain = ?`
@@ -34,6 +43,9 @@ const bySlug = `${columns} slug = ${boundText} ORDER BY key LIMIT ${maxPerProfil
 // The country is part of the name. When the query has an unknown profile or domain, a company with another one does not match.
 const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS NULL OR country = ?)
   AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`
+const byNames = byName
+  .replace('name = ?', 'name IN (SELECT value FROM json_each(?))')
+  .replace('LIMIT 2', `ORDER BY key LIMIT ${maxPerProfile}`)
 
 /**
  * Returns the company that matches a query; `undefined` when there is none or the match is ambiguous. The strongest identifier
@@ -57,8 +69,41 @@ export async function matchCompany(
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
-  return onlyOne(await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted)))
+  const named = await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted))
+  const company =
+    named.length > 0 ? onlyOne(named) : await matchWrittenName(connection, query.name ?? '', wanted)
+  const isOther =
+    wanted.country === undefined && company && haveOtherForms(query.name ?? '', readName(company))
+  return isOther ? undefined : company
 }
+
+const readName = ({ record }: CompanyMatch): string => (JSON.parse(record) as { name?: string }).name ?? ''
+
+/** Returns the one company that is meant by a name that the catalogue does not have as written. */
+async function matchWrittenName(
+  connection: Connection,
+  name: string,
+  wanted: NormalizedQuery,
+): Promise<CompanyMatch | undefined> {
+  if (name.length > maxNameLength) return undefined
+  const readings = readWrittenName(name, findTaggedPlace, wanted.country)
+  const [, , ...known] = selectByName('', wanted)
+  const found = await connection.all<CompanyMatch>(byNames, JSON.stringify([...readings.keys()]), ...known)
+  if (found.length === maxPerProfile) return undefined
+  const readable = found.flatMap((company) => {
+    const reading = readings.get(company.name ?? '')
+    return reading && isSpelt(company, reading) ? [{ company, reading }] : []
+  })
+  const nearest = Math.min(...readable.map(({ reading }) => reading.rank))
+  const left = readable.filter(({ reading }) => reading.rank === nearest)
+  const tagged = left.filter(({ company, reading }) => reading.countries?.includes(company.country ?? ''))
+  const [only] = left.length > 1 && tagged.length === 1 ? tagged : left.length === 1 ? left : []
+  return only && (!only.reading.isBound || tagged.includes(only)) ? only.company : undefined
+}
+
+/** Returns whether a company has the accent that the reading of its name put in. */
+const isSpelt = (company: CompanyMatch, { transcribed }: NameReading): boolean =>
+  transcribed === undefined || foldTranscribed(readName(company)) === transcribed
 
 /** Returns the query for the company with a domain. */
 export const selectByDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]

@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { inPostgres, openWith } from '../open.js'
+
+const folder = join(import.meta.dirname, '../../fixtures/company-names')
+
+const readRows = (file: string): string[][] =>
+  readFileSync(join(folder, file), 'utf8')
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => line.split('\t'))
+
+const written = readRows('written.tsv')
+const pairs = readRows('different.tsv')
+const countries = new Map<string, string>([
+  ...written.map(([, name = '', country = '']) => [name, country] as const),
+  ...pairs.flatMap(
+    ([one = '', at = '', other = '', there = '']) =>
+      [
+        [one, at],
+        [other, there],
+      ] as const,
+  ),
+])
+const names = [...countries.keys()]
+
+/** The company with a name, at a domain that says which of the list it is. */
+const toCompany = (name: string, index: number) => ({
+  name,
+  country: countries.get(name) ?? '',
+  domain: `company-${index}.example`,
+})
+
+const nameOf = async (catalogue: Catalogue, name: string, country?: string): Promise<string | undefined> =>
+  (await catalogue.company({ name, ...(country === undefined ? {} : { country }) }))?.name
+
+describe('a company whose name was written as CRMs store it', () => {
+  let catalogue: Catalogue
+  beforeAll(async () => {
+    catalogue = await openWith(names.map(toCompany))
+  })
+  afterAll(() => catalogue.close())
+
+  it.each([
+    ['with its country', true],
+    ['without its country', false],
+  ])('is found %s in 99 of 100 rows, and never another one', async (_, isCountryKnown) => {
+    const found: boolean[] = []
+    const wrong: string[] = []
+    for (const [text = '', name = '', country] of written) {
+      const answer = await nameOf(catalogue, text, isCountryKnown ? country : undefined)
+      if (answer !== undefined && answer !== name) wrong.push(`${text}: ${answer}`)
+      found.push(answer === name)
+    }
+    expect(wrong).toEqual([])
+    expect(found.filter(Boolean).length / written.length).toBeGreaterThanOrEqual(0.99)
+  })
+
+  it('is itself in each pair of similar names', async () => {
+    for (const [one = '', at = '', other = '', there = ''] of pairs) {
+      expect(await nameOf(catalogue, one, at)).toBe(one)
+      expect(await nameOf(catalogue, other, there)).toBe(other)
+      expect([one, undefined]).toContain(await nameOf(catalogue, one))
+      expect([other, undefined]).toContain(await nameOf(catalogue, other))
+    }
+  })
+
+  it.each([0, 1])(
+    'is nobody else when the catalogue does not have it (half %i of the list)',
+    async (half) => {
+      const there = names.filter((_, index) => index % 2 === half)
+      const others = await openWith(there.map(toCompany))
+      const absent = [
+        ...written.map(([text = '', name = '']) => [text, name]),
+        ...names.map((name) => [name, name]),
+      ]
+      const wrong: string[] = []
+      for (const [text = '', name = ''] of absent.filter(([, name = '']) => !there.includes(name)))
+        for (const country of [undefined, countries.get(name)]) {
+          const answer = await nameOf(others, text, country)
+          if (answer !== undefined) wrong.push(`${text}: ${answer}`)
+        }
+      await others.close()
+      expect(wrong).toEqual([])
+    },
+  )
+})
+
+// One catalogue for each company would take long in PostgreSQL, and the rules are the same.
+it.skipIf(process.env[inPostgres])('a company of a similar name is not found alone either', async () => {
+  for (const [one = '', , other = ''] of pairs)
+    for (const [wanted, there] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const alone = await openWith([toCompany(there, 0)])
+      expect(await nameOf(alone, wanted)).toBeUndefined()
+      await alone.close()
+    }
+})
+
+describe('a written name', () => {
+  const found = async (there: readonly string[], name: string, country?: string) => {
+    const catalogue = await openWith(
+      there.map((text, index) => {
+        const [company = '', at] = text.split(' | ')
+        return {
+          name: company,
+          domain: `there-${index}.example`,
+          ...(at === undefined ? {} : { country: at }),
+        }
+      }),
+    )
+    const answer = await nameOf(catalogue, name, country)
+    await catalogue.close()
+    return answer
+  }
+
+  it.each<[string, readonly string[], string, string | undefined]>([
+    ['a tag that is a word and a small town', ['Siemens | DE'], 'Siemens (Energy)', undefined],
+    ['a tag that is no place', ['Siemens | DE'], 'Siemens - Healthineers', undefined],
+    ['a large city of another country', ['Amazon | US'], 'Amazon - Munich', 'Amazon'],
+    ['a word that is also a record tag', ['Dominion Freight Line'], 'OLD DOMINION FREIGHT LINE', undefined],
+    ['a number that belongs to the name', ['Century', 'Forever'], 'Forever, 21', undefined],
+    ['the franchise of another company', ["McDonald's"], "ABC Foods Inc. dba McDonald's", undefined],
+    ['the company whose address it is', ['Regus'], 'Acme c/o Regus', undefined],
+    ['the company before a change of name', ['Square'], 'Block (formerly Square)', undefined],
+    ['ue that is no ü', ['Baur'], 'Bauer AG', undefined],
+    ['ae that is ä', ['Bär'], 'Baer AG', 'Bär'],
+    ['a foundation', ['Acme AG | DE'], 'Acme Foundation', undefined],
+    ['an association', ['Acme AG | DE'], 'Acme e.V.', undefined],
+    ['two companies and the country of one', ['Acme | FR', 'Acme Ltd | DE'], 'Acme® [DE]', 'Acme Ltd'],
+    ['two companies and another country', ['Acme | FR', 'Acme Ltd | GB'], 'Acme® [DE]', undefined],
+    ['an abbreviation of two words', ['Delta Electric', 'Delta Electronics'], 'Delta Elec.', undefined],
+    [
+      'an abbreviation written out',
+      ['Warner Bros. Discovery'],
+      'Warner Brothers Discovery',
+      'Warner Bros. Discovery',
+    ],
+  ])('with %s finds no other company', async (_, there, name, company) => {
+    expect(await found(there, name)).toBe(company)
+  })
+
+  it("finds nothing when the country given is not the company's", async () => {
+    expect(await found(['Telefónica | ES'], 'Telefónica (Germany)', 'DE')).toBeUndefined()
+    expect(await found(['Telefónica | ES'], 'Telefónica (Germany)', 'ES')).toBe('Telefónica')
+  })
+
+  it.each(['(', 'a - ', 'ae ', '* ', ' ', '[', ', '])('of repeated "%s" is answered', async (text) => {
+    expect(await found(['Acme'], text.repeat(5_000))).toBeUndefined()
+    expect(await found(['Acme'], text.repeat(50))).toBeUndefined()
+  })
+})
