@@ -264,13 +264,10 @@ const findLastForm = (words: readonly string[]): readonly string[] | undefined =
       (form) => form.length < words.length && form.every((word, at) => word === words.at(at - form.length)),
     )
 
-/** Returns whether two names have legal forms that no country has both of: `Merck KGaA` and `Merck & Co. Inc.`. */
-export function haveOtherForms(name: string, other: string): boolean {
-  const [one, another] = [name, other].map((text) => {
-    const form = findLastForm(foldText(cleanText(text).replace(countryTag, '')).split(' '))?.join(' ')
-    return form === undefined || anywhere.test(form) ? undefined : folded().countries.get(form)
-  })
-  return one !== undefined && another !== undefined && one.isDisjointFrom(another)
+/** Returns the countries that have the legal form at the end of a name; `undefined` without one that says something. */
+export function findFormCountries(name: string): ReadonlySet<string> | undefined {
+  const form = findLastForm(foldText(cleanText(name).replace(countryTag, '')).split(' '))?.join(' ')
+  return form === undefined || anywhere.test(form) ? undefined : folded().countries.get(form)
 }
 
 /** A tag that may be a country or a legal form, such as `(PT)`. */

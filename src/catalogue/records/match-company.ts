@@ -4,8 +4,8 @@ import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import {
+  findFormCountries,
   foldTranscribed,
-  haveOtherForms,
   type NameReading,
   readWrittenName,
 } from '../normalize/written-name.js'
@@ -72,9 +72,15 @@ export async function matchCompany(
   const named = await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted))
   const company =
     named.length > 0 ? onlyOne(named) : await matchWrittenName(connection, query.name ?? '', wanted)
-  const isOther =
-    wanted.country === undefined && company && haveOtherForms(query.name ?? '', readName(company))
+  const isOther = wanted.country === undefined && company && hasOtherForm(company, query.name ?? '')
   return isOther ? undefined : company
+}
+
+/** Returns whether a company and a name have legal forms that no country has both of: `Merck KGaA`, `Merck & Co. Inc.`. */
+function hasOtherForm(company: CompanyMatch, name: string): boolean {
+  const countries = findFormCountries(name)
+  const others = countries && findFormCountries(readName(company))
+  return others !== undefined && ![...others].some((country) => countries?.has(country))
 }
 
 const readName = ({ record }: CompanyMatch): string => (JSON.parse(record) as { name?: string }).name ?? ''

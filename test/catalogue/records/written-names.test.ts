@@ -34,7 +34,7 @@ const toCompany = (name: string, index: number) => ({
 })
 
 const nameOf = async (catalogue: Catalogue, name: string, country?: string): Promise<string | undefined> =>
-  (await catalogue.company({ name, ...(country === undefined ? {} : { country }) }))?.name
+  (await catalogue.company({ name, ...(country === undefined ? {} : { country }) }))?.name ?? undefined
 
 describe('a company whose name was written as CRMs store it', () => {
   let catalogue: Catalogue
