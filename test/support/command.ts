@@ -121,7 +121,10 @@ export interface Machine {
   readonly home: string
   /** Signals to the commands that run here. */
   readonly signals: EventEmitter
-  run(argv: readonly string[], given?: Pick<Given, 'stdin' | 'env' | 'typed'>): Promise<CommandResult>
+  run(
+    argv: readonly string[],
+    given?: Pick<Given, 'stdin' | 'env' | 'typed' | 'sleep'>,
+  ): Promise<CommandResult>
   /** Runs with `--json` and returns what was printed. Throws when the command fails. */
   json<T>(...argv: string[]): Promise<T>
   /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */

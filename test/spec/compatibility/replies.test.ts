@@ -11,6 +11,9 @@ import { isLong } from '../../support/effort.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Pauses between attempts take no time. */
+const sleep = async () => {}
+
 /** Chooses the variants of `npm test`; with `--long` there are all. */
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
 
@@ -62,10 +65,8 @@ describe('replies that differ from the documented ones', () => {
       for (const [at, variant] of [...variants, ...(isLong ? kinds : kinds.slice(0, 2))].entries()) {
         answer = variant
         const format = ['table', 'json', 'csv'][at % 3] ?? 'json'
-        const run = await here.run([...argv, '--direct', '--yes', '--format', format, '--verbose'], {
-          env,
-          stdin,
-        })
+        const options = ['--direct', '--yes', '--format', format, '--verbose']
+        const run = await here.run([...argv, ...options], { env, stdin, sleep })
         if (![0, 6, 9, 10].includes(run.code)) wrong.push([run.code, format, variant, run.stderr])
       }
       expect(variants.length).toBeGreaterThan(2)
@@ -112,7 +113,7 @@ describe('a paid reply that cannot be used', () => {
   it.each(unusable)('is 502 and stored as an event that shows what was sent: %s', async (body) => {
     const here = machine()
     const env = { PROSPECT_BASE_URL: await chargingServer(body), PROSPECT_API_KEY: 'a-key-of-the-server' }
-    const run = await here.run(['accounts', 'enrich', '--domain', 'acme.example'], { env })
+    const run = await here.run(['accounts', 'enrich', '--domain', 'acme.example'], { env, sleep })
     expect(run.code).toBe(10)
     const id = /prospect events show (\S+)/.exec(run.stderr)?.[1] ?? ''
     expect(await here.json('events', 'show', id)).toMatchObject({
@@ -136,7 +137,7 @@ describe('a paid reply that cannot be used', () => {
     expect(await proxy.machine.json<Fields[]>('events', 'list')).toMatchObject([{ event: 'reply.unusable' }])
     const here = machine()
     const env = { PROSPECT_BASE_URL: upstream, PROSPECT_API_KEY: 'a-key-of-the-server' }
-    await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--direct'], { env })
+    await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--direct'], { env, sleep })
     expect(await here.json('events', 'list')).toEqual([])
     here.remove()
   })
