@@ -1,4 +1,4 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|http|search|extraction|postgres]`: ratios, side by side, in one run. */
+/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|workbook|http|search|extraction|postgres]`: ratios, side by side, in one run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +14,7 @@ async function main(asked) {
     { http },
     { csv, memory },
     { importCompanies },
+    { workbook },
     { search },
     { extraction },
     { postgres },
@@ -24,13 +25,14 @@ async function main(asked) {
     import('./bench/http.js'),
     import('./bench/csv.js'),
     import('./bench/import.js'),
+    import('./bench/workbook.js'),
     import('./bench/search.js'),
     import('./bench/extraction.js'),
     import('./bench/postgres.js'),
     import('./bench/report.js'),
     import('./bench/measure.js'),
   ])
-  const all = { import: importCompanies, startup, http, csv, memory, search, extraction, postgres }
+  const all = { import: importCompanies, startup, http, csv, memory, workbook, search, extraction, postgres }
   if (asked.only && !(asked.only in all))
     throw new Error(`--only takes one of: ${Object.keys(all).join(', ')}`)
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bench-'))

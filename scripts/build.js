@@ -51,6 +51,7 @@ try {
     buildProgram(),
     buildLibrary(),
     buildThreads(),
+    buildWorkbookProcess(),
     writeTypes(join(fresh, 'types')),
     ...Object.entries(vendored).map(buildPackage),
   ])
@@ -122,6 +123,16 @@ function buildThreads() {
     outdir: fresh,
     format: 'esm',
     external,
+  })
+}
+
+/** What converts workbooks beside the program. It is a script, because its packages are. */
+function buildWorkbookProcess() {
+  return build({
+    ...shared,
+    entryPoints: ['src/csv/workbook/process.ts'],
+    outfile: join(fresh, 'workbook.cjs'),
+    format: 'cjs',
   })
 }
 

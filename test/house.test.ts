@@ -45,7 +45,7 @@ const others: Record<string, readonly string[]> = {
   api: ['zod', 'lossless-json', 'node:crypto'],
   engine: ['fast-sha256', 'p-limit', 'node:crypto'],
   storage: ['better-sqlite3', 'pg', 'node:'],
-  csv: ['csv-parse', 'node:'],
+  csv: ['csv-parse', 'sax', 'yauzl', 'node:'],
   catalogue: [
     'better-sqlite3',
     'tldts',

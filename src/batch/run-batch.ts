@@ -23,7 +23,7 @@ import {
   type ResolvedBatch,
   readBudget,
 } from './run/open-journal.js'
-import { type Output, openOutput } from './run/open-output.js'
+import { checkSheetRows, type Output, openOutput } from './run/open-output.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './run/ports.js'
 import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './run/records.js'
 import type { BatchRequest } from './run/request.js'
@@ -93,6 +93,7 @@ async function planBatch(
   const { table: selected, count } = selectRows(table, request.choices, check.rows)
   if (known) await checkRows(request, known, records.runs)
   const samples = await samplesOf(request, identity, records.runs)
+  checkSheetRows(request.output, count)
   if (check.ragged > 0) ports.dialog.showRagged(check.ragged, check.firstRagged)
   if (known) ports.dialog.showKnownRun(known)
   return {

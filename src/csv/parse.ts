@@ -17,6 +17,8 @@ export interface RowOptions {
   readonly looseQuotes?: boolean | undefined
   /** Longest row in bytes. */
   readonly limit?: number | undefined
+  /** Counts rows and blank lines instead of lines: the numbers that rows of a sheet have. */
+  readonly isSheet?: boolean | undefined
 }
 
 /** Reads the rows of a table from the bytes of its file, header included. Throws CsvError after the rows it could read. */
@@ -24,12 +26,25 @@ export async function* readRows(
   chunks: AsyncIterable<Buffer>,
   encoding: Encoding,
   { delimiter, preamble }: DetectedDelimiter,
-  { raw = false, looseQuotes, limit }: RowOptions = {},
+  { raw = false, looseQuotes, limit, isSheet = false }: RowOptions = {},
 ): AsyncGenerator<CsvRow[]> {
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
   const firstLine = preamble === '' ? 1 : 2
-  for await (const rows of parseRows(texts, { delimiter, firstLine, looseQuotes, limit }))
+  const numberOf = isSheet ? createRowCounter() : undefined
+  for await (const parsed of parseRows(texts, { delimiter, firstLine, looseQuotes, limit })) {
+    const rows = numberOf ? parsed.map((row) => ({ ...row, line: numberOf(row) })) : parsed
     yield raw ? rows : rows.map(restoreCells)
+  }
+}
+
+/** Returns a function that takes the lines within cells of earlier rows off the line of a row. */
+function createRowCounter(): (row: CsvRow) => number {
+  let surplus = 0
+  return ({ line, cells }) => {
+    const number = line - surplus
+    for (const cell of cells) if (/[\r\n]/.test(cell)) surplus += cell.split(/\r\n|\r|\n/).length - 1
+    return number
+  }
 }
 
 function restoreCells(row: CsvRow): CsvRow {
@@ -39,7 +54,7 @@ function restoreCells(row: CsvRow): CsvRow {
 }
 
 /** How a text is split into rows. */
-interface ParseOptions extends Omit<RowOptions, 'raw'> {
+interface ParseOptions extends Omit<RowOptions, 'raw' | 'isSheet'> {
   readonly delimiter: string
   /** Line of the file that the text begins on. */
   readonly firstLine: number

@@ -13,7 +13,7 @@ import type { Overrides } from '../../src/cli/target/create.js'
 /** The surroundings of a command. */
 export interface Given extends Overrides {
   readonly env?: Streams['env']
-  readonly stdin?: string
+  readonly stdin?: string | Uint8Array
   /** Makes stdout and stderr terminals. */
   readonly terminal?: boolean
   readonly columns?: number

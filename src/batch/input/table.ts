@@ -12,10 +12,13 @@ export interface ReadOptions extends RowOptions {
   /** A label that TextDecoder knows, such as `windows-1252`. */
   readonly encoding?: string | undefined
   readonly delimiter?: string | undefined
+  /** The workbook of which the file is a sheet. */
+  readonly sheetOf?: string | undefined
 }
 
 /** A CSV file that has been recognised; its rows can be read several times. */
 export interface Table {
+  /** Path of the file, or of the workbook that it is a sheet of. */
   readonly path: string
   readonly header: readonly string[]
   readonly headerLine: number
@@ -41,9 +44,10 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
   const rows = () => readRows(fileChunks(path), encoding, { delimiter, preamble }, options)
-  const header = await headerOf(path, rows())
+  const name = options.sheetOf ?? path
+  const header = await headerOf(name, rows())
   return {
-    path,
+    path: name,
     header: header.cells,
     headerLine: header.line,
     encoding: encoding.label,

@@ -182,10 +182,44 @@ async function writeAll(file: FileHandle, bytes: Buffer, path: string, signal: A
   }
 }
 
+/** Whether a path is that of a workbook: its rows are written as CSV, which is converted when it is complete. */
+export const isWorkbookName = (path: string | null | undefined): boolean => /\.xlsx$/i.test(path ?? '')
+
+/** Returns a sink that makes a workbook of the CSV file that another one writes, when it is complete. */
+export function workbookSink(
+  sink: Sink & { readonly output: string; readonly partial: string },
+  convert: (csv: string, xlsx: string) => Promise<void>,
+  files: Files = nodeFiles,
+): Sink {
+  const { output, partial } = sink
+  const converted = `${partial}.xlsx`
+  return {
+    ...sink,
+    async finish() {
+      try {
+        await sink.abandon()
+        await rm(converted, { force: true })
+        await convert(partial, converted)
+        await files.rename(converted, output)
+        await rm(partial)
+        await files.syncFolder(dirname(output))
+      } catch (error) {
+        await rm(converted, { force: true })
+        throw toOutputError(output, error, partial)
+      }
+    },
+    // The file is closed already where the conversion failed.
+    abandon: () => sink.abandon(),
+  }
+}
+
 function toOutputError(path: string, error: unknown, partial?: string): OutputError {
   if (error instanceof Interrupted) return new OutputError(error.message, 'EINTR', error.exit)
   const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
-  return new OutputError(`${path} cannot be written: ${systemReason(error)}.${kept}`, systemCode(error))
+  return new OutputError(
+    `${path} cannot be written: ${systemReason(error).replace(/\.$/, '')}.${kept}`,
+    systemCode(error),
+  )
 }
 
 /** Writes the rows of a run; failures are OutputErrors. */

@@ -24,21 +24,40 @@ export interface InputFile {
   keep(): void
 }
 
+/** How the CSV file of a sheet is read. */
+const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
+
+type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
+
 /** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
-export async function openInput(
-  ports: RunHome & Pick<RunPorts, 'streams'>,
-  { file, encoding, delimiter, raw }: InputChoices,
-): Promise<InputFile> {
-  const options = { encoding, delimiter, raw }
+export async function openInput(ports: InputPorts, choices: InputChoices): Promise<InputFile> {
   const id = ports.ids.uuid()
-  if (file !== '-') {
-    const table = await openTable(resolve(ports.streams.cwd, file), options)
+  if (choices.file !== '-') {
+    const table = await openFile(ports, resolve(ports.streams.cwd, choices.file), choices)
     return { table, id, isPiped: false, keep: () => {} }
   }
   const folder = await openRunFolder(ports, id)
   const copy = join(folder.path, 'stdin.csv')
   await spool(ports.streams.stdin, copy)
-  return { table: await openTable(copy, options), id, isPiped: true, keep: folder.keep }
+  return { table: await openFile(ports, copy, choices), id, isPiped: true, keep: folder.keep }
+}
+
+/** Opens a CSV file, or a sheet of a workbook, which is converted to a folder that is removed when the command ends. */
+async function openFile(
+  ports: InputPorts,
+  path: string,
+  { encoding, delimiter, raw, sheet }: InputChoices,
+): Promise<Table> {
+  const makeCopy = async () => join((await openRunFolder(ports)).path, 'sheet.csv')
+  const csv = await ports.convertSheet(path, sheet, makeCopy)
+  if (csv === undefined) {
+    if (sheet === undefined) return openTable(path, { encoding, delimiter, raw })
+    throw new Refusal(`${path} is no workbook, so it has no sheets.`, 'Leave out --sheet.')
+  }
+  if (encoding === undefined && delimiter === undefined)
+    return openTable(csv, { ...sheetOptions, sheetOf: path })
+  const option = encoding === undefined ? '--delimiter' : '--encoding'
+  throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
 }
 
 /** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
@@ -70,6 +89,7 @@ export async function identifyRun(
   // Which rows are looked up is part of the identity.
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
   const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
+  if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
   const knownBy = (name: string) =>
     createHash('sha256')
       .update(toJson([name, ...all]))

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { Refusal } from '../../csv/errors.js'
 import type { Table } from '../input/table.js'
 import { chosenColumns, manyOf, rowColumnsOf } from '../output/columns.js'
 import {
@@ -17,6 +18,7 @@ import {
 import {
   createRejects,
   createWriter,
+  isWorkbookName,
   keepPartial,
   nodeFiles,
   type Rejects,
@@ -83,6 +85,18 @@ export async function openOutput(
   return { path, writer: all, rejects, isAbandoned: () => abandoned }
 }
 
+/** The rows that a sheet of a workbook holds below its header. */
+const maxSheetRows = 1_048_575
+
+/** Throws a Refusal where a workbook would have more rows than it can. */
+export function checkSheetRows(output: string | undefined, rows: number): void {
+  if (!isWorkbookName(output) || rows <= maxSheetRows) return
+  throw new Refusal(
+    `The input has ${rows.toLocaleString('en-US')} rows, and a workbook holds ${maxSheetRows.toLocaleString('en-US')}.`,
+    'Use -o FILE.csv.',
+  )
+}
+
 const refusedBy =
   (rejects: Rejects | undefined) =>
   async (error: unknown): Promise<never> => {
@@ -92,7 +106,9 @@ const refusedBy =
 
 /** The file for invalid rows that belongs to an output: beside it. */
 const besideOf = (output: string | null): string | undefined =>
-  output === null ? undefined : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl)$/i, '')}.rejects.csv`
+  output === null
+    ? undefined
+    : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl|xlsx)$/i, '')}.rejects.csv`
 
 /** Two commands that write one file would each lose rows: the second is refused. */
 async function holdFile(ports: RunPorts, path: string | null | undefined): Promise<void> {
@@ -142,12 +158,13 @@ const rejectsOption = ({ rejects }: RejectsChoices): string =>
   rejects === undefined ? '--rejects (by default OUT.rejects.csv)' : '--rejects'
 
 function rowFormat(request: BatchRequest, header: readonly string[]): Format {
-  const { operation, shape, choices, locale } = request
-  const { explode = false, format, raw } = choices
+  const { operation, shape, choices, locale, output } = request
+  const { explode = false, format } = choices
   const columns = chosenColumns(rowColumnsOf(request, explode), choices.fields)
   const layout = createLayout(header, columns, onlyMissingOf(request, header))
-  const forExcel = choices.excel ? excel(locale) : {}
-  const written = formatOf(layout, format, { ...forExcel, raw })
+  const csv = choices.excel ? excel(locale) : {}
+  // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
+  const written = formatOf(layout, format, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
   const many = manyOf(operation, shape)
   return many && explode ? explodeFormat(written, many) : written
 }

@@ -60,6 +60,15 @@ export interface RunPorts extends RunHome {
     readonly stdout: NodeJS.WritableStream
     readonly cwd: string
   }
+  /**
+   * Converts a sheet of a workbook to a CSV file in UTF-8, which `csv` makes a path for. Returns that path; `undefined` where
+   * the file is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+   */
+  convertSheet(
+    path: string,
+    sheet: string | undefined,
+    csv: () => Promise<string>,
+  ): Promise<string | undefined>
   notify(text: string): void
   /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
   openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>

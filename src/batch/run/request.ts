@@ -9,6 +9,8 @@ import type { RunRecords } from './records.js'
 export interface InputChoices {
   /** Path of the input; `-` for stdin. */
   readonly file: string
+  /** Name of the sheet of a workbook; its first one when absent. */
+  readonly sheet?: string | undefined
   readonly map: readonly string[]
   /** A saved map, which fills no other fields. */
   readonly saved?: SavedMap | undefined

@@ -1,4 +1,5 @@
 import { decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
+import { checkText } from '../../csv/file-types.js'
 import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { readCsvRows } from './csv.js'
@@ -13,8 +14,14 @@ export async function openFile(
   const { head, chunks: all } = await readHead(bytes, sampleBytes)
   const chunks = toBuffers(all)
   const beginning = Buffer.concat(head)
+  checkText(beginning)
   const encoding = detectEncoding(beginning, options.encoding)
   const sample = sampleOf(beginning, encoding)
+  if (options.isSheet) {
+    const { isSheet } = options
+    const rows = readRows(chunks, encoding, { delimiter: ',', preamble: '' }, { raw: true, isSheet })
+    return readCsvRows(kind, rows, options)
+  }
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
   return readCsvRows(

@@ -15,6 +15,8 @@ export interface ImportOptions {
   readonly format?: 'csv' | 'ndjson'
   /** Name of the text encoding, such as `windows-1252`. By default UTF-8 and UTF-16 are recognised. */
   readonly encoding?: string
+  /** The file is a sheet of a workbook, converted to CSV. */
+  readonly isSheet?: boolean
   /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
 }

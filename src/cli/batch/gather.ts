@@ -4,6 +4,7 @@ import { describeMapping } from '../../batch/input/mapping.js'
 import { openInput } from '../../batch/run/find-run.js'
 import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
+import { convertSheet } from '../../csv/workbook/convert.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
@@ -22,7 +23,10 @@ export async function gatherRows(
   into: string,
   choices: InputChoices,
 ) {
-  const { table } = await openInput({ ...toRunHome(context), streams: context.streams }, choices)
+  const { table } = await openInput(
+    { ...toRunHome(context), streams: context.streams, convertSheet },
+    choices,
+  )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
   const columns = { header: table.header, fields: Object.keys(item.shape), subject }

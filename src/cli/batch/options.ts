@@ -33,6 +33,7 @@ const together = 'the companies of this CSV file, a row each; - for stdin'
 const csv = (description: string): Option => new Option('--csv <file>', description)
 
 const reading = (): Option[] => [
+  new Option('--sheet <name>', 'the sheet of a workbook (default: its first one)'),
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
   new Option('--save-map <name>', 'keep under a name which column fills which field'),
@@ -119,6 +120,7 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
   const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
   return {
     file: text('csv') ?? '',
+    sheet: text('sheet'),
     map: (options.map as string[] | undefined) ?? [],
     mapOnly: options.mapOnly === true,
     dryRun: options.dryRun === true,
@@ -177,7 +179,7 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
 /** Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once. */
 export function rowFormat(globals: GlobalOptions, streams: Streams): BatchChoices['format'] {
   const file = fileOf(globals)
-  if (file !== undefined) checkOutputName(file)
+  if (file !== undefined) checkOutputName(file, globals, streams)
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(globals, streams)
   if (format !== 'table' && format !== 'ids') return format

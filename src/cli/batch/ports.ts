@@ -2,6 +2,7 @@ import { shapeOf } from '../../api/areas/shapes.js'
 import { operations } from '../../api/operations/table.js'
 import type { Together } from '../../batch/run/bulk.js'
 import type { BatchDialog, BatchPorts, BatchTarget, RunHome, RunPorts } from '../../batch/run/ports.js'
+import { convertSheet } from '../../csv/workbook/convert.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { ClockContext, Context, GlobalOptions, HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -48,6 +49,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
   return {
     ...toRunHome(context),
     ...filePorts(context),
+    convertSheet,
     streams: context.streams,
     notify: (text) => context.notify(text, globals),
     target: {

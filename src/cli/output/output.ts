@@ -1,8 +1,16 @@
+import { statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { extname, resolve } from 'node:path'
 import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import { type Sink as BatchSink, fileSink, keepPartial, nodeFiles } from '../../batch/output/writer.js'
+import {
+  type Sink as BatchSink,
+  fileSink,
+  isWorkbookName,
+  keepPartial,
+  nodeFiles,
+  workbookSink,
+} from '../../batch/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
@@ -31,6 +39,8 @@ const extensions: Readonly<Record<string, Format>> = {
   csv: 'csv',
   tsv: 'tsv',
   txt: 'table',
+  // Its rows are converted when all of them are there.
+  xlsx: 'csv',
 }
 
 /** Returns the format: of the option, else of the extension of `-o`, else table on a terminal and JSON elsewhere. */
@@ -42,7 +52,7 @@ export function formatOf(options: GlobalOptions, streams: Streams): Format {
   return streams.stdout.isTTY ? 'table' : 'json'
 }
 
-const extensionOf = (file: string): string => /\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? ''
+const extensionOf = (file: string): string => extname(file).slice(1).toLowerCase()
 
 /** Whether the extension of a file names a format. */
 export const isFormatKnown = (file: string): boolean => Object.hasOwn(extensions, extensionOf(file))
@@ -158,7 +168,7 @@ export async function openSink(
       finish: async () => {},
       discard: async () => {},
     }
-  checkOutputName(file)
+  checkOutputName(file, options, context.streams)
   const path = resolve(context.streams.cwd, file)
   context.claimFile(path, '-o')
   await keepPartial(path, (text) => context.notify(text, options))
@@ -185,21 +195,39 @@ export async function openFile(
   signal?: AbortSignal,
 ): Promise<BatchSink> {
   context.claimFile(path, option)
-  return fileSink(path, nodeFiles, (work) =>
+  const sink = await fileSink(path, nodeFiles, (work) =>
     signal?.aborted ? work(signal) : interruptible(context.streams, work),
   )
+  const { output, partial } = sink
+  if (option !== '-o' || !isWorkbookName(path) || output === undefined || partial === undefined) return sink
+  return workbookSink({ ...sink, output, partial }, async (csv, xlsx) => {
+    const { convertWorkbook } = await import('../../csv/workbook/convert.js')
+    await convertWorkbook({ csv, xlsx })
+  })
 }
 
 /** Whether a path is that of a pipe or device, which can be opened only once. */
 export const isDevice = async ({ streams }: StreamsContext, file: string): Promise<boolean> =>
   (await nodeFiles.kind(resolve(streams.cwd, file)).catch(() => undefined)) === 'device'
 
-/** Throws UsageError for the name of a workbook: a spreadsheet program could not open what is written. */
-export function checkOutputName(file: string): void {
-  const [workbook] = /\.(?:xlsx?|ods|numbers)$/i.exec(file) ?? []
-  if (workbook === undefined) return
+/**
+ * Throws UsageError where the name of an output says another format than it gets: that of a workbook which is not written, or
+ * an unknown one. Without a format, what has no extension and what is no regular file is written as where there is none.
+ */
+export function checkOutputName(file: string, { format, json }: GlobalOptions, { cwd }: Streams): void {
+  const extension = extname(file).toLowerCase()
+  if (/^\.(?:xls|xlsm|xlsb|ods|numbers)$/.test(extension))
+    throw new UsageError(`prospect does not write ${extension} files.`, 'Use -o FILE.xlsx or -o FILE.csv.')
+  const hasFormat = format !== undefined || json === true
+  if (isWorkbookName(file) && hasFormat)
+    throw new UsageError(
+      `${file} is the name of a workbook, and --${json ? 'json' : 'format'} chooses another format.`,
+      'Leave that option out, or name another file with -o.',
+    )
+  if (hasFormat || extension === '' || isFormatKnown(file)) return
+  if (statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isFile() === false) return
   throw new UsageError(
-    `prospect does not write ${workbook.toLowerCase()} files.`,
-    'Spreadsheets open .csv files: use -o FILE.csv, and with --csv also --excel.',
+    `-o ${file}: the extension ${extension} names no format.`,
+    'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.',
   )
 }

@@ -130,13 +130,24 @@ describe('output formats', () => {
     expect((await stat(join(home, 'out.json'))).mode & 0o777).toBe(0o600)
   })
 
-  it.each(['accounts enrich --domain x -o out.xlsx', 'accounts enrich --csv in.csv -o out.XLS'])(
-    'refuses the name of an Excel workbook before any call: %s',
-    async (line) => {
-      const caller = answering({ body: account })
-      const ended = await asked(line, account, { caller })
-      expect([ended.code, caller.asked]).toEqual([2, []])
-      expect(errorOf(ended).hint).toContain('.csv')
+  it.each([
+    ['accounts enrich --domain x -o out.ods', '.csv'],
+    ['accounts enrich --csv in.csv -o out.XLS', '.csv'],
+    ['accounts enrich --domain x -o out.xlsx --json', 'Leave that option out'],
+    ['accounts enrich --csv in.csv -o out.xlsx --format csv', 'Leave that option out'],
+    ['accounts enrich --domain x -o out.csvv', 'add --format'],
+    ['accounts enrich --csv in.csv -o out.2024', 'add --format'],
+  ])('refuses an output whose name says another format, before any call: %s', async (line, hint) => {
+    const caller = answering({ body: account })
+    const ended = await asked(line, account, { caller })
+    expect([ended.code, caller.asked]).toEqual([2, []])
+    expect(ended.stderr).toContain(hint)
+  })
+
+  it.each(['-o out.data --format csv', '-o out', '-o .out', '-o /dev/null'])(
+    'writes to a name without a known extension where that says nothing else: %s',
+    async (options) => {
+      expect((await asked(`lists list ${options}`, lists)).code).toBe(0)
     },
   )
 

@@ -1,6 +1,6 @@
 import { constants, createReadStream } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
@@ -8,10 +8,12 @@ import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import { systemReason } from '../../../csv/errors.js'
+import { toRunHome } from '../../batch/ports.js'
 import type {
   ClockContext,
   Context,
   GlobalOptions,
+  HomeContext,
   StreamsContext,
   TargetContext,
 } from '../../context/context.js'
@@ -27,17 +29,19 @@ import { formatNumber } from '../../output/text.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export const importCommand: CommandFactory = ({ command }) =>
-  command('import', 'Add or update records from a CSV or NDJSON file')
+  command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
     .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
+    .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
     .option('--encoding <name>', 'text encoding such as windows-1252 (default: UTF-8 or UTF-16, recognised)')
     .addOption(catalogueOption())
     .addExamples(
       'data import companies companies.csv',
       'data import people crm.csv --map full_name=Contact --map company_domain=Website',
       'data import jobs - --from ndjson < jobs.ndjson',
+      'data import companies market.xlsx --sheet Targets',
     )
     .addNote(
       'A record that is there already (same domain, profile url, job url, …) is updated.\n' +
@@ -49,13 +53,27 @@ export const importCommand: CommandFactory = ({ command }) =>
 async function runImport(outer: Context, { args, options, globals }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
-  const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
+  const { map, from, encoding, sheet } = options as {
+    map?: string[]
+    from?: 'csv' | 'ndjson'
+    encoding?: string
+    sheet?: string
+  }
+  const csv = file === '-' ? undefined : await toCsv(context, resolve(context.streams.cwd, file), sheet)
+  if (csv === undefined && sheet !== undefined)
+    throw new UsageError(`${file} is no workbook, so it has no sheets.`, 'Leave out --sheet.')
+  if (csv !== undefined && (from !== undefined || encoding !== undefined))
+    throw new UsageError(
+      `${file} is a workbook; --from and --encoding are for text files.`,
+      'Leave out --from and --encoding.',
+    )
   const settings: ImportOptions = {
     ...(map === undefined ? {} : { map: parsePins(map) }),
     ...(from === undefined ? {} : { format: from }),
     ...(encoding === undefined ? {} : { encoding }),
+    ...(csv === undefined ? {} : { isSheet: true }),
   }
-  const open = await openInput(context, file)
+  const open = await openInput(context, csv ?? file)
   const report = await interruptible(context.streams, (signal) =>
     importRows(context, parseKind(kind), open(signal), settings, globals, signal),
   )
@@ -69,6 +87,20 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
     layout: () => formatSummary(kind, report),
   })
   return reportRejects(context, report, globals)
+}
+
+/** Returns the path of a sheet as CSV, which is removed when the command ends; `undefined` where the file is no workbook. */
+async function toCsv(
+  context: ClockContext & HomeContext & StreamsContext,
+  path: string,
+  sheet: string | undefined,
+): Promise<string | undefined> {
+  const { convertSheet } = await import('../../../csv/workbook/convert.js')
+  return convertSheet(path, sheet, async () => {
+    context.claimFile(path, 'FILE', 'read')
+    const { openRunFolder } = await import('../../../batch/run/records.js')
+    return join((await openRunFolder(toRunHome(context))).path, 'sheet.csv')
+  })
 }
 
 async function importRows(

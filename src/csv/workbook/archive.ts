@@ -1,0 +1,147 @@
+import type { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { parser, type SAXParser } from 'sax'
+import { type Entry, openPromise, type ZipFile } from 'yauzl'
+import { CsvError } from '../errors.js'
+
+/** The parts of a workbook, which is a ZIP archive of XML files. */
+export interface Archive {
+  has(part: string): boolean
+  /** Passes a part to the handlers of an XML parser. A part that is absent is empty. */
+  parse(part: string, handlers: XmlHandlers): Promise<void>
+  close(): void
+}
+
+/** What reads an XML file; names are without their prefixes. */
+export interface XmlHandlers {
+  open(name: string, attributes: Readonly<Record<string, string>>): void
+  text?(text: string): void
+  close?(name: string): void
+}
+
+const maxParts = 20_000
+const gibibyte = 2 ** 30
+/** The most bytes of a part, unpacked. */
+const maxBytes = 4 * gibibyte
+/** A part of more bytes than this must not be this many times as large as it is packed. */
+const packed = { bytes: 64 * 2 ** 20, ratio: 200 }
+
+/** Opens a file that begins like a ZIP archive. Throws CsvError where it is no workbook. */
+export async function openArchive(path: string): Promise<Archive> {
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
+    throw damaged(path, error)
+  })
+  try {
+    const parts = await readParts(zip, path)
+    checkKind(path, parts)
+    return {
+      has: (part) => parts.has(partKey(part)),
+      parse: (part, handlers) => parsePart(zip, path, parts.get(partKey(part)), handlers),
+      close: () => zip.close(),
+    }
+  } catch (error) {
+    zip.close()
+    throw error
+  }
+}
+
+const damaged = (path: string, error: unknown): CsvError =>
+  new CsvError(
+    `${path} is a damaged workbook (${error instanceof Error ? error.message : String(error)}). Open it in a spreadsheet program and save it again.`,
+  )
+
+/** Names of parts are not case-sensitive. */
+const partKey = (name: string): string => name.replace(/^\//, '').toLowerCase()
+
+async function readParts(zip: ZipFile, path: string): Promise<ReadonlyMap<string, Entry>> {
+  const parts = new Map<string, Entry>()
+  try {
+    for await (const entry of zip.eachEntry()) {
+      parts.set(partKey(entry.fileName), entry)
+      if (parts.size > maxParts) throw new Error('it has too many parts')
+    }
+  } catch (error) {
+    throw damaged(path, error)
+  }
+  return parts
+}
+
+/** Other files that are ZIP archives, by a part that each of them has. */
+const otherKinds: readonly (readonly [part: RegExp, kind: string, advice: string])[] = [
+  [/^xl\/workbook\.bin$/, 'a binary Excel workbook (.xlsb)', 'Save it as .xlsx or CSV.'],
+  [/^index\/.*\.iwa$|^index\.zip$/, 'a Numbers or Pages document', 'Export it as .xlsx or CSV.'],
+  [/^content\.xml$/, 'an OpenDocument file (such as .ods)', 'Save it as .xlsx or CSV.'],
+  [/^word\//, 'a Word document', 'Save its table as .xlsx or CSV.'],
+  [/^ppt\//, 'a presentation', 'Save its table as .xlsx or CSV.'],
+]
+
+function checkKind(path: string, parts: ReadonlyMap<string, unknown>): void {
+  for (const [part, kind, advice] of otherKinds)
+    if ([...parts.keys()].some((name) => part.test(name))) throw new CsvError(`${path} is ${kind}. ${advice}`)
+  if (parts.has('_rels/.rels')) return
+  throw new CsvError(`${path} is a ZIP archive. Unpack it, and give the file that is in it.`)
+}
+
+async function parsePart(
+  zip: ZipFile,
+  path: string,
+  entry: Entry | undefined,
+  handlers: XmlHandlers,
+): Promise<void> {
+  if (!entry) return
+  const { uncompressedSize: bytes, compressedSize } = entry
+  if (bytes > maxBytes || (bytes > packed.bytes && bytes > packed.ratio * compressedSize))
+    throw new CsvError(
+      `${path} unpacks to ${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB, which is too much for what it holds. Save it as CSV.`,
+    )
+  if (entry.isEncrypted())
+    throw new CsvError(`${path} is protected with a password. Save it without one, or as CSV.`)
+  let failure: Error | undefined
+  try {
+    const stream = await zip.openReadStreamPromise(entry)
+    await parseXml(stream, handlers, (error) => {
+      failure = error
+    })
+  } catch (error) {
+    if (error instanceof CsvError) throw error
+    throw damaged(path, failure ?? error)
+  }
+}
+
+async function parseXml(
+  stream: Readable,
+  handlers: XmlHandlers,
+  onFailure: (error: Error) => void,
+): Promise<void> {
+  const xml = createParser(handlers, onFailure)
+  let text: StringDecoder | undefined
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    text ??= new StringDecoder(chunk[0] === 0xff && chunk[1] === 0xfe ? 'utf16le' : 'utf8')
+    xml.write(text.write(chunk))
+  }
+  xml.close()
+}
+
+const localName = (name: string): string => name.slice(name.indexOf(':') + 1)
+
+function createParser(handlers: XmlHandlers, onFailure: (error: Error) => void): SAXParser {
+  const xml = parser(true, { position: false })
+  const fail = (error: Error): never => {
+    onFailure(error)
+    throw error
+  }
+  xml.onerror = (error) => fail(new Error(error.message.split('\n', 1)[0]))
+  // It could declare entities, of which a few make a text of any length.
+  xml.ondoctype = () => fail(new Error('it declares a document type'))
+  xml.onopentag = ({ name, attributes }) =>
+    handlers.open(localName(name), attributes as Readonly<Record<string, string>>)
+  if (handlers.text) {
+    xml.ontext = handlers.text
+    xml.oncdata = handlers.text
+  }
+  if (handlers.close) {
+    const { close } = handlers
+    xml.onclosetag = (name) => close(localName(name))
+  }
+  return xml
+}

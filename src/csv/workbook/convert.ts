@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { CsvError, systemCode, systemReason } from '../errors.js'
+import { isWorkbook } from '../file-types.js'
+import type { ReadTask } from './read.js'
+import type { WriteTask } from './write.js'
+
+/** What the process for workbooks does. */
+export type ConversionTask = ReadTask | WriteTask
+
+/** How it ends: done, with what is wrong with the file, or with an error of the system. */
+export type ConversionResult =
+  | { readonly done: true }
+  | { readonly problem: string; readonly line: number | undefined }
+  | { readonly message: string; readonly code: string | undefined }
+
+/**
+ * Converts a sheet of a workbook to a CSV file in UTF-8, which `csv` makes a path for. Returns that path; `undefined` where
+ * the file is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+ */
+export async function convertSheet(
+  workbook: string,
+  sheet: string | undefined,
+  csv: () => Promise<string>,
+): Promise<string | undefined> {
+  if (!(await isWorkbook(workbook))) return undefined
+  const path = await csv()
+  await convertWorkbook({ workbook, sheet, csv: path }).catch((error: unknown) => {
+    if (systemCode(error) === undefined) throw error
+    throw new CsvError(`${workbook} cannot be converted: ${systemReason(error)}.`)
+  })
+  return path
+}
+
+/** Keeps a conversion below 450 MB, with what is outside of the heap. */
+const heapMiB = 192
+
+/** The variables that node itself may need; the others can hold keys. */
+const environment = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP']
+
+/**
+ * Converts a workbook to CSV or back, in a process of its own: it takes much memory for a short time, and what is in a
+ * workbook can make it take more than there is. Throws CsvError for a file that cannot be converted.
+ */
+export async function convertWorkbook(task: ConversionTask): Promise<void> {
+  const { fork } = await import('node:child_process')
+  const { env } = process
+  const child = fork(findProgram(), [], {
+    execArgv: [`--max-old-space-size=${heapMiB}`, '--max-semi-space-size=8'],
+    env: Object.fromEntries(environment.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+  })
+  const result = await new Promise<ConversionResult>((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('error', reject)
+    child.once('exit', (code, signal) => reject(new CsvError(describeEnd(code, signal))))
+    child.send(task, (error) => error && reject(error))
+  })
+  child.disconnect()
+  if ('problem' in result) throw new CsvError(result.problem, result.line)
+  if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code })
+}
+
+/** Returns why a process ended without a result. */
+function describeEnd(code: number | null, signal: string | null): string {
+  // V8 aborts when its heap is full, and the system kills.
+  if (signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134)
+    return 'The workbook needs more memory than a conversion may take. Save the sheet as CSV.'
+  if (signal === 'SIGINT' || signal === 'SIGTERM') return 'The conversion of the workbook was interrupted.'
+  return `The conversion of the workbook ended unexpectedly (${signal ?? code}).`
+}
+
+/** Returns the path of the built program: beside the command line, above the library's chunks, or below the sources. */
+function findProgram(): string {
+  const paths = ['./workbook.cjs', '../workbook.cjs', '../../../dist/workbook.cjs'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  const program = paths.find((path) => existsSync(path))
+  if (program === undefined) throw new Error('dist/workbook.cjs is missing. Run: npm run build')
+  return program
+}

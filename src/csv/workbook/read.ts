@@ -1,0 +1,348 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { posix } from 'node:path'
+import { CsvError } from '../errors.js'
+import { type Archive, openArchive } from './archive.js'
+import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
+
+/** Which sheet of which workbook becomes which CSV file. */
+export interface ReadTask {
+  readonly workbook: string
+  /** Name of the sheet; the first one that is visible when absent. */
+  readonly sheet: string | undefined
+  /** A file that is not there yet. */
+  readonly csv: string
+}
+
+/** The same as in a CSV file. */
+const rowLimit = 1_048_576
+const maxColumns = 16_384
+const maxRows = 1_048_576
+/** The texts of a workbook are in memory, and its CSV file is on disk. */
+const maxTextBytes = 256 * 2 ** 20
+const maxCsvBytes = 8 * 2 ** 30
+
+/** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws CsvError where that is impossible. */
+export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<void> {
+  const archive = await openArchive(workbook)
+  try {
+    const { sheets, isFrom1904, sharedStrings, styles } = await readParts(archive, workbook)
+    const part = chooseSheet(workbook, sheets, sheet)
+    const texts = await readSharedStrings(archive, sharedStrings, workbook)
+    const formats = await readFormats(archive, styles)
+    const rows = new CsvRows(csv)
+    try {
+      await readSheet(archive, part, { texts, formats, isFrom1904 }, rows)
+    } finally {
+      rows.close()
+    }
+  } finally {
+    archive.close()
+  }
+}
+
+interface Sheet {
+  readonly name: string
+  readonly part: string
+  readonly isHidden: boolean
+}
+
+interface Parts {
+  readonly sheets: readonly Sheet[]
+  /** Whether dates count from 1904. */
+  readonly isFrom1904: boolean
+  readonly sharedStrings: string
+  readonly styles: string
+}
+
+interface Relation {
+  readonly id: string
+  readonly type: string
+  readonly part: string
+}
+
+async function readParts(archive: Archive, path: string): Promise<Parts> {
+  const root = await readRelations(archive, '')
+  const workbook = root.find(({ type }) => type === 'officeDocument')?.part ?? ''
+  if (!archive.has(workbook)) throw new CsvError(`${path} is no workbook. Give an .xlsx or CSV file.`)
+  const relations = await readRelations(archive, workbook)
+  const sheets: Sheet[] = []
+  let isFrom1904 = false
+  await archive.parse(workbook, {
+    open(name, attributes) {
+      if (name === 'workbookPr') isFrom1904 = /^(?:1|true)$/.test(attributes.date1904 ?? '')
+      if (name !== 'sheet') return
+      const [, id] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
+      const target = relations.find((one) => one.id === id)
+      // Sheets that are charts have no cells.
+      if (target?.type === 'worksheet')
+        sheets.push({
+          name: attributes.name ?? '',
+          part: target.part,
+          isHidden: (attributes.state ?? 'visible') !== 'visible',
+        })
+    },
+  })
+  const partOf = (type: string) => relations.find((one) => one.type === type)?.part ?? ''
+  return { sheets, isFrom1904, sharedStrings: partOf('sharedStrings'), styles: partOf('styles') }
+}
+
+async function readRelations(archive: Archive, part: string): Promise<Relation[]> {
+  const relations: Relation[] = []
+  const folder = posix.dirname(part)
+  await archive.parse(posix.join(folder, '_rels', `${posix.basename(part)}.rels`), {
+    open(name, { Id: id = '', Type: type = '', Target: target = '' }) {
+      if (name !== 'Relationship') return
+      const path = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
+      relations.push({ id, type: type.slice(type.lastIndexOf('/') + 1), part: path })
+    },
+  })
+  return relations
+}
+
+function chooseSheet(path: string, sheets: readonly Sheet[], name: string | undefined): string {
+  const wanted = name?.trim().toLowerCase()
+  const found =
+    wanted === undefined
+      ? (sheets.find(({ isHidden }) => !isHidden) ?? sheets[0])
+      : (sheets.find((one) => one.name === name) ??
+        sheets.find((one) => one.name.trim().toLowerCase() === wanted))
+  if (found) return found.part
+  if (sheets.length === 0) throw new CsvError(`${path} has no sheet with cells.`)
+  const names = sheets.map((one) => `"${one.name}"`).join(', ')
+  throw new CsvError(`${path} has no sheet "${name}". It has: ${names}.`)
+}
+
+/** Texts of cells, packed: as many strings would take a multiple of the memory. */
+class PackedTexts {
+  readonly #path: string
+  #bytes: Buffer = Buffer.allocUnsafe(1 << 20)
+  #ends = new Uint32Array(1 << 14)
+  #count = 0
+  #length = 0
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  add(text: string): void {
+    const most = this.#length + 3 * text.length
+    if (most > this.#bytes.length) this.#bytes = this.#grown(most)
+    this.#length += this.#bytes.write(text, this.#length)
+    if (this.#count === this.#ends.length) {
+      const ends = new Uint32Array(2 * this.#count)
+      ends.set(this.#ends)
+      this.#ends = ends
+    }
+    this.#ends[this.#count++] = this.#length
+  }
+
+  at(index: number): string | undefined {
+    if (!(index >= 0 && index < this.#count)) return undefined
+    return this.#bytes.toString('utf8', index === 0 ? 0 : this.#ends[index - 1], this.#ends[index])
+  }
+
+  #grown(bytes: number): Buffer {
+    if (bytes > maxTextBytes)
+      throw new CsvError(
+        `The texts in ${this.#path} take more than ${maxTextBytes / 2 ** 20} MiB. Save the sheet as CSV.`,
+      )
+    const grown = Buffer.allocUnsafe(Math.min(maxTextBytes, Math.max(bytes, this.#bytes.length * 1.5)))
+    this.#bytes.copy(grown, 0, 0, this.#length)
+    return grown
+  }
+}
+
+async function readSharedStrings(archive: Archive, part: string, path: string): Promise<PackedTexts> {
+  const texts = new PackedTexts(path)
+  const current = new CellText()
+  await archive.parse(part, {
+    open(name) {
+      if (name === 'si') current.clear()
+      else current.open(name)
+    },
+    text: (text) => current.add(text),
+    close(name) {
+      if (name === 'si') texts.add(decodeEscapes(current.text))
+      else current.close(name)
+    },
+  })
+  return texts
+}
+
+/** The text of a cell, which can come in runs of several formats; how it is pronounced is no part of it. */
+class CellText {
+  text = ''
+  #isOpen = false
+  #isPhonetic = false
+
+  clear(): void {
+    this.text = ''
+    this.#isOpen = false
+  }
+
+  open(name: string): void {
+    if (name === 'rPh') this.#isPhonetic = true
+    else if (name === 't') this.#isOpen = !this.#isPhonetic
+  }
+
+  add(text: string): void {
+    if (!this.#isOpen) return
+    this.text += text
+    if (this.text.length > rowLimit) throw new CsvError(`A cell has more than ${rowLimit} characters.`)
+  }
+
+  close(name: string): void {
+    if (name === 'rPh') this.#isPhonetic = false
+    else if (name === 't') this.#isOpen = false
+  }
+}
+
+/** Returns how numbers of each style are displayed. */
+async function readFormats(archive: Archive, part: string): Promise<readonly (NumberFormat | undefined)[]> {
+  const codes = new Map<number, string>()
+  const formats: (NumberFormat | undefined)[] = []
+  let isInCells = false
+  await archive.parse(part, {
+    open(name, { numFmtId = '0', formatCode = '' }) {
+      const id = Number(numFmtId)
+      if (name === 'numFmt') codes.set(id, formatCode)
+      else if (name === 'cellXfs') isInCells = true
+      else if (name === 'xf' && isInCells) formats.push(numberFormatOf(id, codes.get(id)))
+    },
+    close(name) {
+      if (name === 'cellXfs') isInCells = false
+    },
+  })
+  return formats
+}
+
+interface Lookups {
+  readonly texts: PackedTexts
+  readonly formats: readonly (NumberFormat | undefined)[]
+  readonly isFrom1904: boolean
+}
+
+async function readSheet(archive: Archive, part: string, lookups: Lookups, rows: CsvRows): Promise<void> {
+  const inline = new CellText()
+  let row = 0
+  let column = 0
+  let cells: string[] = []
+  let type = 'n'
+  let style = 0
+  let value = ''
+  let isInCell = false
+  let isInValue = false
+  await archive.parse(part, {
+    open(name, attributes) {
+      if (name === 'row') {
+        row = attributes.r === undefined ? row + 1 : Number(attributes.r)
+        column = 0
+        cells = []
+      } else if (name === 'c') {
+        column = attributes.r === undefined ? column + 1 : columnOf(attributes.r)
+        type = attributes.t ?? 'n'
+        style = Number(attributes.s ?? 0)
+        value = ''
+        inline.clear()
+        isInCell = true
+      } else if (!isInCell) return
+      else if (name === 'v') isInValue = true
+      else inline.open(name)
+    },
+    text(text) {
+      if (isInValue) {
+        value += text
+        if (value.length > rowLimit) throw new CsvError(`A cell has more than ${rowLimit} characters.`)
+      } else if (isInCell) inline.add(text)
+    },
+    close(name) {
+      if (name === 'v') isInValue = false
+      else if (name === 'c') {
+        isInCell = false
+        const text = textOf(type, value, inline.text, style, lookups)
+        if (text === '') return
+        while (cells.length < column - 1) cells.push('')
+        cells[column - 1] = text
+      } else if (name === 'row') rows.add(row, cells)
+      else if (isInCell) inline.close(name)
+    },
+  })
+}
+
+function columnOf(reference: string): number {
+  let column = 0
+  for (let at = 0; at < reference.length; at++) {
+    const letter = (reference.charCodeAt(at) | 32) - 96
+    if (letter < 1 || letter > 26) break
+    column = column * 26 + letter
+  }
+  if (column >= 1 && column <= maxColumns) return column
+  throw new CsvError(`The cell ${reference.slice(0, 20)} is beyond the last column of a sheet, XFD.`)
+}
+
+function textOf(
+  type: string,
+  value: string,
+  inline: string,
+  style: number,
+  { texts, formats, isFrom1904 }: Lookups,
+): string {
+  if (type === 's') {
+    const text = value === '' ? '' : texts.at(Number(value))
+    if (text === undefined) throw new CsvError(`The sheet refers to text ${value}, which the workbook lacks.`)
+    return text
+  }
+  if (type === 'inlineStr') return decodeEscapes(inline)
+  if (type === 'str') return decodeEscapes(value)
+  if (type === 'b') return value === '' ? '' : value === '0' ? 'FALSE' : 'TRUE'
+  if (type === 'd') return value.replace(/T00:00:00(?:\.0+)?Z?$/, '')
+  if (type === 'e') return value
+  return formatValue(value, formats[style], isFrom1904)
+}
+
+const flushLength = 1 << 18
+
+/** A CSV file with a line for each row of a sheet. Rows are as long as the first one, or longer. */
+class CsvRows {
+  readonly #file: number
+  #text = ''
+  #bytes = 0
+  #row = 0
+  #width = 0
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'wx', 0o600)
+  }
+
+  add(row: number, cells: string[]): void {
+    if (!(row > this.#row && row <= maxRows))
+      throw new CsvError(`The rows of the sheet are out of order at row ${row}. Save it again.`)
+    // Blank lines keep the numbers of the lines those of the rows.
+    this.#text += '\n'.repeat(row - 1 - this.#row)
+    this.#row = row
+    if (cells.length > 0) {
+      this.#width ||= cells.length
+      while (cells.length < this.#width) cells.push('')
+    }
+    const line = cells.map(toCsvCell).join(',')
+    if (line.length > rowLimit) throw new CsvError(`The row is longer than ${rowLimit} bytes.`, row)
+    this.#text += `${line}\n`
+    if (this.#text.length > flushLength) this.#flush()
+  }
+
+  close(): void {
+    this.#flush()
+    closeSync(this.#file)
+  }
+
+  #flush(): void {
+    const bytes = Buffer.from(this.#text)
+    this.#text = ''
+    this.#bytes += bytes.length
+    if (this.#bytes > maxCsvBytes)
+      throw new CsvError(`The sheet has more than ${maxCsvBytes / 2 ** 30} GiB of text. Save it as CSV.`)
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at)
+  }
+}
+
+const toCsvCell = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)

@@ -1,0 +1,245 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parse } from 'csv-parse/sync'
+import readExcelFile from 'read-excel-file/node'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { launch, prospect } from '../../support/processes.js'
+import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
+import { known, machines, type OutputRow, type Paying } from './paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(300, 2_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+})
+afterEach(() => here.remove())
+
+const path = (name: string) => join(here.home, name)
+const put = (name: string, bytes: Uint8Array) => writeFileSync(path(name), bytes)
+const enrich = (...more: string[]) => here.run('accounts', 'enrich', '--fail-on', 'none', ...more)
+const runsIn = () => (existsSync(path('runs')) ? readdirSync(path('runs')) : [])
+const paidIn = async () => (await here.charges()).reduce((sum, charge) => sum + charge, 0)
+
+/** Returns the rows of a workbook as another reader sees them. */
+async function sheetRows(name: string): Promise<Record<string, unknown>[]> {
+  const [sheet] = await readExcelFile(path(name))
+  const [header = [], ...rows] = sheet?.data ?? []
+  return rows.map((row) => Object.fromEntries(header.map((key, at) => [String(key), row[at]])))
+}
+
+const companies = (count: number) => [['Website'], ...Array.from({ length: count }, (_, at) => [known(at)])]
+
+describe('--csv with a workbook', () => {
+  it('looks up the rows of its first sheet and leaves no copy of it behind', async () => {
+    put(
+      'in.xlsx',
+      workbookOfRows([
+        ['Website', 'Note'],
+        [known(1), '=1+1'],
+        [known(2), 'two\nlines'],
+        ['', 'none'],
+        [known(1), ''],
+      ]),
+    )
+    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    expect(here.rows('out.csv').map(({ Website, Note, _status }) => [Website, Note, _status])).toEqual([
+      [known(1), "'=1+1", 'found'],
+      [known(2), 'two\nlines', 'found'],
+      ['', 'none', 'invalid'],
+      [known(1), '', 'found'],
+    ])
+    expect(here.read('out.rejects.csv')).toContain('none')
+    expect(runsIn()).toEqual([])
+  })
+
+  it('resumes the run of the same workbook and sheet, and starts another one for another sheet', async () => {
+    put(
+      'in.xlsx',
+      workbookOf({
+        sheets: { One: textRow('Website') + textRow(known(1)), Two: textRow('Website') + textRow(known(2)) },
+      }),
+    )
+    await enrich('--csv', 'in.xlsx', '-o', 'one.csv')
+    await enrich('--csv', 'in.xlsx', '--sheet', 'Two', '-o', 'two.csv')
+    const again = await enrich('--csv', 'in.xlsx', '-o', 'again.csv')
+    expect([again.code, here.rows('again.csv')[0]?.Website, here.rows('two.csv')[0]?.Website]).toEqual([
+      0,
+      known(1),
+      known(2),
+    ])
+    const runs = await here.runs()
+    expect([runs.length, await paidIn()]).toEqual([2, (await here.charges()).length])
+    const [latest] = runs
+    const resumed = await here.run('runs', 'resume', latest?.id ?? '', '-o', 'resumed.csv')
+    expect([resumed.code, here.rows('resumed.csv')[0]?.Website]).toEqual([0, known(2)])
+  })
+
+  it('reads a workbook from stdin', async () => {
+    const given = { stdin: Buffer.from(workbookOfRows(companies(2))) }
+    const { code, stderr } = await here.runWith(given, 'accounts', 'enrich', '--csv', '-', '-o', 'out.csv')
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    expect(here.rows('out.csv')).toHaveLength(2)
+  })
+
+  it('counts rows as the sheet does', async () => {
+    const rows = [
+      ['Website', 'Note'],
+      [known(1), 'a\nb\nc'],
+      [known(2), 'd', 'too much'],
+    ]
+    put('in.xlsx', workbookOfRows(rows))
+    const { stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    expect(stderr).toContain('ine 3')
+  })
+
+  it.each([
+    ['an unknown sheet', ['--csv', 'in.xlsx', '--sheet', 'Three'], 'has no sheet "Three". It has: "Sheet1".'],
+    ['a sheet of a CSV file', ['--csv', 'in.csv', '--sheet', 'One'], 'is no workbook, so it has no sheets.'],
+    ['a delimiter', ['--csv', 'in.xlsx', '--delimiter', ';'], '--delimiter is for text files.'],
+    ['an old workbook', ['--csv', 'old.xls'], 'is an old Excel workbook (.xls). Save it as .xlsx or CSV.'],
+    [
+      'a compressed file',
+      ['--csv', 'in.csv.gz'],
+      'is a gzip file. Unpack it, and give the file that is in it.',
+    ],
+  ])('refuses %s with exit code 2 before anything is paid', async (_, argv, sentence) => {
+    put('in.xlsx', workbookOfRows(companies(1)))
+    here.write('in.csv', 'Website\nx.example\n')
+    put('old.xls', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(2_048)]))
+    put('in.csv.gz', Buffer.from([0x1f, 0x8b, 8, 0]))
+    const { code, stderr } = await enrich(...argv, '-o', 'out.csv')
+    expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([2, expect.stringContaining(sentence)])
+    expect(await here.charges()).toEqual([])
+  })
+})
+
+describe('-o with a workbook', () => {
+  it('writes a workbook that another program opens, with nothing beside it', async () => {
+    put(
+      'in.xlsx',
+      workbookOfRows([
+        ['Website', 'Note'],
+        [known(1), '=1+1'],
+        ['unknown.example', '007'],
+      ]),
+    )
+    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--excel', '--raw-csv')
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    const rows = await sheetRows('out.xlsx')
+    expect(rows.map(({ Website, Note, _status, _credits }) => [Website, Note, _status, _credits])).toEqual([
+      [known(1), '=1+1', 'found', 1],
+      ['unknown.example', '007', 'not_found', 0],
+    ])
+    expect(readdirSync(here.home).filter((name) => name.startsWith('out'))).toEqual(['out.xlsx'])
+  })
+
+  it('writes any other result as a workbook, too', async () => {
+    const { code } = await here.run('accounts', 'enrich', '--domain', known(3), '-o', 'one.xlsx')
+    expect(code).toBe(0)
+    expect((await sheetRows('one.xlsx'))[0]).toMatchObject({ domain: known(3) })
+  })
+
+  it('is complete after a killed run was resumed, and nothing is paid twice', async () => {
+    put('in.xlsx', workbookOfRows(companies(300)))
+    const argv = ['accounts', 'enrich', '--csv', 'in.xlsx', '-o', 'out.xlsx']
+    const running = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
+    while (running.nodeChildProcess.exitCode === null && !existsSync(path('out.xlsx.partial'))) await pause(1)
+    running.kill('SIGKILL')
+    const { signal } = await running
+    expect([signal, existsSync(path('out.xlsx'))]).toEqual(['SIGKILL', false])
+    const resumed = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx')
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.any(String)])
+    const rows = await sheetRows('out.xlsx')
+    expect(rows.map(({ Website }) => Website)).toEqual(companies(300).slice(1).flat())
+    expect([await paidIn(), (await here.charges()).length, existsSync(path('out.xlsx.partial'))]).toEqual([
+      300,
+      300,
+      false,
+    ])
+  })
+
+  it('leaves a stopped run as CSV, which the same command completes', async () => {
+    put('in.xlsx', workbookOfRows(companies(5)))
+    const stopped = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--max-credits', '2')
+    expect([stopped.code, existsSync(path('out.xlsx'))]).toEqual([12, false])
+    const partial = parse(readFileSync(path('out.xlsx.partial')), { columns: true }) as OutputRow[]
+    expect(partial.map(({ Website }) => Website)).toEqual([known(0), known(1)])
+    const resumed = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx', '--max-credits', '9')
+    expect([resumed.code, (await sheetRows('out.xlsx')).length]).toEqual([0, 5])
+  })
+
+  it('keeps the rows as CSV where a cell does not fit into a workbook', async () => {
+    put(
+      'in.xlsx',
+      workbookOfRows([
+        ['Website', 'Note'],
+        [known(1), 'x'.repeat(40_000)],
+      ]),
+    )
+    const { code, stderr } = await enrich('--csv', 'in.xlsx', '-o', 'out.xlsx')
+    expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+      10,
+      expect.stringContaining('40,000 characters in column "Note"'),
+    ])
+    expect(existsSync(path('out.xlsx.partial'))).toBe(true)
+    rmSync(path('out.xlsx.partial'))
+    const again = await enrich('--csv', 'in.xlsx', '-o', 'out.csv')
+    expect([again.code, await paidIn()]).toEqual([0, 1])
+  })
+})
+
+describe('data import with a workbook', () => {
+  it('imports a sheet and rejects rows by their numbers in it', async () => {
+    put(
+      'people.xlsx',
+      workbookOf({
+        sheets: {
+          Intro: textRow('x'),
+          Targets:
+            textRow('Name', 'Domain') + textRow("'New\n Co", 'new-co.example') + textRow('Bad', 'no domain'),
+        },
+      }),
+    )
+    const { code, stdout } = await here.run(
+      'data',
+      'import',
+      'companies',
+      'people.xlsx',
+      '--sheet',
+      'targets',
+      '--json',
+    )
+    expect([code, JSON.parse(stdout)]).toEqual([
+      11,
+      expect.objectContaining({ added: 1, rejected: [expect.objectContaining({ line: 3 })] }),
+    ])
+    expect(runsIn()).toEqual([])
+  })
+
+  it('names files that are no text, also from a pipe', async () => {
+    put('in.pdf', Buffer.from('%PDF-1.7\n'))
+    const file = await here.run('data', 'import', 'companies', 'in.pdf')
+    expect([file.code, file.stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+      2,
+      expect.stringContaining('is a PDF document. Export its table as CSV.'),
+    ])
+    const piped = await here.runWith(
+      { stdin: Buffer.from(workbookOfRows(companies(1))) },
+      'data',
+      'import',
+      'companies',
+      '-',
+    )
+    expect([piped.code, piped.stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+      2,
+      expect.stringContaining('give its name instead of a pipe'),
+    ])
+  })
+})

@@ -1,0 +1,262 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { strToU8, zipSync } from 'fflate'
+import { describe, expect, it } from 'vitest'
+import { convertSheet } from '../../../src/csv/workbook/convert.js'
+import { readWorkbook } from '../../../src/csv/workbook/read.js'
+import { testFolder } from '../../batch/folder.js'
+import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
+
+const folder = testFolder()
+let count = 0
+
+/** Returns the CSV of a workbook's sheet. */
+async function csvOf(workbook: Uint8Array, sheet?: string): Promise<string> {
+  const csv = folder.path(`${count++}.sheet.csv`)
+  await readWorkbook({ workbook: await folder.file(workbook), sheet, csv })
+  return readFile(csv, 'utf8')
+}
+
+/** Returns the lines of a sheet's rows. */
+const linesOf = async (rows: string, more: object = {}): Promise<string[]> =>
+  (await csvOf(workbookOf({ sheets: { One: rows }, ...more }))).split('\n').slice(0, -1)
+
+/** Returns the text of each number, displayed in a style. */
+async function numbers(styles: string, ...values: readonly [value: string, style: number][]) {
+  const cells = values.map(([value, style]) => `<c s="${style}"><v>${value}</v></c>`).join('')
+  return (await linesOf(`<row>${cells}</row>`, { styles }))[0]?.split(',')
+}
+
+const stylesOf = (...formats: readonly (number | string)[]): string => {
+  const codes = formats.map((format, at) =>
+    typeof format === 'string' ? `<numFmt numFmtId="${200 + at}" formatCode="${format}"/>` : '',
+  )
+  const styles = formats.map(
+    (format, at) => `<xf numFmtId="${typeof format === 'string' ? 200 + at : format}"/>`,
+  )
+  return `<numFmts>${codes.join('')}</numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs>${styles.join('')}</cellXfs>`
+}
+
+describe('the cells of a sheet', () => {
+  it('keeps texts as they are, whether they are shared, in their cell, or in runs of several formats', async () => {
+    const sharedStrings =
+      '<si><t>plain</t></si><si><r><rPr><b/></rPr><t>bold </t></r><r><t xml:space="preserve">and not </t></r><rPh sb="0" eb="1"><t>spoken</t></rPh></si>'
+    const rows =
+      '<row><c t="s"><v>1</v></c><c t="s"><v>0</v></c><c t="inlineStr"><is><t> =1+1 </t></is></c><c t="inlineStr"><is><r><t>a &amp; </t></r><r><t><![CDATA[<b>]]></t></r></is></c></row>'
+    expect(await linesOf(rows, { sharedStrings })).toEqual(['bold and not ,plain, =1+1 ,a & <b>'])
+  })
+
+  it('keeps long ids and leading zeros that are texts', async () => {
+    const rows = textRow('0012345678901234567890', '+33612345678', '1.0', "'=x")
+    expect(await linesOf(rows)).toEqual(["0012345678901234567890,+33612345678,1.0,'=x"])
+  })
+
+  it('quotes cells with quotes, commas and line breaks', async () => {
+    expect(await linesOf(textRow('a "b"', 'c, d', 'e_x000D_\nf_x0041_'))).toEqual([
+      '"a ""b""","c, d","e\r',
+      'fA"',
+    ])
+  })
+
+  it('leaves a column empty where a row has no cell, and covers a merged range with its first cell', async () => {
+    const rows =
+      '<row r="2"><c r="B2" t="str"><v>Name</v></c><c r="D2" t="str"><v>Site</v></c></row>' +
+      '<row r="4"><c r="B4" t="str"><v>merged</v></c><c r="C4" s="1"/><c r="D4"/></row>'
+    expect(await linesOf(rows)).toEqual(['', ',Name,,Site', '', ',merged,,'])
+  })
+
+  it('reads a formula as the value that was calculated, booleans as TRUE and FALSE, errors as they are shown', async () => {
+    const rows =
+      '<row><c t="str"><f>A1&amp;"x"</f><v>ax</v></c><c><f>1+1</f><v>2</v></c><c><f>B1</f></c><c t="b"><v>1</v></c><c t="b"><v>0</v></c><c t="e"><v>#N/A</v></c></row>'
+    expect(await linesOf(rows)).toEqual(['ax,2,,TRUE,FALSE,#N/A'])
+  })
+
+  it.each([
+    ['1.23E+15', '1230000000000000'],
+    ['1234567890123456789', '1234567890123456789'],
+    ['1.2345678901234567E+20', '123456789012345670000'],
+    ['-4.0000000000000002E-2', '-0.04'],
+    ['0.30000000000000004', '0.3'],
+    ['1E-7', '0.0000001'],
+    ['19.99', '19.99'],
+    ['-0', '0'],
+    ['0', '0'],
+    ['12.50', '12.5'],
+    ['.5', '0.5'],
+    ['what', 'what'],
+  ])('writes the number %s in full as %s', async (value, text) => {
+    expect(await numbers('', [value, 0])).toEqual([text])
+  })
+
+  it('writes dates as ISO dates, by the formats of spreadsheets and of the workbook', async () => {
+    const styles = stylesOf(
+      14,
+      22,
+      18,
+      46,
+      'dd/mm/yyyy',
+      '[$-409]d\\-mmm\\-yy;@',
+      'yyyy&quot;T&quot;hh:mm',
+      '0.00',
+      '#,##0 &quot;days&quot;',
+      'General',
+    )
+    const values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((style): [string, number] => [
+      style === 2 ? '0.25' : '45000.5',
+      style,
+    ])
+    expect(await numbers(styles, ...values)).toEqual([
+      ...['2023-03-15', '2023-03-15T12:00:00', '06:00:00', '1080012:00:00', '2023-03-15', '2023-03-15'],
+      ...['2023-03-15T12:00:00', '45000.5', '45000.5', '45000.5'],
+    ])
+  })
+
+  it('counts days as Excel does: from 1900 with a day that there was not, or from 1904', async () => {
+    const dates = [
+      ['1', 0],
+      ['59', 0],
+      ['61', 0],
+      ['2958465', 0],
+      ['2958467', 0],
+      ['-1', 0],
+    ] as [string, number][]
+    expect(await numbers(stylesOf(14), ...dates)).toEqual([
+      ...['1900-01-01', '1900-02-28', '1900-03-01', '9999-12-31', '2958467', '-1'],
+    ])
+    const rows = '<row><c s="0"><v>43538</v></c><c t="d"><v>2023-03-15T00:00:00</v></c></row>'
+    const more = { styles: stylesOf(14), workbookPr: '<workbookPr date1904="1"/>' }
+    expect(await linesOf(rows, more)).toEqual(['2023-03-15,2023-03-15'])
+  })
+
+  it('keeps the leading zeros that a format adds', async () => {
+    expect(await numbers(stylesOf('00000'), ['1234', 0], ['123456', 0], ['1.5', 0])).toEqual([
+      '01234',
+      '123456',
+      '1.5',
+    ])
+  })
+
+  it('reads workbooks whose names have a prefix', async () => {
+    const parts = {
+      'xl/worksheets/sheet1.xml':
+        '<x:worksheet xmlns:x="x"><x:sheetData><x:row><x:c t="inlineStr"><x:is><x:t>a</x:t></x:is></x:c></x:row></x:sheetData></x:worksheet>',
+    }
+    expect(await csvOf(workbookOf({ sheets: { One: '' }, parts }))).toBe('a\n')
+  })
+})
+
+describe('the sheet that is read', () => {
+  const workbook = workbookOf({
+    sheets: { Notes: textRow('hidden'), Firmen: textRow('first'), 'Zwei ': textRow('second') },
+    hidden: ['Notes'],
+  })
+
+  it('is the first one that is visible, or the one with the name', async () => {
+    expect(await csvOf(workbook)).toBe('first\n')
+    expect(await csvOf(workbook, 'zwei')).toBe('second\n')
+    expect(await csvOf(workbook, 'Notes')).toBe('hidden\n')
+  })
+
+  it('is refused with a list of the sheets where the name is unknown', async () => {
+    await expect(csvOf(workbook, 'Drei')).rejects.toThrow(
+      /has no sheet "Drei"\. It has: "Notes", "Firmen", "Zwei "\.$/,
+    )
+  })
+})
+
+describe('a workbook that is refused', () => {
+  const refusal = (parts: Record<string, string | Uint8Array>, sheets = { One: textRow('a') }) =>
+    csvOf(workbookOf({ sheets, parts })).then(
+      () => 'read',
+      (error: Error) => `${error.name}: ${error.message}`,
+    )
+
+  it('declares entities', async () => {
+    const bomb =
+      '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b SYSTEM "file:///etc/passwd">]><worksheet>&a;&b;</worksheet>'
+    expect(await refusal({ 'xl/worksheets/sheet1.xml': bomb })).toContain('it declares a document type')
+    expect(await refusal({ 'xl/worksheets/sheet1.xml': '<worksheet>&a;</worksheet>' })).toMatch(
+      /^CsvError: .*damaged/,
+    )
+  })
+
+  it('is cut off or not well-formed', async () => {
+    expect(await refusal({ 'xl/worksheets/sheet1.xml': '<worksheet><sheetData>' })).toMatch(
+      /^CsvError: .*damaged/,
+    )
+    const half = workbookOfRows([['a']]).subarray(0, 500)
+    await expect(csvOf(half)).rejects.toThrow(/is a damaged workbook/)
+  })
+
+  it('unpacks to many times its size', async () => {
+    const bomb = `<worksheet>${' '.repeat(80 * 2 ** 20)}</worksheet>`
+    expect(await refusal({ 'xl/worksheets/sheet1.xml': bomb })).toContain('unpacks to 81 MiB')
+  })
+
+  it('has a cell beyond the last column, a row out of order, or refers to a text that it lacks', async () => {
+    expect(await refusal({}, { One: '<row r="1"><c r="XFE1"><v>1</v></c></row>' })).toContain(
+      'beyond the last column',
+    )
+    expect(await refusal({}, { One: '<row r="2"/><row r="1"/>' })).toContain('out of order at row 1')
+    expect(await refusal({}, { One: '<row r="1048577"/>' })).toContain('out of order at row 1048577')
+    expect(await refusal({}, { One: '<row><c t="s"><v>7</v></c></row>' })).toContain('refers to text 7')
+  })
+
+  it('repeats a long text so often that a row is longer than one of a CSV file can be', async () => {
+    const cells = '<c t="s"><v>0</v></c>'.repeat(300)
+    const parts = { 'xl/sharedStrings.xml': `<sst><si><t>${'x'.repeat(4_000)}</t></si></sst>` }
+    expect(await refusal(parts, { One: `<row>${cells}</row>` })).toContain('Line 1: The row is longer than')
+  })
+
+  it.each([
+    ['xl/workbook.bin', 'is a binary Excel workbook (.xlsb). Save it as .xlsx or CSV.'],
+    ['Index/Document.iwa', 'is a Numbers or Pages document. Export it as .xlsx or CSV.'],
+    ['content.xml', 'is an OpenDocument file (such as .ods). Save it as .xlsx or CSV.'],
+    ['word/document.xml', 'is a Word document. Save its table as .xlsx or CSV.'],
+  ])('has the part %s', async (part, sentence) => {
+    expect(await refusal({ [part]: '' })).toContain(sentence)
+  })
+})
+
+describe('the process that converts a workbook', () => {
+  it('writes the CSV file, says what is wrong with a workbook, and leaves other files alone', async () => {
+    const csv = folder.path('process.csv')
+    const workbook = await folder.file(workbookOfRows([['Website'], ['acme.example']]))
+    expect(await convertSheet(workbook, undefined, async () => csv)).toBe(csv)
+    expect(await readFile(csv, 'utf8')).toBe('Website\nacme.example\n')
+    await expect(convertSheet(workbook, 'x', async () => folder.path('y.csv'))).rejects.toThrow(
+      'It has: "Sheet1".',
+    )
+    expect(await convertSheet(csv, undefined, async () => folder.path('z.csv'))).toBeUndefined()
+  })
+
+  const oleOf = (stream: string): Buffer => {
+    const file = Buffer.alloc(2_048)
+    Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(file)
+    file.writeUInt16LE(9, 30)
+    file.writeUInt32LE(1, 48)
+    file.write(stream, 1_024 + 128, 'utf16le')
+    return file
+  }
+  it.each([
+    ['an old Excel workbook (.xls). Save it as .xlsx or CSV.', oleOf('Workbook')],
+    ['a workbook with a password. Save it without one, or as CSV.', oleOf('EncryptedPackage')],
+    ['a gzip file. Unpack it, and give the file that is in it.', Buffer.from([0x1f, 0x8b, 8])],
+    ['a PDF document. Export its table as CSV.', Buffer.from('%PDF-1.7')],
+    ['a Parquet file. Export its table as CSV.', Buffer.from('PAR1\x15\x04')],
+    ['an image. Give an .xlsx or CSV file.', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')],
+    ['an image. Give an .xlsx or CSV file.', Buffer.from('RIFF\0\0\0\0WEBP')],
+    ['an SQLite database. Export its table as CSV.', Buffer.from('SQLite format 3\0')],
+    ['a ZIP archive. Unpack it, and give the file that is in it.', zipSync({ 'a.csv': strToU8('a') })],
+  ])('is not asked to read %s', async (sentence, bytes) => {
+    const path = folder.path(`${count++}.bin`)
+    await writeFile(path, bytes)
+    await expect(convertSheet(path, undefined, async () => `${path}.csv`)).rejects.toThrow(
+      `${path} is ${sentence}`,
+    )
+  })
+
+  it('takes a header that begins like another file for text', async () => {
+    const path = await folder.file('BZh,PAR1,PK\n1,2,3\n')
+    expect(await convertSheet(path, undefined, async () => `${path}.csv`)).toBeUndefined()
+  })
+})
