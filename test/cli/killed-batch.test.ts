@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { tries } from '../support/effort.js'
-import { killedBatch } from '../support/killed-batch.js'
+import { killedBatch, toEnrich } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundled } from '../support/processes.js'
+import { bundled, launch } from '../support/processes.js'
 
 let program: string
 beforeAll(async () => {
@@ -18,4 +18,22 @@ it('resumes a run of 1,000 rows that was killed several times, losing nothing an
   const survived = await killedBatch(program, { rows: 1_000, kills, seed })
   expect([survived.kills, `PROSPECT_TEST_SEED=${seed}`]).toEqual([kills, expect.any(String)])
   expectNothingLost(survived)
+})
+
+it('resumes a run of the first rows that was killed, and then that of all rows, paying nothing twice', async () => {
+  const file = await toEnrich(300)
+  try {
+    const { folder, env } = file
+    const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
+    const first = ['--rows', '120']
+    expect((await run('40', 'after', '5', ...first)).signal).toBe('SIGKILL')
+    expect((await run('30', 'before', '0', ...first)).signal).toBe('SIGKILL')
+    expect((await run('0', 'before', '0', ...first)).exitCode).toBe(0)
+    expect((await file.survived(2)).rows).toHaveLength(120)
+    expect((await run('50', 'after', '5')).signal).toBe('SIGKILL')
+    expect((await run()).exitCode).toBe(0)
+    expectNothingLost(await file.survived(3))
+  } finally {
+    file.remove()
+  }
 })

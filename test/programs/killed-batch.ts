@@ -6,9 +6,9 @@ import { openEngine } from '../../src/index.js'
 /**
  * A batch over the local engine, as a process of its own that kills itself.
  * Arguments: input, output, the call it dies at (0 for none), whether before or after the engine has answered it, and how
- * many turns of the event loop later.
+ * many turns of the event loop later; further options of the command.
  */
-const [input = '', output = '', call = '0', when = 'before', turns = '0'] = process.argv.slice(2)
+const [input = '', output = '', call = '0', when = 'before', turns = '0', ...options] = process.argv.slice(2)
 const home = process.env.PROSPECT_HOME ?? ''
 
 const die = (left: number): void => {
@@ -48,7 +48,7 @@ const deadly: Caller = {
 
 const { stdin, stdout, stderr, env } = process
 process.exitCode = await main(
-  ['accounts', 'enrich', '--csv', input, '-o', output, '--quiet'],
+  ['accounts', 'enrich', '--csv', input, '-o', output, '--quiet', ...options],
   { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process },
   { caller: deadly },
 )
