@@ -49,6 +49,28 @@ describe.each(states())('%s', (_, open) => {
     })
   })
 
+  describe('runs of some rows of a file', () => {
+    it('know the last row that is sent together with one before a row', async () => {
+      const driver = await open()
+      const runs = runsOver(driver)
+      const run = await runs.add(newRun())
+      const journal = await journalFor(driver, run, {})
+      expect(await runs.lastSentTogether(run, 100)).toBe(-1)
+      await journal.bulks?.plan(rows, 1)
+      expect(await Promise.all([0, 1, 100].map((at) => runs.lastSentTogether(run, at)))).toEqual([-1, 3, 3])
+    })
+
+    it('that are samples are found by the identity of the whole file or of each other, on the same target', async () => {
+      const runs = runsOver(await open())
+      const one = await runs.add(newRun({ id: 'one', knownBy: 'file-sample-5' }))
+      await runs.add(newRun({ id: 'whole', knownBy: 'file' }))
+      await runs.add(newRun({ id: 'other', knownBy: 'file2-sample-5' }))
+      for (const knownBy of ['file', 'file-sample-5', 'file-sample-9'])
+        expect((await runs.samplesOf({ ...one, knownBy })).map(({ id }) => id)).toEqual(['one'])
+      expect(await runs.samplesOf({ ...one, target: 'elsewhere' })).toEqual([])
+    })
+  })
+
   describe('a daily budget after the clock went back', () => {
     it('counts what was spent in the day of then for one day from now on', async () => {
       const driver = await open()
