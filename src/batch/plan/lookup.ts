@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import type { Input } from '../../api/calls/caller.js'
-import type { ApiError } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
@@ -151,7 +150,7 @@ export function reasonWriter(
   fields: readonly string[],
   mapping: Mapping,
   constants: Input = {},
-): (error: ApiError) => string {
+): NonNullable<Lookup['explain']> {
   const columns = new Map(
     mapping.columns.map(({ field, column }) => [field, field === column ? field : `"${column}"`]),
   )
