@@ -266,12 +266,14 @@ const findLastForm = (words: readonly string[]): readonly string[] | undefined =
 
 /** Returns the countries that have the legal form at the end of a name; `undefined` without one that says something. */
 export function findFormCountries(name: string): ReadonlySet<string> | undefined {
-  const form = findLastForm(foldText(cleanText(name).replace(countryTag, '')).split(' '))?.join(' ')
+  // Plain text has nothing to clean, and this stands on the way of names that are found as written.
+  const text = /^[\x20-\x7e]*$/.test(name) ? name : cleanText(name)
+  const form = findLastForm(foldText(text.replace(countryTag, '')).split(' '))?.join(' ')
   return form === undefined || anywhere.test(form) ? undefined : folded().countries.get(form)
 }
 
 /** A tag that may be a country or a legal form, such as `(PT)`. */
-const countryTag = /\s*[([/,|–—-]\s*\p{Lu}{2}[)\]]?\s*$/u
+const countryTag = /[([/,|–—-]\s?\p{Lu}{2}[)\]]?$/u
 /** Legal forms that are words of names, or stand for another in English. */
 const anywhere = /^(?:and )?(?:co|cie|company|corp|corporation|ltd|limited|plc|na)\b/
 

@@ -78,8 +78,9 @@ export async function matchCompany(
 
 /** Returns whether a company and a name have legal forms that no country has both of: `Merck KGaA`, `Merck & Co. Inc.`. */
 function hasOtherForm(company: CompanyMatch, name: string): boolean {
-  const countries = findFormCountries(name)
-  const others = countries && findFormCountries(readName(company))
+  const own = readName(company)
+  const countries = own === name ? undefined : findFormCountries(name)
+  const others = countries && findFormCountries(own)
   return others !== undefined && ![...others].some((country) => countries?.has(country))
 }
 
