@@ -4,14 +4,13 @@ import { describeMapping } from '../../batch/input/mapping.js'
 import { openInput } from '../../batch/run/find-run.js'
 import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
-import { convertSheet } from '../../csv/workbook/convert.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
 import { formatNumber, formatToFix } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
-import { filePorts, toRunHome } from './ports.js'
+import { filePorts, toRunHome } from './run-home.js'
 
 /**
  * Reads the rows of a file as items of the field `into`, and reports those that are invalid. `rows` is absent with
@@ -24,7 +23,7 @@ export async function gatherRows(
   choices: InputChoices,
 ) {
   const { table } = await openInput(
-    { ...toRunHome(context), streams: context.streams, convertSheet },
+    { ...toRunHome(context), ...filePorts(context), streams: context.streams },
     choices,
   )
   const item = itemOf(shape, into)

@@ -1,19 +1,17 @@
 import { shapeOf } from '../../api/areas/shapes.js'
 import { operations } from '../../api/operations/table.js'
 import type { Together } from '../../batch/run/bulk.js'
-import type { BatchDialog, BatchPorts, BatchTarget, RunHome, RunPorts } from '../../batch/run/ports.js'
-import { convertSheet } from '../../csv/workbook/convert.js'
+import type { BatchDialog, BatchPorts, BatchTarget, RunPorts } from '../../batch/run/ports.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { ClockContext, Context, GlobalOptions, HomeContext, StreamsContext } from '../context/context.js'
+import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'
 import { runPlaceOption } from '../options/databases.js'
-import { openFile } from '../output/output.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
+import { filePorts, toRunHome } from './run-home.js'
 
 /** Returns a batch, and the context of the database that holds its engine and the records of its run. */
 export function withRunDatabase(
@@ -49,7 +47,6 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
   return {
     ...toRunHome(context),
     ...filePorts(context),
-    convertSheet,
     streams: context.streams,
     notify: (text) => context.notify(text, globals),
     target: {
@@ -62,21 +59,6 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
     },
   }
 }
-
-/** Returns how a batch opens the files that its options name. */
-export const filePorts = (context: StreamsContext): Pick<RunPorts, 'openFile' | 'claimFile'> => ({
-  openFile: (path, option, signal) => openFile(context, path, option, signal),
-  claimFile: context.claimFile,
-})
-
-/** Returns what the records of runs need of a context. */
-export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
-  home: context.home,
-  clock: context.clock,
-  ids: context.ids,
-  prepareHome: () => prepareHome(context.home),
-  onClose: (work) => context.onClose(work),
-})
 
 /** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
 export async function bulkOptions(

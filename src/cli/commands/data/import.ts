@@ -1,31 +1,25 @@
-import { constants, createReadStream } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { addAbortSignal, type Readable } from 'node:stream'
+import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
-import { systemReason } from '../../../csv/errors.js'
-import { toRunHome } from '../../batch/ports.js'
 import type {
   ClockContext,
   Context,
   GlobalOptions,
-  HomeContext,
   StreamsContext,
   TargetContext,
 } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { readPipe } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { formatNumber } from '../../output/text.js'
+import { openInput, toCsv } from './import-input.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export const importCommand: CommandFactory = ({ command }) =>
@@ -89,20 +83,6 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
   return reportRejects(context, report, globals)
 }
 
-/** Returns the path of a sheet as CSV, which is removed when the command ends; `undefined` where the file is no workbook. */
-async function toCsv(
-  context: ClockContext & HomeContext & StreamsContext,
-  path: string,
-  sheet: string | undefined,
-): Promise<string | undefined> {
-  const { convertSheet } = await import('../../../csv/workbook/convert.js')
-  return convertSheet(path, sheet, async () => {
-    context.claimFile(path, 'FILE', 'read')
-    const { openRunFolder } = await import('../../../batch/run/records.js')
-    return join((await openRunFolder(toRunHome(context))).path, 'sheet.csv')
-  })
-}
-
 async function importRows(
   context: StreamsContext & ClockContext & TargetContext,
   kind: ReturnType<typeof parseKind>,
@@ -159,25 +139,6 @@ async function* untilSignal(
     checkSignal()
     throw error
   }
-}
-
-/** Returns what opens the bytes of a file, or of stdin. A signal ends reading them. */
-async function openInput(
-  { streams, claimFile }: StreamsContext,
-  file: string,
-): Promise<(signal: AbortSignal) => AsyncIterable<Uint8Array>> {
-  if (file === '-') return (signal) => addAbortSignal(signal, streams.stdin as Readable)
-  const path = resolve(streams.cwd, file)
-  claimFile(path, 'FILE', 'read')
-  try {
-    const found = await stat(path)
-    if (!found.isFile() && !found.isDirectory()) return (signal) => readPipe(path, signal)
-    await access(path, constants.R_OK)
-    if (found.isFile()) return (signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal })
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${systemReason(error)}.`, 'Check the path.')
-  }
-  throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
 /** Returns the report of an import in the form in which commands print it. */

@@ -1,0 +1,23 @@
+import type { RunHome, RunPorts } from '../../batch/run/ports.js'
+import { convertSheet } from '../../csv/workbook/convert.js'
+import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
+import { prepareHome } from '../context/home.js'
+import { openFile } from '../output/output.js'
+
+/** Returns how a batch opens the files that its options name. */
+export const filePorts = (
+  context: StreamsContext,
+): Pick<RunPorts, 'openFile' | 'claimFile' | 'convertSheet'> => ({
+  openFile: (path, option, signal) => openFile(context, path, option, signal),
+  claimFile: context.claimFile,
+  convertSheet,
+})
+
+/** Returns what the records of runs need of a context. */
+export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
+  home: context.home,
+  clock: context.clock,
+  ids: context.ids,
+  prepareHome: () => prepareHome(context.home),
+  onClose: (work) => context.onClose(work),
+})
