@@ -92,7 +92,7 @@ async function parsePart(
   const { uncompressedSize: bytes, compressedSize } = entry
   if (bytes > maxBytes || (bytes > packed.bytes && bytes > packed.ratio * compressedSize))
     throw new CsvError(
-      `${path} unpacks to ${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB, which is too much for what it holds. Save it as CSV.`,
+      `${path} unpacks to ${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB, far more than a workbook of its size holds. Save it as CSV.`,
     )
   if (entry.isEncrypted())
     throw new CsvError(`${path} is protected with a password. Save it without one, or as CSV.`)
