@@ -4,14 +4,13 @@ import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
-import { validate } from '../api/validation/validate.js'
 import { toJson } from '../api/values/json.js'
 import { Refusal } from '../csv/errors.js'
-import { type Mapping, rowInput } from './input/mapping.js'
+import type { Mapping } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
-import { identityOf, reasonWriter, valueReader } from './plan/lookup.js'
+import { createRowReader, identityOf, reasonWriter } from './plan/lookup.js'
 import { type BatchQuote, createQuote } from './plan/quote.js'
 import type { Remaining } from './run/ports.js'
 
@@ -42,16 +41,14 @@ export async function readItems(
   mapping: Mapping,
   rejects: Rejects | undefined,
 ): Promise<Items> {
-  const toInput = rowInput(mapping, {}, valueReader(item))
-  const shape: Shape = { input: item, output: item }
+  const { input: toInput, validate } = createRowReader(operation, { input: item, output: item }, mapping)
   const explain = reasonWriter(Object.keys(item.shape), mapping)
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
   try {
     for await (const rows of table.rows())
       for (const { cells, line } of rows) {
         const input = toInput(cells)
-        const text =
-          raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input), explain)
+        const text = raggedText(cells, table.header) ?? refusalOf(() => validate(input), explain)
         if (text !== undefined) {
           found.problems.push({ line, text })
           await rejects?.add([{ cells, reason: text }])

@@ -62,7 +62,7 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   if (asked.choices.lock !== undefined && !asked.choices.dryRun)
     hold(ports, namedLock(ports, asked.choices.lock), `The lock ${asked.choices.lock}`)
   const input = await openRunInput(ports, asked)
-  const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table.header))
+  const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
   if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
   dialog.showMapping(mapping)
   const constants = await dialog.completeConstants(mapping)
@@ -187,7 +187,7 @@ export async function exportRun(
 ): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned'>> {
   const records = await openRuns(ports, { database: request.database }, request.records)
   const { table } = await openRunInput(ports, request)
-  const mapping = mapColumns(toMappingRequest(request, table.header))
+  const mapping = mapColumns(toMappingRequest(request, table))
   const lookup = createLookup(request, mapping, table.header)
   const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
   if (!run) throw new Error('a run that is known was not found')

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { CsvError } from './errors.js'
+import { isColumnName } from './names.js'
 
 /** How the bytes of a file become text. */
 export interface Encoding {
@@ -21,7 +22,7 @@ export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
   const mark = marks.find(({ bytes }) => bytes.every((byte, at) => head[at] === byte))
   if (mark) return { label: mark.label, mark: mark.bytes.length }
   if (label !== undefined) return { label, mark: 0 }
-  return { label: byNuls(head) ?? 'utf-8', mark: 0 }
+  return { label: byNuls(head) ?? (isWindows1252(head) ? 'windows-1252' : 'utf-8'), mark: 0 }
 }
 
 /** Latin text in UTF-16 has a NUL in every second byte, which UTF-8 never has. */
@@ -33,6 +34,37 @@ function byNuls(head: Uint8Array): string | undefined {
   if (odd > many && even < odd / 10) return 'utf-16le'
   if (even > many && odd < even / 10) return 'utf-16be'
   return undefined
+}
+
+/** Letters that are at the same place in the encodings of Western and of Central Europe; then those of languages. */
+const alphabets = [
+  'äáâçéëíîóôöüúßÄÁÂÇÉËÍÎÓÔÖÜÚ',
+  'äöüßéèêëàâîïôûùçÄÖÜÉÈÊÀÇ',
+  'áéíóúüñçÁÉÍÓÚÑ',
+  'áâãàçéêíóôõúüÁÂÃÀÇÉÊÍÓÔÕÚ',
+  'àèéìíòóùÀÈÉ',
+  'åäöæøéüÅÄÖÆØÉ',
+]
+/** Signs at the same place in the encodings of Europe: quotes, dashes, euro, trademark and the like. */
+const signs = /[\x80\x84\x85\x91-\x97\x99\xa0\xa9\xab\xae\xb0\xb7\xbb]/g
+
+/**
+ * Whether bytes that are not UTF-8 are certainly windows-1252: beside signs, they are letters of one language of Western
+ * Europe next to unaccented ones. Text in another one fails: its bytes are rarer letters, follow
+ * each other, or stand alone.
+ */
+function isWindows1252(head: Uint8Array): boolean {
+  const end = head.length - unfinished(Buffer.from(head))
+  if (isUtf8(head.subarray(0, end))) return false
+  const text = Buffer.from(head).toString('latin1')
+  if (/[a-z][\x80\x84\x85\x91\x93-\x97\x99\xa9\xab\xae\xb0\xb7\xbb][a-z]/i.test(text)) return false
+  const rest = text.replace(signs, ' ')
+  const letters = new Set(rest.match(/[\x80-\xff]/g))
+  const isOneOf = (known: string) => [...letters].every((letter) => known.includes(letter))
+  if (!alphabets.some(isOneOf)) return false
+  // A single rare letter may be another one of Central Europe.
+  if (letters.size > 0 && !/[äáâçéëíîóôöüúßÄÁÂÇÉËÍÎÓÔÖÜÚ]/.test(rest)) return false
+  return !/[\x80-\xff]/.test(rest.replace(/[a-z][\x80-\xff]{1,2}|[\x80-\xff]{1,2}[a-z]/gi, ''))
 }
 
 function decoderFor(label: string) {
@@ -207,24 +239,84 @@ export async function* skip(bytes: number, chunks: AsyncIterable<Buffer>): Async
 /** The delimiter of a table, as its first lines show it. */
 export interface DetectedDelimiter {
   readonly delimiter: string
-  /** Text before the table: a `sep=` line with its line end, or nothing. */
+  /** Text before the table: a `sep=` line or other lines above the header, with their line ends, or nothing. */
   readonly preamble: string
 }
 
 const candidates = [',', ';', '\t', '|'] as const
 const linesLookedAt = 50
 
-/** Returns the delimiter of a table by its beginning: from a `sep=` line, else the candidate that its lines agree on. */
-export function detectDelimiter(sample: string): DetectedDelimiter {
-  const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(sample)
-  if (sep?.[1] !== undefined) return { delimiter: sep[1], preamble: sep[0] }
-  return { delimiter: agreedDelimiter(countPerLine(sample)), preamble: '' }
+/**
+ * Returns the delimiter of a table by its beginning: from a `sep=` line, else the candidate that its lines agree on. Lines
+ * above the header are its preamble: the first `skipLines`, or where that is not given, those before the first row that
+ * has known names of columns and as many cells as the rows below.
+ */
+export function detectDelimiter(sample: string, skipLines?: number): DetectedDelimiter {
+  const skipped = skipLines === undefined ? '' : firstLines(sample, skipLines)
+  const text = sample.slice(skipped.length)
+  const sep = /^"?sep=([^"\r\n])"?(?:\r\n|\n|\r)/i.exec(text)
+  if (sep?.[1] !== undefined) return { delimiter: sep[1], preamble: skipped + sep[0] }
+  const lines = readLines(text)
+  const above = skipLines === undefined ? linesAboveHeader(lines) : 0
+  const preamble = skipped + text.slice(0, lines[above]?.start ?? 0)
+  return { delimiter: agreedDelimiter(lines.slice(above).map(({ counts }) => counts)), preamble }
 }
 
-/** For each line, how often each candidate is outside quotes. */
-type DelimiterCounts = readonly (readonly number[])[]
+/** Returns the first lines of a text, with their ends. Throws CsvError where there are fewer. */
+function firstLines(text: string, count: number): string {
+  const ends = /\r\n|\n|\r/g
+  for (let line = 0; line < count; line++)
+    if (!ends.exec(text))
+      throw new CsvError(`--skip-lines ${count} leaves no header in the beginning of the file.`)
+  return text.slice(0, ends.lastIndex)
+}
 
-function agreedDelimiter(lines: DelimiterCounts): string {
+/** A line of a table, which may hold quoted line ends, and how often each candidate is outside its quotes. */
+interface Line {
+  readonly start: number
+  readonly text: string
+  readonly counts: readonly number[]
+}
+
+const maxLinesAbove = 20
+const rowsBelow = 10
+
+/** Returns how many lines are above the header; 0 where the first line may be one. */
+function linesAboveHeader(lines: readonly Line[]): number {
+  const [first] = lines
+  if (!first || candidates.some((_, at) => countNames(first, at) > 0)) return 0
+  const found = lines.slice(0, maxLinesAbove).findIndex((line, index) =>
+    candidates.some((_, at) => {
+      const width = line.counts[at] ?? 0
+      const below = lines.slice(index + 1, index + 1 + rowsBelow)
+      const alike = below.filter(({ counts }) => counts[at] === width)
+      return (
+        width > 0 &&
+        countNames(line, at) > 1 &&
+        alike.length * 2 > below.length &&
+        isNarrower(lines, index, at)
+      )
+    }),
+  )
+  return Math.max(found, 0)
+}
+
+/** Whether the lines above one have fewer filled cells than half of its own. */
+const isNarrower = (lines: readonly Line[], index: number, at: number): boolean =>
+  lines.slice(0, index).every((line) => {
+    const filled = cellsOf(line, at).filter((cell) => cell !== '').length
+    // A delimiter in quotes makes no cell.
+    const width = Math.min(filled, (line.counts[at] ?? 0) + 1)
+    return width * 2 <= (lines[index]?.counts[at] ?? 0) + 1
+  })
+
+const countNames = (line: Line, at: number): number => cellsOf(line, at).filter(isColumnName).length
+
+/** Returns the cells of a line, roughly: names of columns have no delimiters in them. */
+const cellsOf = ({ text }: Line, at: number): string[] =>
+  text.split(candidates[at] ?? ',').map((cell) => cell.replace(/"/g, '').trim())
+
+function agreedDelimiter(lines: readonly (readonly number[])[]): string {
   const [header = []] = lines
   const score = (at: number) => lines.filter((counts) => counts[at] === header[at]).length
   const inHeader = candidates
@@ -236,8 +328,9 @@ function agreedDelimiter(lines: DelimiterCounts): string {
   return candidates.find((_, at) => lines.every((counts) => counts[at] === 0)) ?? ','
 }
 
-function countPerLine(sample: string): DelimiterCounts {
-  const lines: number[][] = []
+/** Returns the first lines of a table. Empty ones are left out. */
+function readLines(sample: string): readonly Line[] {
+  const lines: Line[] = []
   let counts = candidates.map(() => 0)
   let quoted = false
   let start = 0
@@ -248,11 +341,11 @@ function countPerLine(sample: string): DelimiterCounts {
     const candidate = candidates.indexOf(char as (typeof candidates)[number])
     if (candidate >= 0) counts[candidate] = (counts[candidate] ?? 0) + 1
     if (char !== '\n' && char !== '\r') continue
-    if (at > start) lines.push(counts)
+    if (at > start) lines.push({ start, text: sample.slice(start, at), counts })
     counts = candidates.map(() => 0)
     start = at + 1
   }
   // The sample may end within a line, so its last one counts only where there is no other.
-  if (lines.length === 0) lines.push(counts)
+  if (lines.length === 0) lines.push({ start: 0, text: sample, counts })
   return lines
 }

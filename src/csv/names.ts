@@ -15,6 +15,24 @@ const byKind: Readonly<Record<string, Readonly<Record<string, Synonyms>>>> = syn
 /** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
 export const synonymsOf = (kind: string, field: string): Synonyms => byKind[kind]?.[field] ?? {}
 
+let known: ReadonlySet<string> | undefined
+
+/** Whether a name is one that columns commonly have. */
+export function isColumnName(name: string): boolean {
+  known ??= new Set(
+    Object.values(byKind)
+      .flatMap((of) => Object.entries(of))
+      .flatMap(([field, { sure = [], likely = [], lastResort = [] }]) => [
+        field,
+        ...sure,
+        ...likely,
+        ...lastResort,
+      ])
+      .map(normaliseName),
+  )
+  return known.has(normaliseName(name))
+}
+
 /** Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal. */
 export function normaliseName(name: string): string {
   return name

@@ -1,5 +1,5 @@
 import { Parser } from 'csv-parse'
-import { type DetectedDelimiter, decode, type Encoding, skip } from './encoding.js'
+import { type DetectedDelimiter, decode, type Encoding, Lines, skip } from './encoding.js'
 import { CsvError } from './errors.js'
 import { undefuse } from './formulas.js'
 
@@ -29,7 +29,9 @@ export async function* readRows(
   { raw = false, looseQuotes, limit, isSheet = false }: RowOptions = {},
 ): AsyncGenerator<CsvRow[]> {
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
-  const firstLine = preamble === '' ? 1 : 2
+  const lines = new Lines()
+  lines.pass(Buffer.from(preamble))
+  const firstLine = lines.line
   const numberOf = isSheet ? createRowCounter() : undefined
   for await (const parsed of parseRows(texts, { delimiter, firstLine, looseQuotes, limit })) {
     const rows = numberOf ? parsed.map((row) => ({ ...row, line: numberOf(row) })) : parsed

@@ -69,7 +69,7 @@ describe('a batch', () => {
 
   it('prints the column mapping and the counts of rows on stderr', async () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
-    expect(stderr).toMatch(/^domain +<- +"Website"$/m)
+    expect(stderr).toMatch(/^domain +<- +"Website", such as a\.example$/m)
     expect(stderr).toContain('2 rows')
     expect(stderr).toContain('1 of them a duplicate, paid once; 1 credit.')
     expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
@@ -129,7 +129,9 @@ describe('a batch', () => {
     const caller = companies()
     const csv = 'domain,real\nx,a.example\n'
     const shown = await enrich(csv, ['--map', 'domain=real', '--map-only'], { caller })
-    expect(JSON.parse(shown.stdout).columns).toEqual([{ field: 'domain', column: 'real', at: 1, by: 'pin' }])
+    expect(JSON.parse(shown.stdout).columns).toEqual([
+      { field: 'domain', column: 'real', at: 1, by: 'pin', sample: 'a.example' },
+    ])
     expect([shown.code, caller.asked]).toEqual([0, []])
     await enrich(csv, ['--map', 'domain=real'], { caller })
     expect(caller.asked).toEqual([{ domain: 'a.example' }])

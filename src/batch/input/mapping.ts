@@ -1,11 +1,19 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
 import { nearest } from '../../api/values/nearest.js'
+import {
+  fitsColumn,
+  kindsOfField,
+  toColumnKind,
+  type ValueKind,
+} from '../../catalogue/normalize/value-kinds.js'
 import { columnNamed, normaliseName, type Synonyms, synonymsOf } from '../../csv/names.js'
 
 /** What columns are to be matched with. */
 export interface MappingRequest {
   readonly header: readonly string[]
+  /** The first non-empty cells of each column, in the order of the header. */
+  readonly samples?: readonly (readonly string[])[]
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -28,8 +36,13 @@ interface MappedColumn {
   readonly column: string
   /** Position of the column, from 0. */
   readonly at: number
-  /** Because the user said so, because the column has the field's name, or because it means the same. */
-  readonly by: 'pin' | 'name' | 'synonym'
+  /**
+   * Because the user said so, because the column has the field's name, because it means the same, because its values are
+   * what the field holds, or because nothing better is there.
+   */
+  readonly by: 'pin' | 'name' | 'synonym' | 'values' | 'last resort'
+  /** The first value of the column. */
+  readonly sample?: string
 }
 
 /** Which columns fill which fields. */
@@ -102,15 +115,24 @@ export function mapColumns(request: MappingRequest): Mapping {
 /** Columns named one by one; of a wide file the others are counted. */
 const columnsNamed = 12
 
-/** A mapping in lines for a person to read. */
-export function describeMapping(mapping: Mapping): string[] {
+/** A mapping in lines for a person to read, with a value of each column, at most `columns` wide. */
+export function describeMapping(mapping: Mapping, columns = 80): string[] {
   const width = Math.max(0, ...mapping.columns.map(({ field }) => field.length))
-  const lines = mapping.columns.map(({ field, column }) => `${field.padEnd(width)}  <-  "${column}"`)
+  const lines = mapping.columns.map(({ field, column, sample }) => {
+    const line = `${field.padEnd(width)}  <-  "${column}"`
+    return sample === undefined ? line : cutSample(`${line}, such as `, sample.replace(/\s+/g, ' '), columns)
+  })
   const unused = mapping.unused.filter((name) => name !== '')
   const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
   const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
-  if (named.length > 0) lines.push(`kept, not sent: ${named.join(', ')}${more}`)
+  if (named.length > 0) lines.push(`Unmapped columns (kept in the output): ${named.join(', ')}${more}`)
   return [...lines, ...mapping.notes]
+}
+
+/** Returns a line that ends with a value, cut where it would be too long. */
+function cutSample(line: string, sample: string, columns: number): string {
+  const room = Math.max(columns - line.length, 12)
+  return `${line}${sample.length > room ? `${sample.slice(0, room - 1)}…` : sample}`
 }
 
 /** Makes the input of a row from its cells; empty cells are left out, and constants come last. */
@@ -129,14 +151,31 @@ export function rowInput(
   }
 }
 
-function pinnedColumns({ header, fields, pins = {}, namedIn }: MappingRequest): MappedColumn[] {
+function pinnedColumns(request: MappingRequest): MappedColumn[] {
+  const { header, samples, fields, pins = {}, namedIn } = request
   return Object.entries(pins).map(([field, name]) => {
     const by = namedIn?.(field) ?? '--map'
     if (!fields.includes(field)) throw unknown(by, 'field', field, fields)
     const at = columnNamed(header, name)
     if (at < 0) throw unknown(by, 'column', name, header)
-    return { field, column: header[at] ?? name, at, by: 'pin' }
+    checkPin(request, by, field, at)
+    return { field, column: header[at] ?? name, at, by: 'pin', ...sampleAt(samples, at) }
   })
+}
+
+/** Throws MappingError where a column of profiles is to fill a field that is none. */
+function checkPin({ header, samples, subject }: MappingRequest, by: string, field: string, at: number): void {
+  const kind = toColumnKind(samples?.[at])
+  if (!kind?.endsWith('profile') || fitsColumn(fileKindOf(subject), field, kind)) return
+  throw new MappingError(
+    `${by} fills ${field} from the column "${header[at]}", which has the profile URLs of ` +
+      `${kind === 'person profile' ? 'people' : 'companies'}, such as ${samples?.[at]?.[0]}. Choose another column.`,
+  )
+}
+
+const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedColumn, 'sample'> => {
+  const sample = samples?.[at]?.[0]
+  return sample === undefined ? {} : { sample }
 }
 
 function unknown(by: string, kind: 'field' | 'column', name: string, known: readonly string[]): MappingError {
@@ -149,15 +188,21 @@ function unknown(by: string, kind: 'field' | 'column', name: string, known: read
 }
 
 interface Guess extends MappedColumn {
-  /** -1 for a pin, 0 for the field's own name, 1 for a sure synonym, 2 for a likely one, 3 for a last resort. */
+  /**
+   * -1 for a pin, 0 for the field's own name, 1 for a sure synonym, 2 for a likely one or for values that another header
+   * announces, 3 for a last resort.
+   */
   readonly rank: number
 }
 
 const likely = 2
 const lastResort = 3
 
-const toMapped = (guess: Guess | undefined): MappedColumn[] =>
-  guess ? [{ field: guess.field, column: guess.column, at: guess.at, by: guess.by }] : []
+const toMapped = (guess: Guess | undefined): MappedColumn[] => {
+  if (!guess) return []
+  const { rank: _, ...column } = guess
+  return [column]
+}
 
 const companyName = ['name']
 const companyDomain = ['domain', 'website']
@@ -181,23 +226,55 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
   },
 }
 
+/** Returns the kind of records that rows about a subject are like. */
+export const fileKindOf = (subject: Identity): 'companies' | 'people' =>
+  subject === 'company' ? 'companies' : 'people'
+
 /** Columns that may fill a field, the best first; among equals the one further left. */
-function guesses({ header, fields, subject }: MappingRequest): Guess[] {
-  const found = fields.flatMap((field) => {
-    const kind = subject === 'company' ? 'companies' : 'people'
-    const known = recordFields[kind][field]?.map((one) => synonymsOf(kind, one)) ?? []
-    const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
-    const ranks = [[field], of('sure'), of('likely'), of('lastResort')].map(
-      (names) => new Set(names.map(normaliseName)),
-    )
+function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] {
+  const about = fileKindOf(subject)
+  const names = header.map(normaliseName)
+  const kinds = header.map((_, at) => toColumnKind(samples?.[at]))
+  const ranks = fields.map((field) => namesOfField(about, field))
+  const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
+  const isOfPeople = about === 'companies' && names.some((name) => personNames.has(name))
+  const isOfPerson = (name: string) => isOfPeople && (name === 'name' || name === 'country')
+  const found = fields.flatMap((field, index) => {
+    const sets = ranks[index] ?? []
     return header.flatMap((column, at): Guess[] => {
-      const name = normaliseName(column)
-      const rank = name === '' ? -1 : ranks.findIndex((names) => names.has(name))
-      return rank < 0 ? [] : [{ field, column, at, by: rank === 0 ? 'name' : 'synonym', rank }]
+      const name = names[at] ?? ''
+      const named = name === '' ? -1 : sets.findIndex((set) => set.has(name))
+      const kind = kinds[at]
+      const guess = { field, column, at, ...sampleAt(samples, at) }
+      if (named >= 0 && fitsColumn(about, field, kind, named === lastResort))
+        return [{ ...guess, by: howNamed[named] ?? 'synonym', rank: isOfPerson(name) ? likely : named }]
+      return isKnown(name) && isMeant(about, field, kind) ? [{ ...guess, by: 'values', rank: likely }] : []
     })
   })
   return found.sort((a, b) => a.rank - b.rank || a.at - b.at)
 }
+
+/** Names of columns with which a file is about people: its plain name and country are theirs, not their company's. */
+const personNames = new Set(
+  ['first_name', 'last_name']
+    .flatMap((field) => [field, ...(synonymsOf('people', field).sure ?? [])])
+    .map(normaliseName),
+)
+
+const howNamed: readonly MappedColumn['by'][] = ['name', 'synonym', 'synonym', 'last resort']
+
+/** Returns the names of columns that fill a field, by rank. */
+function namesOfField(about: 'companies' | 'people', field: string): readonly ReadonlySet<string>[] {
+  const known = recordFields[about][field]?.map((one) => synonymsOf(about, one)) ?? []
+  const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
+  return [[field], of('sure'), of('likely'), of('lastResort')].map(
+    (names) => new Set(names.map(normaliseName)),
+  )
+}
+
+/** Whether values alone say that they are a field's: profiles, addresses and phone numbers, but no names. */
+const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind | undefined): boolean =>
+  kind !== undefined && !kind.endsWith('name') && kindsOfField(about, field)?.includes(kind) === true
 
 function describeOther(guess: Guess, winner: MappedColumn): string {
   return (

@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../api/calls/errors.js'
+import { ColumnSample } from '../../catalogue/normalize/value-kinds.js'
 import { detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
@@ -14,6 +15,8 @@ export interface ReadOptions extends RowOptions {
   readonly delimiter?: string | undefined
   /** The workbook of which the file is a sheet. */
   readonly sheetOf?: string | undefined
+  /** Lines above the header. */
+  readonly skipLines?: number | undefined
 }
 
 /** A CSV file that has been recognised; its rows can be read several times. */
@@ -22,11 +25,13 @@ export interface Table {
   readonly path: string
   readonly header: readonly string[]
   readonly headerLine: number
+  /** The first non-empty cells of each column. */
+  readonly samples: readonly (readonly string[])[]
   readonly encoding: string
   /** Whether the file begins with a byte order mark. */
   readonly hasMark: boolean
   readonly delimiter: string
-  /** Text before the header: a `sep=` line, or nothing. */
+  /** Text before the header: a `sep=` line, other lines, or nothing. */
   readonly preamble: string
   /** Size of the file. */
   readonly bytes: number
@@ -40,16 +45,17 @@ const sampleBytes = 65_536
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
   const { head, bytes } = await readHead(path)
   const encoding = detectEncoding(head, options.encoding)
-  const detected = detectDelimiter(sampleOf(head, encoding))
+  const detected = detectDelimiter(sampleOf(head, encoding), options.skipLines)
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
   const rows = () => readRows(fileChunks(path), encoding, { delimiter, preamble }, options)
   const name = options.sheetOf ?? path
-  const header = await headerOf(name, rows())
+  const { header, samples } = await readBeginning(name, rows())
   return {
     path: name,
     header: header.cells,
     headerLine: header.line,
+    samples,
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
     delimiter,
@@ -96,12 +102,29 @@ function toReadError(path: string, error: unknown): unknown {
   return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
 }
 
-async function headerOf(path: string, batches: AsyncGenerator<CsvRow[]>): Promise<CsvRow> {
-  for await (const [header] of batches) {
-    if (!header) continue
-    checkHeader(header)
-    return header
+/** Returns the header, and the first cells below it. */
+async function readBeginning(
+  path: string,
+  batches: AsyncGenerator<CsvRow[]>,
+): Promise<{ header: CsvRow; samples: ColumnSample['cells'] }> {
+  let header: CsvRow | undefined
+  let sample = new ColumnSample(0)
+  try {
+    for await (const batch of batches)
+      for (const row of batch) {
+        if (header) {
+          if (!sample.add(row.cells)) return { header, samples: sample.cells }
+          continue
+        }
+        checkHeader(row)
+        header = row
+        sample = new ColumnSample(row.cells.length)
+      }
+  } catch (error) {
+    // The check of the whole file reports what is wrong below the header.
+    if (!header) throw error
   }
+  if (header) return { header, samples: sample.cells }
   throw new CsvError(`${path} is empty. Its first line must name the columns.`)
 }
 

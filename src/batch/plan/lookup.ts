@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
@@ -9,8 +11,10 @@ import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toE164 } from '../../catalogue/normalize/phone.js'
 import { parseProfile } from '../../catalogue/normalize/profile.js'
 import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
+import { describeMisplaced, isMisplaced } from '../../catalogue/normalize/value-kinds.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import {
+  fileKindOf,
   identifying,
   type Mapping,
   type MappingRequest,
@@ -18,6 +22,7 @@ import {
   type SavedMap,
   toPins,
 } from '../input/mapping.js'
+import type { Table } from '../input/table.js'
 import type { ResultRequest } from '../output/columns.js'
 import { hasResult, onlyMissingOf } from '../output/format.js'
 import type { Lookup } from './row-batch.js'
@@ -35,9 +40,10 @@ interface LookupRequest extends ResultRequest {
 /** Returns the fields that the columns of a file are matched with. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
-  header: readonly string[],
+  { header, samples }: Pick<Table, 'header' | 'samples'>,
 ): MappingRequest => ({
   header,
+  samples,
   fields: Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,
@@ -48,12 +54,11 @@ export const toMappingRequest = (
 export function createLookup(request: LookupRequest, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
-  const read = rowInput(mapping, constants, valueReader(shape.input))
-  const tidy = tidyInput(operation)
+  const reader = createRowReader(operation, shape, mapping, constants)
   return {
-    input: (cells) => reduceTypes(tidy(read(cells))),
+    ...reader,
+    input: (cells) => reduceTypes(reader.input(cells)),
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
-    validate: (input) => void validate(operation.id, shape, input),
     explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
     ...rowPriceOf(request),
@@ -68,6 +73,46 @@ function reduceTypes(input: Input): Input {
   const { enrichment_type: types, network_url } = input
   if (network_url !== undefined || !isSeveral(types) || !types.includes('email')) return input
   return { ...input, enrichment_type: ['email'] }
+}
+
+/** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
+export function createRowReader(
+  operation: Operation,
+  shape: Shape,
+  mapping: Mapping,
+  constants: Input = {},
+): Required<Pick<Lookup, 'input' | 'validate'>> {
+  const read = rowInput(mapping, constants, valueReader(shape.input))
+  const misplacedIn = misplacedFields(operation, mapping, constants)
+  const tidy = tidyInput(operation, misplacedIn)
+  return {
+    input: (cells) => tidy(read(cells)),
+    validate: (input) => {
+      const [field] = misplacedIn(input)
+      if (field !== undefined)
+        throw new ApiError('invalid', { reason: describeMisplaced(field, String(input[field])) })
+      validate(operation.id, shape, input)
+    },
+  }
+}
+
+/** Returns a function that finds the fields of an input whose cell is of another kind. */
+function misplacedFields(
+  { batch }: Operation,
+  { columns }: Mapping,
+  constants: Input,
+): (input: Input) => string[] {
+  const about = fileKindOf(batch?.identity ?? 'company')
+  const watched = columns.filter(({ field }) => constants[field] === undefined)
+  return (input) =>
+    watched
+      .filter(({ field, by }) => {
+        const value = input[field]
+        return (
+          typeof value === 'string' && isMisplaced(about, field, value, by === 'pin' || by === 'last resort')
+        )
+      })
+      .map(({ field }) => field)
 }
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
@@ -186,7 +231,7 @@ const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
 const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
 
 /** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
-function tidyInput(operation: Operation): (input: Input) => Input {
+function tidyInput(operation: Operation, misplacedIn: (input: Input) => string[]): (input: Input) => Input {
   const { id, batch } = operation
   const subject = batch?.identity ?? 'company'
   const kind = subject === 'company' ? 'company' : 'person'
@@ -194,11 +239,13 @@ function tidyInput(operation: Operation): (input: Input) => Input {
   const watched = [...new Set([...profileFields, ...one])]
   return (input) => {
     const best = one.find((field) => input[field] !== undefined)
-    const spoilt = watched.filter(
-      (field) =>
-        input[field] !== undefined &&
-        ((one.includes(field) && field !== best) || isOther(input, field, kind)),
-    )
+    const spoilt = watched
+      .filter(
+        (field) =>
+          input[field] !== undefined &&
+          ((one.includes(field) && field !== best) || isOther(input, field, kind)),
+      )
+      .concat(misplacedIn(input))
     if (spoilt.length === 0) return input
     // Where nothing else says whom the row is about, the refusal has to name the field.
     const isKnown = identifying[subject].some(

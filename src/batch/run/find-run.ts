@@ -46,16 +46,16 @@ export async function openInput(ports: InputPorts, choices: InputChoices): Promi
 async function openFile(
   ports: InputPorts,
   path: string,
-  { encoding, delimiter, raw, sheet }: InputChoices,
+  { encoding, delimiter, skipLines, raw, sheet }: InputChoices,
 ): Promise<Table> {
   const makeCopy = async () => join((await openRunFolder(ports)).path, 'sheet.csv')
   const csv = await ports.convertSheet(path, sheet, makeCopy)
   if (csv === undefined) {
-    if (sheet === undefined) return openTable(path, { encoding, delimiter, raw })
+    if (sheet === undefined) return openTable(path, { encoding, delimiter, skipLines, raw })
     throw new Refusal(`${path} is no workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (encoding === undefined && delimiter === undefined)
-    return openTable(csv, { ...sheetOptions, sheetOf: path })
+    return openTable(csv, { ...sheetOptions, skipLines, sheetOf: path })
   const option = encoding === undefined ? '--delimiter' : '--encoding'
   throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
 }
@@ -90,6 +90,7 @@ export async function identifyRun(
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
   const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
   if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
+  if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
   const knownBy = (name: string) =>
     createHash('sha256')
       .update(toJson([name, ...all]))

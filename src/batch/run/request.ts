@@ -21,6 +21,8 @@ export interface InputChoices {
   readonly dryRun: boolean
   readonly encoding: string | undefined
   readonly delimiter: string | undefined
+  /** Lines above the header; recognised when absent. */
+  readonly skipLines?: number | undefined
   readonly raw: boolean
   /** Looks up this many rows, spread over the file. Such a run is another one than that of the whole file. */
   readonly sample?: number | undefined

@@ -1,5 +1,6 @@
 import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, RecordKind } from '../kinds/kind.js'
+import { ColumnSample, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 
@@ -12,8 +13,43 @@ export async function readCsvRows(
   const [header, ...first] = await readNonEmpty(batches)
   if (!header) throw new ImportError('The file is empty')
   const names = header.cells.map((cell) => cell.trim())
-  const columns = mapColumns(kind, names, map)
-  return { ...columns, batches: toInputRows(first, batches, columns.fields) }
+  const { samples, failure } = await readSamples(names.length, first, batches)
+  const columns = mapColumns(kind, names, map, samples)
+  return {
+    ...columns,
+    batches: toInputRows(first, continueWith(failure, batches), columns.fields, { kind, map }),
+  }
+}
+
+/**
+ * Returns the first non-empty cells of each column, and adds the rows that were read for it to `first`. A failure to read on
+ * is returned, because the rows before it come first.
+ */
+async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerator<readonly CsvRow[]>) {
+  const sample = new ColumnSample(width)
+  let isWanted = true
+  for (const row of first) if (isWanted) isWanted = sample.add(row.cells)
+  try {
+    while (isWanted) {
+      const { value, done } = await batches.next()
+      if (done) break
+      for (const row of value) {
+        first.push(row)
+        isWanted &&= sample.add(row.cells)
+      }
+    }
+    return { samples: sample.cells, failure: undefined }
+  } catch (error) {
+    return { samples: sample.cells, failure: { error } }
+  }
+}
+
+async function* continueWith(
+  failure: { readonly error: unknown } | undefined,
+  batches: AsyncIterable<readonly CsvRow[]>,
+): AsyncGenerator<readonly CsvRow[]> {
+  if (failure) throw failure.error
+  yield* batches
 }
 
 async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise<readonly CsvRow[]> {
@@ -24,19 +60,41 @@ async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise
   }
 }
 
+/** What decides whether a cell is used for its field. */
+interface Mapped {
+  readonly kind: RecordKind
+  readonly map: ImportOptions['map']
+}
+
 async function* toInputRows(
   first: readonly CsvRow[],
   batches: AsyncIterable<readonly CsvRow[]>,
   fields: readonly (string | undefined)[],
+  mapped: Mapped,
 ): AsyncGenerator<InputRow[]> {
+  const isUnusable = fields.map((field) => toUnusable(field, mapped))
   const read = (rows: readonly CsvRow[]) =>
-    rows.map((row) => toInputRow(row, fields)).filter((row) => row !== undefined)
+    rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
   yield read(first)
   for await (const rows of batches) yield read(rows)
 }
 
+/** Returns whether a cell is nothing that its field means; `undefined` where any cell may be used. */
+function toUnusable(
+  field: string | undefined,
+  { kind, map }: Mapped,
+): ((cell: string) => boolean) | undefined {
+  if (field === undefined || kindsOfField(kind, field) === undefined) return undefined
+  const isExplicit = map !== undefined && Object.hasOwn(map, field)
+  return (cell) => isMisplaced(kind, field, cell, isExplicit)
+}
+
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
-function toInputRow({ cells, line }: CsvRow, fields: readonly (string | undefined)[]): InputRow | undefined {
+function toInputRow(
+  { cells, line }: CsvRow,
+  fields: readonly (string | undefined)[],
+  isUnusable: readonly (((cell: string) => boolean) | undefined)[],
+): InputRow | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
@@ -44,7 +102,8 @@ function toInputRow({ cells, line }: CsvRow, fields: readonly (string | undefine
   const raw: Record<string, unknown> = {}
   for (let at = 0; at < width; at++) {
     const field = fields[at]
-    if (field !== undefined && cells[at]) raw[field] = cells[at]
+    const cell = cells[at]
+    if (field !== undefined && cell && !isUnusable[at]?.(cell)) raw[field] = cell
   }
   return { line, raw }
 }

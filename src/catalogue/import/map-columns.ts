@@ -1,5 +1,6 @@
 import { columnNamed, normaliseName, synonymsOf } from '../../csv/names.js'
 import type { RecordKind } from '../kinds/kind.js'
+import { fitsColumn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
 import { fields } from '../records/fields.js'
 import { ImportError } from './report.js'
 
@@ -26,18 +27,19 @@ interface MappedColumns {
 }
 
 /**
- * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym. Throws when
- * no column identifies a record.
+ * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym, where their
+ * first cells are of the field's kind; else by profiles in them. Throws when no column identifies a record.
  */
 export function mapColumns(
   kind: RecordKind,
   header: readonly string[],
   explicit: Readonly<Record<string, string>> = {},
+  samples: readonly (readonly string[])[] = [],
 ): MappedColumns {
   const columnOf = new Map<string, number>()
   for (const [field, column] of Object.entries(explicit))
     columnOf.set(checkField(kind, field), findColumn(header, column))
-  const guesses = header.map((column) => matchField(kind, column))
+  const guesses = header.map((column, at) => guessField(kind, column, samples[at]))
   for (const rank of ['name', 'sure', 'likely'] as const)
     for (const [at, guess] of guesses.entries())
       if (guess?.rank === rank && !columnOf.has(guess.field) && ![...columnOf.values()].includes(at))
@@ -49,6 +51,16 @@ export function mapColumns(
     mapping: Object.fromEntries([...columnOf].map(([field, at]) => [field, header[at] ?? ''])),
     ignored: header.filter((_, at) => !byColumn.has(at)),
   }
+}
+
+/** Returns the field of a column by its name, or, where its cells are of another kind, the field that is made for them. */
+function guessField(kind: RecordKind, column: string, cells: readonly string[] | undefined) {
+  const named = matchField(kind, column)
+  const held = toColumnKind(cells)
+  if (named === undefined || held === undefined || fitsColumn(kind, named.field, held)) return named
+  if (held.endsWith('name')) return undefined
+  const field = Object.keys(fields[kind]).find((one) => kindsOfField(kind, one)?.includes(held))
+  return field === undefined ? undefined : { field, rank: 'likely' as const }
 }
 
 /** Returns the field that a key or column stands for; `undefined` when none. */

@@ -26,7 +26,7 @@ export async function openFile(
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
   return readCsvRows(
     kind,
-    readRows(chunks, encoding, detectDelimiter(sample), { looseQuotes: true }),
+    readRows(chunks, encoding, detectDelimiter(sample, options.skipLines), { looseQuotes: true }),
     options,
   )
 }

@@ -17,6 +17,8 @@ export interface ImportOptions {
   readonly encoding?: string
   /** The file is a sheet of a workbook, converted to CSV. */
   readonly isSheet?: boolean
+  /** Lines above the header of a CSV file. By default they are recognised. */
+  readonly skipLines?: number
   /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
 }

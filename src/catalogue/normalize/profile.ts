@@ -30,7 +30,7 @@ export function parseProfile(
 
 function parsePremium(section: string | undefined, name: string | undefined): NetworkProfile | undefined {
   if (section?.toLowerCase() === 'company') return parseCompanyName(name)
-  if (section?.toLowerCase() !== 'lead') return undefined
+  if (!['lead', 'people'].includes(section?.toLowerCase() ?? '')) return undefined
   const id = decodeName(name)?.split(',', 1)[0]
   return id ? { kind: 'person', id } : undefined
 }

@@ -22,13 +22,14 @@ export function toCompanyIdentity(fields: Fields): string | undefined {
 }
 
 /**
- * Returns a key that is equal for rows of the same person: profile url, else e-mail address, else folded name and the
- * company's domain or name. `undefined` when there is none of these.
+ * Returns a key that is equal for rows of the same person: profile url, also one that cannot be parsed, else e-mail
+ * address, else folded name and the company's domain or name. `undefined` when there is none of these.
  */
 export function toPersonIdentity(fields: Fields): string | undefined {
   const url = firstText(fields.network_url, fields.network_profile_url, fields.linkedin_url)
   const profile = url === undefined ? undefined : parseProfile(url)
   if (profile?.kind === 'person') return toProfileIdentity(profile)
+  if (url !== undefined && !profile) return `person:url:${url}`
   const email = firstText(fields.email)
   if (email !== undefined) return `person:email:${email.toLowerCase()}`
   const name = foldFullName(fields)

@@ -7,7 +7,14 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { requireOptions } from '../operation/request.js'
 import { duration, progressText, startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { countRows, formatCredits, formatNumber, formatReasons, formatToFix } from '../output/text.js'
+import {
+  countRows,
+  formatCredits,
+  formatNumber,
+  formatReasons,
+  formatToFix,
+  oneLine,
+} from '../output/text.js'
 import { confirmQuote } from '../quote/show.js'
 import { chooseMapping } from './map-columns.js'
 import { workersText } from './ports.js'
@@ -29,7 +36,9 @@ export function createDialog(
         globals,
         columns.map(({ field }) => field),
       ),
-    showMapping: (mapping) => describeMapping(mapping).forEach(notify),
+    showMapping: (mapping) => {
+      for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
+    },
     showKnownRun: (run) => notify(describeKnownRun(run)),
     showRagged: (rows, firstLine) =>
       notify(

@@ -8,7 +8,7 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
-import { formatNumber, formatToFix } from '../output/text.js'
+import { formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { filePorts, toRunHome } from './run-home.js'
 
@@ -28,12 +28,13 @@ export async function gatherRows(
   )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
-  const columns = { header: table.header, fields: Object.keys(item.shape), subject }
+  const columns = { header: table.header, samples: table.samples, fields: Object.keys(item.shape), subject }
   const { mapping } = await chooseMapping(context, globals, choices, columns, item)
   const file = fileOf(globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
   if (choices.mapOnly) return { mapping, output }
-  for (const line of describeMapping(mapping)) context.notify(line, globals)
+  for (const line of describeMapping(mapping, context.streams.stderr.columns))
+    context.notify(oneLine(line), globals)
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const rows = await readItems(operation, item, table, mapping, rejects)
   showProblems(context, rows.problems, globals, rejects?.file ?? null)

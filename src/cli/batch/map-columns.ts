@@ -21,6 +21,7 @@ import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { print } from '../output/output.js'
 import { askChoice, canAsk } from '../output/prompt.js'
+import { oneLine } from '../output/text.js'
 
 /**
  * Matches the columns of a file with fields. When a needed column is not recognised, asks a person at a terminal, and
@@ -50,7 +51,10 @@ export async function printMapping(
   globals: GlobalOptions,
 ): Promise<number> {
   await print(context, mapping, globals, {
-    layout: (body) => `${describeMapping(body as Mapping).join('\n')}\n`,
+    layout: (body) =>
+      describeMapping(body as Mapping)
+        .map((line) => `${oneLine(line)}\n`)
+        .join(''),
   })
   return exitCodes.ok
 }

@@ -43,6 +43,7 @@ const reading = (): Option[] => [
     delimiter,
   ),
   new Option('--sample <n>', 'look up this many rows, spread over the file').argParser(whole),
+  new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
   new Option(
     '--rejects <file>',
@@ -126,6 +127,7 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
     dryRun: options.dryRun === true,
     encoding: text('encoding'),
     delimiter: text('delimiter'),
+    skipLines: typeof options.skipLines === 'number' ? options.skipLines : undefined,
     raw: options.rawCsv === true,
     rejects: pathOf('--rejects', options.rejects, cwd),
     sample: typeof options.sample === 'number' ? options.sample : undefined,

@@ -131,16 +131,64 @@ describe('the choice between columns', () => {
     expect(describeMapping(map(['Website', 'Homepage', 'Company', '']))).toEqual([
       'name    <-  "Company"',
       'domain  <-  "Website"',
-      'kept, not sent: "Homepage"',
+      'Unmapped columns (kept in the output): "Homepage"',
       expect.stringContaining('"Homepage" could be domain too'),
     ])
+  })
+
+  test('is printed with a value of each column, cut to the width', () => {
+    const mapping = map(['Company', 'Website'], {
+      samples: [['Acme', 'B'], [`https://${'a'.repeat(90)}.example`]],
+    })
+    const [name, domain = ''] = describeMapping(mapping, 60)
+    expect(name).toBe('name    <-  "Company", such as Acme')
+    expect(domain).toMatch(/^domain {2}<- {2}"Website", such as https:\/\/a+…$/)
+    expect(domain).toHaveLength(60)
   })
 
   test('is printed with the number of unused columns that are not listed', () => {
     const columns = [{ field: 'domain', column: 'Domain', at: 0, by: 'name' as const }]
     const unused = Array.from({ length: 300 }, (_, at) => `c${at}`)
     const [, kept = ''] = describeMapping({ columns, unused, notes: [] })
-    expect(kept).toMatch(/^kept, not sent: "c0", .*"c11" and 288 more$/)
+    expect(kept).toMatch(/^Unmapped columns \(kept in the output\): "c0", .*"c11" and 288 more$/)
+  })
+})
+
+describe('the values of a column decide', () => {
+  const profiles = ['https://www.linkedin.com/in/ada', 'https://www.linkedin.com/in/grace']
+  const person = { fields: [...personFields, 'email'], subject: 'person' } as const
+
+  test('that profile URLs below "URL" are no domain', () => {
+    const header = ['First Name', 'URL', 'Company']
+    const samples = [['Ada', 'Grace'], profiles, ['Acme', 'Beta']]
+    expect(pairs(map(header, { ...person, samples }))).toEqual({
+      network_url: 'URL',
+      first_name: 'First Name',
+      company_name: 'Company',
+    })
+  })
+
+  test('that profiles of people do not identify companies', () => {
+    const header = ['LinkedIn Url', 'Company']
+    expect(pairs(map(header, { samples: [profiles, ['Acme', 'Beta']] }))).toEqual({ name: 'Company' })
+  })
+
+  test('that domains below "Company" are domains', () => {
+    const mapping = map(['Company'], { samples: [['acme.example', 'www.beta.example']] })
+    expect(mapping.columns).toEqual([
+      { field: 'domain', column: 'Company', at: 0, by: 'values', sample: 'acme.example' },
+    ])
+  })
+
+  test('only below a header that is known', () => {
+    expect(refusal(() => map(['x', 'y'], { samples: [['acme.example'], ['Acme']] }))).toMatch(/^No column/)
+  })
+
+  test('that --map cannot make profiles a domain', () => {
+    const samples = [profiles]
+    expect(refusal(() => map(['URL'], { samples, pins: { domain: 'URL' } }))).toMatch(
+      /^--map fills domain from the column "URL", which has the profile URLs of people, such as .*ada/,
+    )
   })
 })
 

@@ -15,7 +15,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { repeated } from '../../options/values.js'
+import { repeated, whole } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { formatNumber } from '../../output/text.js'
@@ -29,7 +29,13 @@ export const importCommand: CommandFactory = ({ command }) =>
     .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
-    .option('--encoding <name>', 'text encoding such as windows-1252 (default: UTF-8 or UTF-16, recognised)')
+    .option(
+      '--encoding <name>',
+      'text encoding such as windows-1252 (default: UTF-8, UTF-16 or windows-1252, recognised)',
+    )
+    .addOption(
+      new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
+    )
     .addOption(catalogueOption())
     .addExamples(
       'data import companies companies.csv',
@@ -66,6 +72,7 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
     ...(from === undefined ? {} : { format: from }),
     ...(encoding === undefined ? {} : { encoding }),
     ...(csv === undefined ? {} : { isSheet: true }),
+    ...(typeof options.skipLines === 'number' ? { skipLines: options.skipLines } : {}),
   }
   const open = await openInput(context, csv ?? file)
   const report = await interruptible(context.streams, (signal) =>

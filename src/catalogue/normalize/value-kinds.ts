@@ -1,0 +1,163 @@
+import { isCountry } from '../../api/values/countries.js'
+import { networkHosts } from '../../api/values/network-url.js'
+import { freeMailboxes, toDomain } from './domain.js'
+import { foldText, trailingForms } from './name.js'
+import { parseProfile } from './profile.js'
+import socialHosts from './shared-hosts.json' with { type: 'json' }
+
+/** What the cells of a column hold, by their form. */
+export type ValueKind =
+  | 'company profile'
+  | 'person profile'
+  | 'e-mail'
+  | 'phone'
+  | 'web address'
+  | 'country'
+  | 'company name'
+  | 'person name'
+
+/** What the rows of a file are about. */
+type Subject = 'companies' | 'people' | 'jobs' | 'posts'
+
+const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
+const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
+/** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
+const phone = /^(?:tel:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
+const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
+const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
+
+/** Returns what a cell holds, where its form shows it; `undefined` for other text. */
+export function toValueKind(cell: string): ValueKind | undefined {
+  const text = cell.trim().replace(/^'(?=[+\d(])/, '')
+  if (text.includes('@') && mail.test(text)) return 'e-mail'
+  if (text.includes('/')) {
+    const profile = parseProfile(text)
+    if (profile) return `${profile.kind} profile`
+  }
+  if (isPhone(text)) return 'phone'
+  if (text.includes('.') && web.test(text)) return 'web address'
+  if (/^[A-Z]{2}$/.test(text) && isCountry(text)) return 'country'
+  return trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? '')) && /\s/.test(text)
+    ? 'company name'
+    : undefined
+}
+
+const isPhone = (text: string): boolean =>
+  american.test(text) || (phone.test(text) && !date.test(text) && text.replace(/\D/g, '').length >= 8)
+
+/** Returns the kind that more than half of the cells of a column are; `undefined` where there is none. */
+export function toColumnKind(cells: readonly string[] = []): ValueKind | undefined {
+  const counts = new Map<ValueKind, number>()
+  for (const cell of cells) {
+    const kind = toValueKind(cell)
+    if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return [...counts].find(([, count]) => count * 2 > cells.length)?.[0]
+}
+
+/** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
+export function kindsOfField(subject: Subject, field: string): readonly ValueKind[] | undefined {
+  if (field === 'network_url') return [subject === 'people' ? 'person profile' : 'company profile']
+  return Object.hasOwn(fieldKinds, field) ? fieldKinds[field] : undefined
+}
+
+const webAddress: readonly ValueKind[] = ['web address']
+const mailAddress: readonly ValueKind[] = ['e-mail']
+const phoneNumber: readonly ValueKind[] = ['phone']
+const companyName: readonly ValueKind[] = ['company name']
+const personName: readonly ValueKind[] = ['person name']
+const personProfile: readonly ValueKind[] = ['person profile']
+const countryName: readonly ValueKind[] = ['country']
+
+const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
+  ...{ domain: webAddress, company_domain: webAddress, website: webAddress },
+  ...{ email: mailAddress, personal_email: mailAddress },
+  ...{ phone: phoneNumber, phones: phoneNumber, phone_number: phoneNumber, phone_numbers: phoneNumber },
+  ...{ name: companyName, company_name: companyName },
+  ...{ first_name: personName, firstname: personName, full_name: personName },
+  ...{ last_name: personName, lastname: personName },
+  ...{ network_profile_url: personProfile, premium_profile_url: personProfile, linkedin_url: personProfile },
+  ...{ company_network_url: ['company profile'], author_profile_url: ['person profile', 'company profile'] },
+  ...{ country: countryName, country_code: countryName },
+}
+
+const certain: readonly (ValueKind | undefined)[] = ['company profile', 'person profile', 'e-mail', 'phone']
+
+/** Whether values of a kind are never what a field means. */
+const isOtherKind = (subject: Subject, field: string, kind: ValueKind | undefined): boolean =>
+  certain.includes(kind) && kindsOfField(subject, field)?.includes(kind as ValueKind) !== true
+
+/** Whether a column of a kind may fill a field. `isLastResort` accepts addresses for the domain that they are at. */
+export function fitsColumn(
+  subject: Subject,
+  field: string,
+  kind: ValueKind | undefined,
+  isLastResort = false,
+): boolean {
+  const kinds = kindsOfField(subject, field)
+  if (kind === undefined || kinds?.includes(kind)) return true
+  if (kind === 'e-mail' && kinds === webAddress) return isLastResort
+  return kinds === undefined && !certain.includes(kind)
+}
+
+/**
+ * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, a host that many share. A cell
+ * that no kind is certain of fits any field.
+ */
+export function isMisplaced(subject: Subject, field: string, cell: string, isLastResort = false): boolean {
+  const kinds = kindsOfField(subject, field)
+  const kind = unremarkable.test(cell) && kinds !== webAddress ? undefined : toValueKind(cell)
+  if (kinds === webAddress) {
+    if (kind === 'e-mail') return !isLastResort || toDomain(cell) === undefined
+    const domain = toDomain(cell)
+    if (domain !== undefined && isShared(domain)) return true
+  }
+  return isOtherKind(subject, field, kind)
+}
+
+/** Returns why a misplaced cell is refused. */
+export function describeMisplaced(field: string, cell: string): string {
+  const kind = toValueKind(cell)
+  if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
+  if (kind === 'phone') return `${field} must not be a phone number`
+  if (kind === 'e-mail' && toDomain(cell) !== undefined) return `${field} must not be an e-mail address`
+  return `${field} must be a company's own: social networks, short links and free mailboxes identify none`
+}
+
+/** Text that is no profile, e-mail address or phone number: most cells. */
+const unremarkable = /^[^@/\d]*$/
+
+const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts])
+
+/** Whether many have pages or mailboxes at a domain, so that it says nothing about a company. */
+const isShared = (domain: string): boolean => shared.has(domain) || freeMailboxes.has(domain)
+
+const sampleCells = 200
+const sampleCharacters = 1_000_000
+const cellCharacters = 500
+
+/** The first non-empty cells of each column of a file. */
+export class ColumnSample {
+  readonly cells: readonly (readonly string[])[]
+  readonly #cells: string[][]
+  #left = sampleCharacters
+
+  constructor(width: number) {
+    this.#cells = Array.from({ length: width }, () => [])
+    this.cells = this.#cells
+  }
+
+  /** Adds the cells of a row. Returns whether more rows are needed. */
+  add(row: readonly string[]): boolean {
+    let isWanted = false
+    for (const [at, column] of this.#cells.entries()) {
+      if (column.length >= sampleCells) continue
+      const cell = row[at]?.trim().slice(0, cellCharacters) ?? ''
+      // A row of empty cells takes time, too.
+      this.#left -= cell.length + 1
+      if (cell !== '') column.push(cell)
+      isWanted ||= column.length < sampleCells
+    }
+    return isWanted && this.#left > 0
+  }
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import {
+  fitsColumn,
+  isMisplaced,
+  toColumnKind,
+  toValueKind,
+} from '../../../src/catalogue/normalize/value-kinds.js'
+
+describe('a value is recognised by its form', () => {
+  test.each([
+    ['https://www.linkedin.com/in/ada-lovelace', 'person profile'],
+    ['de.linkedin.com/in/ada/', 'person profile'],
+    ['http://linkedin.com/sales/lead/ACwAAAx,NAME_SEARCH,abcd', 'person profile'],
+    ['https://www.network.example/sales/people/ACwAAAx,NAME_SEARCH', 'person profile'],
+    ['https://www.linkedin.com/company/acme', 'company profile'],
+    ['https://www.linkedin.com/sales/company/1234?_ntb=x', 'company profile'],
+    ['Ada@Acme.example', 'e-mail'],
+    ['Ada Lovelace <ada@acme.example>', 'e-mail'],
+    ['mailto:ada@acme.example', 'e-mail'],
+    ['+1 555-010-1234', 'phone'],
+    ["'+33 6 39 98 00 01", 'phone'],
+    ['(0)89 12345 678', 'phone'],
+    ['555-010-0199', 'phone'],
+    ['06 39 98 12 34', 'phone'],
+    ['acme.example', 'web address'],
+    ['https://acme.example/about?x=1', 'web address'],
+    ['FR', 'country'],
+    ['Acme Holding GmbH', 'company name'],
+    ['Acme, Inc.', 'company name'],
+  ])('%s is a %s', (cell, kind) => {
+    expect(toValueKind(cell)).toBe(kind)
+  })
+
+  test.each([
+    '',
+    'Acme',
+    'Ada Lovelace',
+    '51-200',
+    '1001-5000',
+    '2024-01-15',
+    '01/02/2024',
+    '12 000 000',
+    '120 000 000',
+    '75008',
+  ])('%j is none of them', (cell) => {
+    expect(toValueKind(cell)).toBeUndefined()
+  })
+})
+
+test('a column is of the kind that more than half of its cells are', () => {
+  const url = 'https://linkedin.com/in/a'
+  expect(toColumnKind([url, url, 'acme.example'])).toBe('person profile')
+  expect(toColumnKind([url, 'acme.example'])).toBeUndefined()
+  expect(toColumnKind([])).toBeUndefined()
+})
+
+test('a column of e-mail addresses fills a domain only as the last resort', () => {
+  expect(fitsColumn('companies', 'domain', 'e-mail')).toBe(false)
+  expect(fitsColumn('companies', 'domain', 'e-mail', true)).toBe(true)
+  expect(fitsColumn('companies', 'domain', 'person profile', true)).toBe(false)
+})
+
+test.each([
+  'https://www.linkedin.com/in/ada',
+  'linkedin.com',
+  'https://www.facebook.com/acme',
+  'https://bit.ly/3abc',
+  'gmail.com',
+  'ada@acme.example',
+  '+33639980001',
+])('%s is not the domain of a company', (cell) => {
+  expect(isMisplaced('companies', 'domain', cell)).toBe(true)
+})
+
+test.each(['acme.example', 'https://www.acme.example/in/', 'acme.github.io', 'acme', 'x.company'])(
+  '%s may be the domain of a company',
+  (cell) => {
+    expect(isMisplaced('companies', 'domain', cell)).toBe(false)
+  },
+)
