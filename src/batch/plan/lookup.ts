@@ -1,24 +1,14 @@
-import type { z } from 'zod'
-import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { coerceField, kindOf } from '../../api/validation/coerce.js'
-import { validate } from '../../api/validation/validate.js'
 import { toJson } from '../../api/values/json.js'
-import { toCountryCode } from '../../catalogue/normalize/country.js'
-import { toE164 } from '../../catalogue/normalize/phone.js'
-import { parseProfile } from '../../catalogue/normalize/profile.js'
 import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
-import { describeMisplaced, isMisplaced } from '../../catalogue/normalize/value-kinds.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import {
-  fileKindOf,
+  createRowReader,
   identifying,
   type Mapping,
   type MappingRequest,
-  rowInput,
   type SavedMap,
   toPins,
 } from '../input/mapping.js'
@@ -75,46 +65,6 @@ function reduceTypes(input: Input): Input {
   return { ...input, enrichment_type: ['email'] }
 }
 
-/** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
-export function createRowReader(
-  operation: Operation,
-  shape: Shape,
-  mapping: Mapping,
-  constants: Input = {},
-): Required<Pick<Lookup, 'input' | 'validate'>> {
-  const read = rowInput(mapping, constants, valueReader(shape.input))
-  const misplacedIn = misplacedFields(operation, mapping, constants)
-  const tidy = tidyInput(operation, misplacedIn)
-  return {
-    input: (cells) => tidy(read(cells)),
-    validate: (input) => {
-      const [field] = misplacedIn(input)
-      if (field !== undefined)
-        throw new ApiError('invalid', { reason: describeMisplaced(field, String(input[field])) })
-      validate(operation.id, shape, input)
-    },
-  }
-}
-
-/** Returns a function that finds the fields of an input whose cell is of another kind. */
-function misplacedFields(
-  { batch }: Operation,
-  { columns }: Mapping,
-  constants: Input,
-): (input: Input) => string[] {
-  const about = fileKindOf(batch?.identity ?? 'company')
-  const watched = columns.filter(({ field }) => constants[field] === undefined)
-  return (input) =>
-    watched
-      .filter(({ field, by }) => {
-        const value = input[field]
-        return (
-          typeof value === 'string' && isMisplaced(about, field, value, by === 'pin' || by === 'last resort')
-        )
-      })
-      .map(({ field }) => field)
-}
-
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
   company: toCompanyIdentity,
   person: toPersonIdentity,
@@ -162,34 +112,6 @@ function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 
   return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
 }
 
-/** Returns a reader of cells for a schema: countries by any of their names, phone numbers with any separators. */
-export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
-  const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
-  const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
-  return (field, cell) => {
-    if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
-    const schema = fields[field]
-    const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
-    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
-  }
-}
-
-const isList = (schema: Parameters<typeof coerceField>[0] | undefined): boolean =>
-  schema !== undefined && kindOf(schema).type === 'array'
-
-/** Splits a cell with a list as an output writes it: `a; b`. */
-const partsOf = (cell: string): string[] =>
-  cell
-    .split(';')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-
-/** Returns phone numbers as E.164; any other text is unchanged, for validation to refuse. */
-function inE164(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inE164)
-  return typeof value === 'string' ? (toE164(value) ?? value) : value
-}
-
 /** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
 export function reasonWriter(
   fields: readonly string[],
@@ -217,52 +139,6 @@ export function reasonWriter(
     const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
     return [...blank, ...absent].join('; ')
   }
-}
-
-/** Fields of which a request accepts only one, the best first, by operation. */
-const exclusive: Readonly<Record<string, readonly string[]>> = {
-  'accounts.count_profiles': ['company_network_url', 'company_network_id'],
-  'messenger.validate': ['phone_numbers', 'phone_number'],
-}
-
-/** Paths in the URL of a profile of the other kind. */
-const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
-
-const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
-
-/** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
-function tidyInput(operation: Operation, misplacedIn: (input: Input) => string[]): (input: Input) => Input {
-  const { id, batch } = operation
-  const subject = batch?.identity ?? 'company'
-  const kind = subject === 'company' ? 'company' : 'person'
-  const one = exclusive[id] ?? []
-  const watched = [...new Set([...profileFields, ...one])]
-  return (input) => {
-    const best = one.find((field) => input[field] !== undefined)
-    const spoilt = watched
-      .filter(
-        (field) =>
-          input[field] !== undefined &&
-          ((one.includes(field) && field !== best) || isOther(input, field, kind)),
-      )
-      .concat(misplacedIn(input))
-    if (spoilt.length === 0) return input
-    // Where nothing else says whom the row is about, the refusal has to name the field.
-    const isKnown = identifying[subject].some(
-      (field) => input[field] !== undefined && !spoilt.includes(field),
-    )
-    if (!isKnown) return input
-    return Object.fromEntries(Object.entries(input).filter(([field]) => !spoilt.includes(field)))
-  }
-}
-
-/** Whether a field holds the profile of a company where a person is meant, or the other way round. */
-function isOther(input: Input, field: string, kind: 'company' | 'person'): boolean {
-  const url = profileFields.includes(field) ? input[field] : undefined
-  // Most are right, and parsing a URL is slow.
-  if (typeof url !== 'string' || !signs[kind].test(url)) return false
-  const profile = parseProfile(url)
-  return profile !== undefined && profile.kind !== kind
 }
 
 /** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */
