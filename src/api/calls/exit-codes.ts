@@ -20,3 +20,16 @@ export const exitCodes = {
   interrupted: 130,
   terminated: 143,
 } as const
+
+/** Returns what a person is told when a run ends with exit code 12: a budget leaves too little for its next row. */
+export function describeBudgetReached(budget: 'run' | 'day', credits: number) {
+  const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
+  const isOfRun = budget === 'run'
+  return {
+    reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
+    hint: isOfRun
+      ? 'Raise --max-credits, then resume.'
+      : 'Resume tomorrow (UTC), or raise --max-credits-per-day.',
+    exit_code: exitCodes.budget,
+  }
+}

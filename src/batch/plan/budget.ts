@@ -1,4 +1,3 @@
-import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isUnknown } from '../journal/answer.js'
 import type { AnsweredRow, BudgetShortage, WantedRow } from '../journal/journal.js'
 
@@ -19,19 +18,6 @@ export interface BudgetLeft {
   /** The part of `reserved` for rows whose recorded outcome is unknown. */
   readonly unknown: number
   readonly shortage: BudgetShortage
-}
-
-/** Returns why a run ends with exit code 12: a budget leaves too little for its next row. */
-export function describeShortage({ budget, credits }: BudgetShortage) {
-  const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
-  const isOfRun = budget === 'run'
-  return {
-    reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
-    hint: isOfRun
-      ? 'Raise --max-credits, then resume.'
-      : 'Resume tomorrow (UTC), or raise --max-credits-per-day.',
-    exit_code: exitCodes.budget,
-  }
 }
 
 /** The credits set aside for a row that may be sent. */

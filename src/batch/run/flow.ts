@@ -1,9 +1,8 @@
 import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { describeBudgetReached, exitCodes } from '../../api/calls/exit-codes.js'
 import { CsvError } from '../../csv/errors.js'
 import type { BudgetShortage } from '../journal/journal.js'
 import { OutputError } from '../output/writer.js'
-import { describeShortage } from '../plan/budget.js'
 
 interface Cause {
   readonly reason: string
@@ -52,7 +51,7 @@ export class StopReason {
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
   exhaust(shortage: BudgetShortage, ordinal: number): void {
-    this.#end({ ...describeShortage(shortage), at_row: ordinal + 1 })
+    this.#end({ ...describeBudgetReached(shortage.budget, shortage.credits), at_row: ordinal + 1 })
   }
 
   /** Ends the run because of Ctrl-C or SIGTERM. */

@@ -121,7 +121,7 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
   if (kind === 'phone') return `${field} must not be a phone number`
   if (kind === 'e-mail' && toDomain(cell) !== undefined) return `${field} must not be an e-mail address`
-  return `${field} must be a company's own: social networks, short links and free mailboxes identify none`
+  return `${field} must be a company's own: social networks, short links and free e-mail hosts identify none`
 }
 
 /** Text that is no profile, e-mail address or phone number: most cells. */
@@ -129,7 +129,7 @@ const unremarkable = /^[^@/\d]*$/
 
 const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts])
 
-/** Whether many have pages or mailboxes at a domain, so that it says nothing about a company. */
+/** Whether many have pages or addresses at a domain, so that it says nothing about a company. */
 const isShared = (domain: string): boolean => shared.has(domain) || freeMailboxes.has(domain)
 
 const sampleCells = 200

@@ -62,7 +62,7 @@ describe.each(files)('the fixture %s', (file) => {
   it.each(commands.filter((command) => !isLeft(command)))('is mapped for %s without --map', checkMapping)
 
   async function checkMapping(command: string): Promise<void> {
-    const mapped = await mapFile(join(folder, file), command)
+    const mapped = await mappingOfFile(join(folder, file), command)
     const wanted = expected.commands[command] ?? {}
     const optional = expected.may_fill?.[command] ?? {}
     const isRight = ([field, column]: [string, string]) =>
@@ -83,7 +83,7 @@ const aliases: Readonly<Record<string, string>> = {
 }
 
 /** Returns the column of each field that a command fills from a file. */
-async function mapFile(path: string, command: string): Promise<Readonly<Record<string, string>>> {
+async function mappingOfFile(path: string, command: string): Promise<Readonly<Record<string, string>>> {
   const kind = /^data import (companies|people)$/.exec(command)?.[1]
   if (kind) {
     const bytes = [readFileSync(path)]
