@@ -74,12 +74,10 @@ const longestName = 80
 export function checkNames(id: OperationId, { input }: Input, fields: Fields): void {
   const aliases = aliasesOf(id)
   checkSpellings(input.shape, aliases, fields)
-  const { filters, flag } = operation(id)
-  if (!filters) return
-  const known = Object.keys(input.shape)
-  const taken = new Set<string>(flag === 'preview' ? [...known, ...importFields] : known)
-  const unknown = Object.keys(fields).filter((name) => !taken.has(nameOf(aliases, name)))
+  if (!operation(id).filters) return
+  const unknown = findUnknown(id, { input }, fields)
   if (unknown.length === 0) return
+  const known = Object.keys(input.shape)
   const named = unknown.slice(0, mostNamed).map((name) => {
     const shown = name.slice(0, longestName)
     return `Unknown field ${shown || '""'}, the nearest is ${mostAlike(shown, known)}`
@@ -87,6 +85,13 @@ export function checkNames(id: OperationId, { input }: Input, fields: Fields): v
   throw new ApiError('invalid', {
     reason: [...named, ...(unknown.length > mostNamed ? ['and more'] : [])].join('; '),
   })
+}
+
+/** Returns the names of the fields that an operation does not know, in any of its spellings. */
+export function findUnknown(id: OperationId, { input }: Input, fields: Fields): string[] {
+  const known = Object.keys(input.shape)
+  const taken = new Set<string>(operation(id).flag === 'preview' ? [...known, ...importFields] : known)
+  return Object.keys(fields).filter((name) => !taken.has(nameOf(aliasesOf(id), name)))
 }
 
 function checkSpellings(schemas: Schemas, aliases: Aliases, fields: Fields): Fields {

@@ -5,6 +5,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { findUnknown } from '../../api/validation/given-fields.js'
 import { validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
@@ -344,18 +345,27 @@ export const identifying: Readonly<Record<Identity, readonly string[]>> = {
   number: ['phone_number', 'phone_numbers'],
 }
 
-/** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
+/**
+ * Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. With
+ * `passesFields`, constants that the operation does not know are left to the server.
+ */
 export function createRowReader(
   operation: Operation,
   shape: Shape,
   mapping: Mapping,
   constants: Input = {},
+  passesFields = false,
 ): {
   readonly input: (cells: readonly string[]) => Input
   readonly validate: (input: Input) => void
 } {
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const misplacedIn = misplacedFields(operation, mapping, constants)
+  const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
+  const checked = (input: Input): Input =>
+    passed.size === 0
+      ? input
+      : Object.fromEntries(Object.entries(input).filter(([name]) => !passed.has(name)))
   const tidy = tidyInput(operation, misplacedIn)
   return {
     input: (cells) => tidy(read(cells)),
@@ -363,7 +373,7 @@ export function createRowReader(
       const [field] = misplacedIn(input)
       if (field !== undefined)
         throw new ApiError('invalid', { reason: describeMisplaced(field, String(input[field])) })
-      validate(operation.id, shape, input)
+      validate(operation.id, shape, checked(input))
     },
   }
 }

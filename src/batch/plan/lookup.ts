@@ -25,6 +25,8 @@ interface LookupRequest extends ResultRequest {
     readonly explode?: boolean
     readonly onlyMissing?: string | undefined
   }
+  /** The options that choose the target: `direct` leaves unknown fields to the server. */
+  readonly targetOptions?: Readonly<Record<string, unknown>>
 }
 
 /** Returns the fields that the columns of a file are matched with. */
@@ -44,7 +46,7 @@ export const toMappingRequest = (
 export function createLookup(request: LookupRequest, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
-  const reader = createRowReader(operation, shape, mapping, constants)
+  const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
   return {
     ...reader,
     input: (cells) => reduceTypes(reader.input(cells)),

@@ -1,9 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { aliasesOf } from '../../../src/api/operations/aliases.js'
 import { operation, operations } from '../../../src/api/operations/table.js'
 import { foreign } from '../../cli/wait/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
-import { machine } from '../../support/command.js'
+import { folder, machine } from '../../support/command.js'
 import { openBench } from '../../support/engine.js'
 import { requests } from '../requests.js'
 import { openPlentiful, type Plentiful, serveNamed, targets } from './targets.js'
@@ -241,6 +243,23 @@ describe('unknown fields sent to another server', () => {
       )
     },
   )
+
+  it('are passed on with one warning by the rows of a file with --direct', async () => {
+    const { run, requests: sent } = closeAfterTest(await foreign(() => ({ jobs: [] })))
+    const file = join(await folder(), 'companies.csv')
+    writeFileSync(file, 'domain\na.example\nb.example\n')
+    const argv = ['accounts', 'hiring', '--csv', file, '--input', '-', '--yes', '--json']
+    const constants = JSON.stringify({ location_ids: ['1'] })
+    const { code, stderr } = await run([...argv, '--direct'], [], constants)
+    const rows = () => sent.filter(({ path }) => path === '/accounts/company_hiring').map(({ body }) => body)
+    expect([code, rows()]).toEqual([
+      0,
+      ['a.example', 'b.example'].map((domain) => ({ company_domain: domain, location_ids: ['1'] })),
+    ])
+    expect(stderr.match(/Unknown field/g)).toEqual(['Unknown field'])
+    expect((await run(argv, [], constants)).stderr).toContain('Unknown field location_ids')
+    expect(rows()).toHaveLength(2)
+  })
 
   it('are refused before anything is sent by a governed command', async () => {
     const { run, requests: sent } = await server()
