@@ -40,9 +40,11 @@ export async function readItems(
   table: Table,
   mapping: Mapping,
   rejects: Rejects | undefined,
+  constants: Input = {},
 ): Promise<Items> {
-  const { input: toInput, validate } = createRowReader(operation, { input: item, output: item }, mapping)
-  const explain = reasonWriter(Object.keys(item.shape), mapping)
+  const shape = { input: item, output: item }
+  const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
+  const explain = reasonWriter(Object.keys(item.shape), mapping, constants)
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
   try {
     for await (const rows of table.rows())

@@ -1,5 +1,5 @@
 import type { Run } from '../storage/state/runs/runs.js'
-import { type Mapping, mapColumns } from './input/mapping.js'
+import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
 import type { RunReport } from './output/report.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
@@ -50,6 +50,7 @@ type BatchResult =
 
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
 interface PlannedBatch extends ResolvedBatch {
+  readonly mapping: Mapping
   readonly rows: Lookup & { readonly table: Table }
   readonly check: TableCheck
   /** Number of the rows that are looked up. */
@@ -98,6 +99,7 @@ async function planBatch(
   if (known) ports.dialog.showKnownRun(known)
   return {
     request,
+    mapping,
     records,
     identity,
     known,
@@ -108,6 +110,12 @@ async function planBatch(
     rows: { table: selected, ...lookup, repeats: check.repeats },
   }
 }
+
+/** Returns a request with the input that is the same in every row, on which the columns of the output depend. */
+const withShared = (request: BatchRequest, mapping: Mapping): BatchRequest => ({
+  ...request,
+  constants: withoutMapped(request.constants, mapping),
+})
 
 /** Makes the quote of a batch; only free questions are sent. */
 async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
@@ -145,7 +153,13 @@ async function executeBatch(
   const { request, records, known, input, check, count, rows } = batch
   const total = request.choices.sample === undefined ? check.rows : count
   const { clock, target, dialog } = ports
-  const output = await openOutput(ports, request, input.table, records.runs.writesTo, signal)
+  const output = await openOutput(
+    ports,
+    withShared(request, batch.mapping),
+    input.table,
+    records.runs.writesTo,
+    signal,
+  )
   const { run, journal, target: own } = await openJournal(ports, batch, total, output.path)
   const isDistributed = request.choices.distribute && run.status !== 'finished'
   const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
@@ -199,7 +213,8 @@ export async function exportRun(
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
   const journal = await openFinishedJournal(records, run, missing)
   const selected = selectRows(table, request.choices, rows)
-  const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, signal, false)
+  const shared = withShared(request, mapping)
+  const { writer, isAbandoned } = await openOutput(ports, shared, table, async () => false, signal, false)
   const report = await execute({
     ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
     ...{ caller: noCaller, journal, writer, total: selected.count, signal },

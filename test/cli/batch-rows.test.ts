@@ -414,3 +414,102 @@ describe('saved mappings', () => {
     expect([ended.code, errorOf(ended).hint]).toEqual([2, 'Did you mean crm?'])
   })
 })
+
+describe('an option for what a column holds', () => {
+  const companies = 'Company,Website,Land\nA,a.example,France\nB,b.example,\n'
+  const people = 'First Name,Last Name,Company,LinkedIn\nAda,L,A,https://www.linkedin.com/in/ada\n'
+  const found: Answer = () => ({ status: 200, body: { name: 'N', full_name: 'N' }, credits: 1 })
+
+  it.each([
+    ['accounts enrich', companies, ['--domain', 'c.example'], '--domain', 'Website'],
+    ['accounts enrich', companies, ['--name', 'C', '--map', 'name=Company'], '--name', 'Company'],
+    ['accounts hiring', companies, ['--company-domain', 'c.example'], '--company-domain', 'Website'],
+    ['leads enrich', people, ['--network-url', 'linkedin.com/in/x'], '--network-url', 'LinkedIn'],
+    ['leads enrich', people, ['--company-name', 'C'], '--company-name', 'Company'],
+    [
+      'contacts waterfall',
+      people,
+      ['--first-name', 'X', '--enrichment-type', 'email'],
+      '--first-name',
+      'First Name',
+    ],
+  ])('is refused in %s where it says which row it is', async (words, csv, argv, option, column) => {
+    for (const more of [['-o', 'out.csv'], ['--dry-run'], ['--map-only']]) {
+      const caller = target(found)
+      const ended = await batch(words, csv, [...argv, ...more], { caller })
+      expect([ended.code, caller.asked, existsSync(join(home, 'out.csv.partial'))]).toEqual([2, [], false])
+      expect(ended.stderr).toMatch(
+        new RegExp(
+          `${option} and the column .*"${column}.* both fill .*Leave out ${option}, or .* --override `,
+        ),
+      )
+    }
+  })
+
+  it('replaces the column in every row with --override, and the column is kept', async () => {
+    const caller = target(company)
+    const argv = ['--override', 'domain=c.example', '--override', 'country=Italien', '--map', 'name=Company']
+    const ended = await batch('accounts enrich', companies, [...argv, '-o', 'out.csv'], { caller })
+    expect([ended.code, ended.stderr]).toEqual([
+      0,
+      expect.stringContaining('Unmapped columns (kept in the output): "Website"'),
+    ])
+    expect(caller.asked).toEqual([{ name: 'A', domain: 'c.example', country: 'IT' }])
+    expect(await read('out.csv')).toMatch(/\nA,a\.example,France,.*\nB,b\.example,,.*,duplicate\n$/)
+  })
+
+  it('starts another run with another --override', async () => {
+    const caller = target(company)
+    const run = (...argv: string[]) =>
+      batch('accounts enrich', companies, [...argv, '-o', 'out.csv'], { caller })
+    await run()
+    await run('--override', 'country=IT')
+    await run('--override', 'country=IT')
+    await run('--override', 'country=ES')
+    expect(caller.asked.map(({ country }) => country)).toEqual(['FR', undefined, 'IT', 'IT', 'ES', 'ES'])
+  })
+
+  it('is the default for blank cells where it says anything else', async () => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', companies, ['--country', 'DE', '-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked.map(({ country }) => country)]).toEqual([0, ['FR', 'DE']])
+  })
+
+  it('is also the default for cells that are not what their column holds', async () => {
+    const caller = target(company)
+    const csv = 'Website,Land\na.example,linkedin.com/in/ada\n'
+    await batch('accounts enrich', csv, ['--country', 'DE', '-o', 'out.csv'], { caller })
+    expect(caller.asked).toEqual([{ domain: 'a.example', country: 'DE' }])
+  })
+
+  it('does not hide results that only the cells of its column ask for', async () => {
+    const caller = target(() => ({ status: 200, body: { email: 'a@a.example', phone: ['+15550100'] } }))
+    const csv = 'linkedin,enrichment_type\nlinkedin.com/in/ada,phone\nlinkedin.com/in/bob,\n'
+    await batch('contacts waterfall', csv, ['--enrichment-type', 'email', '-o', 'out.csv'], { caller })
+    expect(caller.asked.map(({ enrichment_type: types }) => types)).toEqual([['phone'], ['email']])
+    expect((await read('out.csv')).split('\n')[0]).toMatch(/,email,.*,phone,/)
+  })
+
+  it.each([
+    [['--override', 'domian=x'], 'Did you mean "domain"?'],
+    [['--override', 'country'], '--override takes field=value'],
+    [['--override', 'country=Narnia'], '--override country does not take "Narnia"'],
+    [['--override', 'domain=x.example', '--domain', 'y.example'], '--domain and --override both fill domain'],
+    [['--override', 'domain=x.example', '--map', 'domain=Website'], '--map and --override both fill domain'],
+  ])('is refused as %j before any call', async (argv, words) => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', companies, [...argv, '-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked]).toEqual([2, []])
+    expect(ended.stderr).toContain(words)
+  })
+
+  it('is resumed with its --override by the id of the run', async () => {
+    const caller = target(company)
+    const argv = ['--override', 'country=IT', '--max-credits', '1', '-o', 'out.csv']
+    expect((await batch('accounts enrich', companies, argv, { caller })).code).toBe(12)
+    const given = { env: keyed(home), cwd: home, caller }
+    const { stdout } = await command(['runs', 'list', '--format', 'ids'], given)
+    const resumed = await command(['runs', 'resume', stdout.trim(), '--max-credits', '9'], given)
+    expect([resumed.code, caller.asked.map(({ country }) => country)]).toEqual([0, ['IT', 'IT']])
+  })
+})

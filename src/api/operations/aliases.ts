@@ -19,5 +19,11 @@ const aliases: Partial<Record<OperationId, Aliases>> = {
   'locations.find': { query: 'name' },
 }
 
+/** Options that are not named like their field. */
+const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
+
+/** Returns the option of a field, without dashes. */
+export const flagOf = (field: string): string => flags[field] ?? field.replaceAll('_', '-')
+
 /** Returns the other spellings that an operation accepts; those of a bulk request apply to each of its items. */
 export const aliasesOf = (id: OperationId): Aliases => aliases[id] ?? {}

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
@@ -36,8 +37,10 @@ export interface MappingRequest {
   readonly namedIn?: (field: string) => string
   /** Whether columns fill no fields but those of `pins`. */
   readonly isExact?: boolean
-  /** Input that is the same in every row. */
+  /** Input of the rows that have no value for a field. */
   readonly constants?: Input
+  /** Input that replaces the columns of its fields in every row. */
+  readonly overrides?: Input | undefined
   /** Fields of which at least one is needed; by default the identifying ones. */
   readonly anyOf?: readonly string[]
 }
@@ -67,12 +70,15 @@ export interface Mapping {
 }
 
 /** Reads `field=Column` pairs of `--map`. */
-export function parsePins(pairs: readonly string[]): Record<string, string> {
+export const parsePins = (pairs: readonly string[]): Record<string, string> =>
+  parsePairs(pairs, '--map', 'field=Column, such as --map domain=Website')
+
+/** Reads the `name=text` pairs of an option, which takes `what`. */
+export function parsePairs(pairs: readonly string[], option: string, what: string): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1 || at === pair.length - 1)
-        throw new MappingError(`--map takes field=Column, such as --map domain=Website, not "${pair}".`)
+      if (at < 1 || at === pair.length - 1) throw new MappingError(`${option} takes ${what}, not "${pair}".`)
       return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
     }),
   )
@@ -99,7 +105,8 @@ export function toPins(
 }
 
 /** Matches the columns of a file with the fields of an operation; throws MappingError. */
-export function mapColumns(request: MappingRequest): Mapping {
+export function mapColumns(asked: MappingRequest): Mapping {
+  const request = asked.overrides ? withoutOverridden(asked, asked.overrides) : asked
   const pinned = pinnedColumns(request)
   const taken = new Set(pinned.map((column) => column.at))
   const filled = new Map<string, Guess>(pinned.map((column) => [column.field, { ...column, rank: -1 }]))
@@ -116,6 +123,7 @@ export function mapColumns(request: MappingRequest): Mapping {
     taken.add(guess.at)
     filled.set(guess.field, guess)
   }
+  checkConstants(request, filled)
   checkUsable(request, filled)
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
@@ -123,6 +131,35 @@ export function mapColumns(request: MappingRequest): Mapping {
     notes,
   }
 }
+
+/** Returns a request in which overrides are constants of fields that no column fills. */
+function withoutOverridden(request: MappingRequest, overrides: Input): MappingRequest {
+  const isLeft = (field: string) => !Object.hasOwn(overrides, field)
+  return {
+    ...request,
+    fields: request.fields.filter(isLeft),
+    pins: Object.fromEntries(Object.entries(request.pins ?? {}).filter(([field]) => isLeft(field))),
+    constants: { ...request.constants, ...overrides },
+  }
+}
+
+/** Throws MappingError where an option and a column both say which company or person a row is about. */
+function checkConstants(
+  { subject, constants = {} }: MappingRequest,
+  filled: ReadonlyMap<string, Pick<MappedColumn, 'column'>>,
+): void {
+  for (const [field, { column }] of filled) {
+    const value = constants[field]
+    if (value === undefined || ![...identifying[subject], ...describing].includes(field)) continue
+    const option = `--${flagOf(field)}`
+    throw new MappingError(
+      `${option} and the column "${column}" both fill ${field}. Leave out ${option}, ` +
+        `or replace the column in every row with --override ${field}=${quoteWord(String(value))}`,
+    )
+  }
+}
+
+const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text))
 
 /** Columns named one by one; of a wide file the others are counted. */
 const columnsNamed = 12
@@ -147,19 +184,19 @@ function cutSample(line: string, sample: string, columns: number): string {
   return `${line}${sample.length > room ? `${sample.slice(0, room - 1)}…` : sample}`
 }
 
-/** Makes the input of a row from its cells; empty cells are left out, and constants come last. */
+/** Makes the input of a row from its cells, with the constants in place of empty ones. */
 export function rowInput(
   mapping: Mapping,
   constants: Input = {},
   convert?: (field: string, cell: string) => unknown,
 ): (cells: readonly string[]) => Input {
   return (cells) => {
-    const input: Record<string, unknown> = {}
+    const input: Record<string, unknown> = { ...constants }
     for (const { field, at } of mapping.columns) {
       const cell = cells[at]?.trim()
       if (cell) input[field] = convert ? convert(field, cell) : cell
     }
-    return Object.assign(input, constants)
+    return input
   }
 }
 
@@ -167,9 +204,9 @@ function pinnedColumns(request: MappingRequest): MappedColumn[] {
   const { header, samples, fields, pins = {}, namedIn } = request
   return Object.entries(pins).map(([field, name]) => {
     const by = namedIn?.(field) ?? '--map'
-    if (!fields.includes(field)) throw unknown(by, 'field', field, fields)
+    if (!fields.includes(field)) throw unknownName(by, 'field', field, fields)
     const at = columnNamed(header, name)
-    if (at < 0) throw unknown(by, 'column', name, header)
+    if (at < 0) throw unknownName(by, 'column', name, header)
     checkPin(request, by, field, at)
     return { field, column: header[at] ?? name, at, by: 'pin', ...sampleAt(samples, at) }
   })
@@ -190,7 +227,13 @@ const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedCo
   return sample === undefined ? {} : { sample }
 }
 
-function unknown(by: string, kind: 'field' | 'column', name: string, known: readonly string[]): MappingError {
+/** Returns the refusal of a field or column that does not exist, with the nearest one and all of them. */
+export function unknownName(
+  by: string,
+  kind: 'field' | 'column',
+  name: string,
+  known: readonly string[],
+): MappingError {
   const near = nearest(name, known)
   const meant = near === undefined ? '' : ` Did you mean "${near}"?`
   const list = known.map((one) => `"${one}"`).join(', ')
@@ -345,6 +388,18 @@ export const identifying: Readonly<Record<Identity, readonly string[]>> = {
   number: ['phone_number', 'phone_numbers'],
 }
 
+/** Fields that say which company or person a row is about where they are there, without being enough. */
+export const describing: readonly string[] = [
+  ...['name', 'company_name', 'domain', 'company_domain', 'email'],
+  ...['full_name', 'first_name', 'last_name', 'firstname', 'lastname'],
+]
+
+/** Returns the constants that no column replaces: those that are the same in every row. */
+export const withoutMapped = (constants: Input, { columns }: Mapping): Input =>
+  Object.fromEntries(
+    Object.entries(constants).filter(([field]) => !columns.some((column) => column.field === field)),
+  )
+
 /**
  * Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. With
  * `passesFields`, constants that the operation does not know are left to the server.
@@ -360,13 +415,13 @@ export function createRowReader(
   readonly validate: (input: Input) => void
 } {
   const read = rowInput(mapping, constants, valueReader(shape.input))
-  const misplacedIn = misplacedFields(operation, mapping, constants)
+  const misplacedIn = misplacedFields(operation, mapping)
   const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
   const checked = (input: Input): Input =>
     passed.size === 0
       ? input
       : Object.fromEntries(Object.entries(input).filter(([name]) => !passed.has(name)))
-  const tidy = tidyInput(operation, misplacedIn)
+  const tidy = tidyInput(operation, misplacedIn, constants)
   return {
     input: (cells) => tidy(read(cells)),
     validate: (input) => {
@@ -379,15 +434,10 @@ export function createRowReader(
 }
 
 /** Returns a function that finds the fields of an input whose cell is of another kind. */
-function misplacedFields(
-  { batch }: Operation,
-  { columns }: Mapping,
-  constants: Input,
-): (input: Input) => string[] {
+function misplacedFields({ batch }: Operation, { columns }: Mapping): (input: Input) => string[] {
   const about = fileKindOf(batch?.identity ?? 'company')
-  const watched = columns.filter(({ field }) => constants[field] === undefined)
   return (input) =>
-    watched
+    columns
       .filter(({ field, by }) => {
         const value = input[field]
         return (
@@ -437,7 +487,11 @@ const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
 const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
 
 /** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
-function tidyInput(operation: Operation, misplacedIn: (input: Input) => string[]): (input: Input) => Input {
+function tidyInput(
+  operation: Operation,
+  misplacedIn: (input: Input) => string[],
+  constants: Input,
+): (input: Input) => Input {
   const { id, batch } = operation
   const subject = batch?.identity ?? 'company'
   const kind = subject === 'company' ? 'company' : 'person'
@@ -445,20 +499,23 @@ function tidyInput(operation: Operation, misplacedIn: (input: Input) => string[]
   const watched = [...new Set([...profileFields, ...one])]
   return (input) => {
     const best = one.find((field) => input[field] !== undefined)
+    const misplaced = misplacedIn(input)
     const spoilt = watched
       .filter(
         (field) =>
           input[field] !== undefined &&
           ((one.includes(field) && field !== best) || isOther(input, field, kind)),
       )
-      .concat(misplacedIn(input))
+      .concat(misplaced)
     if (spoilt.length === 0) return input
     // Where nothing else says whom the row is about, the refusal has to name the field.
     const isKnown = identifying[subject].some(
       (field) => input[field] !== undefined && !spoilt.includes(field),
     )
     if (!isKnown) return input
-    return Object.fromEntries(Object.entries(input).filter(([field]) => !spoilt.includes(field)))
+    const kept = Object.entries(input).filter(([field]) => !spoilt.includes(field))
+    const defaults = Object.entries(constants).filter(([field]) => misplaced.includes(field))
+    return Object.fromEntries([...kept, ...defaults])
   }
 }
 

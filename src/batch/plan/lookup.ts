@@ -1,4 +1,5 @@
 import type { Input } from '../../api/calls/caller.js'
+import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
@@ -6,6 +7,7 @@ import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/r
 import { mostCredits } from '../../engine/credits/cost.js'
 import {
   createRowReader,
+  describing,
   identifying,
   type Mapping,
   type MappingRequest,
@@ -22,6 +24,7 @@ interface LookupRequest extends ResultRequest {
   readonly choices: {
     readonly map: readonly string[]
     readonly saved?: SavedMap | undefined
+    readonly overrides?: Input | undefined
     readonly explode?: boolean
     readonly onlyMissing?: string | undefined
   }
@@ -29,7 +32,7 @@ interface LookupRequest extends ResultRequest {
   readonly targetOptions?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the fields that the columns of a file are matched with. */
+/** Returns the fields that the columns of a file are matched with: those that are not overridden. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
   { header, samples }: Pick<Table, 'header' | 'samples'>,
@@ -40,6 +43,7 @@ export const toMappingRequest = (
   subject: operation.batch?.identity ?? 'company',
   constants,
   ...toPins(choices.map, choices.saved),
+  overrides: choices.overrides,
 })
 
 /** Returns how each row of a mapped file becomes an input, with its identity and maximum price. */
@@ -75,26 +79,11 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 
-/** Fields that describe whom a row is about; all others are options of the request. */
-const weaker = [
-  'country',
-  'country_code',
-  'name',
-  'company_name',
-  'domain',
-  'company_domain',
-  'email',
-  'full_name',
-  'first_name',
-  'last_name',
-  'firstname',
-  'lastname',
-]
-
 /** Returns what identifies a paid lookup: whom a row is about, and its options. */
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
-  const descriptive = new Set<string>([...identifying[subject], ...weaker])
+  // All others are options of the request.
+  const descriptive = new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
   return (input) => {
     const identity = subjects[subject](input)
     if (identity === undefined) return undefined
@@ -123,8 +112,7 @@ export function reasonWriter(
   const columns = new Map(
     mapping.columns.map(({ field, column }) => [field, field === column ? field : `"${column}"`]),
   )
-  const optionOf = (field: string) =>
-    constants[field] === undefined ? field : `--${field.replaceAll('_', '-')}`
+  const optionOf = (field: string) => (constants[field] === undefined ? field : `--${flagOf(field)}`)
   const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
   const any = [...fields].sort((a, b) => b.length - a.length).join('|')
   const everywhere = new RegExp(`\\b(?:${any})\\b`, 'g')

@@ -14,6 +14,8 @@ export interface InputChoices {
   readonly map: readonly string[]
   /** A saved map, which fills no other fields. */
   readonly saved?: SavedMap | undefined
+  /** Input that replaces the columns of its fields in every row. */
+  readonly overrides?: Input | undefined
   /** Name to keep the map under. */
   readonly saveMap?: string | undefined
   readonly mapOnly: boolean
@@ -62,7 +64,7 @@ export interface BatchChoices extends InputChoices, RunChoices {
   readonly onlyMissing?: string | undefined
 }
 
-/** A requested batch: its operation, the constant input of all rows, and the options. */
+/** A requested batch: its operation, the input of rows that have no value for a field, and the options. */
 export interface BatchRequest {
   readonly operation: Operation
   readonly shape: Shape

@@ -4,13 +4,13 @@ import type { RawRecord } from '../kinds/kind.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 
-// Only imports need the names of countries in two languages, so they are loaded on first use.
+// Only files need the names of countries, so they are loaded on first use.
 const require = createRequire(import.meta.url)
 
 /** Common spellings that are neither codes nor official names, folded. */
 const spellings: Readonly<Record<string, string>> = countrySpellings
 
-/** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its English or French name. */
+/** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its name in a language of Western Europe. */
 export function toCountryCode(text: string): string | undefined {
   const upper = text.trim().toUpperCase()
   if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
@@ -22,12 +22,26 @@ export function toCountryCode(text: string): string | undefined {
 function findCountryByName(upper: string, folded: string): string | undefined {
   const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
   if (/^[A-Z]{3}$/.test(upper)) return countries.alpha3ToAlpha2(upper)
-  for (const language of ['en', 'fr']) {
-    const { countries: names } = require(`i18n-iso-countries/langs/${language}.json`) as CountryNames
-    for (const [code, name] of Object.entries(names))
-      if ([name].flat().some((spelling) => foldText(spelling) === folded)) return code
+  names ??= readNames()
+  return names.get(folded)
+}
+
+const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', 'fi', 'pl']
+
+/** Code by folded name. Of two countries with one name, the first in the order of languages. */
+let names: ReadonlyMap<string, string> | undefined
+
+function readNames(): ReadonlyMap<string, string> {
+  const read = new Map<string, string>()
+  for (const language of languages) {
+    const { countries } = require(`i18n-iso-countries/langs/${language}.json`) as CountryNames
+    for (const [code, spellings] of Object.entries(countries))
+      for (const spelling of [spellings].flat()) {
+        const folded = foldText(spelling)
+        if (!read.has(folded)) read.set(folded, code)
+      }
   }
-  return undefined
+  return read
 }
 
 interface CountryNames {

@@ -28,7 +28,10 @@ export async function gatherRows(
   )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
-  const columns = { header: table.header, samples: table.samples, fields: Object.keys(item.shape), subject }
+  const columns = {
+    ...{ header: table.header, samples: table.samples, fields: Object.keys(item.shape), subject },
+    overrides: choices.overrides,
+  }
   const { mapping } = await chooseMapping(context, globals, choices, columns, item)
   const file = fileOf(globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
@@ -36,7 +39,7 @@ export async function gatherRows(
   for (const line of describeMapping(mapping, context.streams.stderr.columns))
     context.notify(oneLine(line), globals)
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
-  const rows = await readItems(operation, item, table, mapping, rejects)
+  const rows = await readItems(operation, item, table, mapping, rejects, choices.overrides)
   showProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
   return { mapping, output, rows, rejects }

@@ -1,5 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { checkSize, countReasons, type Items, quoteItems } from '../../batch/gather-items.js'
+import { checkSize, countReasons, type Items, itemOf, quoteItems } from '../../batch/gather-items.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest } from '../operation/request.js'
@@ -9,6 +9,7 @@ import { runAsync } from '../wait/run-async.js'
 import { gatherRows } from './gather.js'
 import { printMapping, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
+import { readOverrides } from './request.js'
 import { type EndedBatch, withSummary } from './summary-json.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
@@ -22,7 +23,8 @@ export async function sendTogether(
   if (constants[into] !== undefined)
     throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
   const { summaryJson } = runChoicesOf(options, context.streams)
-  const asked = { ...inputChoicesOf(request.invocation, context.streams), summaryJson }
+  const overrides = readOverrides(itemOf(shape, into), options)
+  const asked = { ...inputChoicesOf(request.invocation, context.streams), overrides, summaryJson }
   const choices = withSavedMap(context, asked, options.useMap)
   return withSummary(context, { operation, globals, choices }, async (onEnd) => {
     const startedAt = context.clock.now()

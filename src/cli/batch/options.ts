@@ -35,6 +35,10 @@ const csv = (description: string): Option => new Option('--csv <file>', descript
 const reading = (): Option[] => [
   new Option('--sheet <name>', 'the sheet of a workbook (default: its first one)'),
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
+  new Option(
+    '--override <field=value>',
+    'give every row this value, whatever its column says (repeatable)',
+  ).argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
   new Option('--save-map <name>', 'keep under a name which column fills which field'),
   new Option('--use-map <name>', 'fill fields as that name says, and no others'),

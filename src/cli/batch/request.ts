@@ -1,9 +1,14 @@
+import type { z } from 'zod'
 import { shapeOf } from '../../api/areas/shapes.js'
+import type { Input } from '../../api/calls/caller.js'
+import { flagOf } from '../../api/operations/aliases.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
+import { parsePairs, parsePins, unknownName, valueReader } from '../../batch/input/mapping.js'
 import type { BatchRequest, RecordedRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { GlobalOptions, Streams } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { rowFormat, runChoicesOf } from './options.js'
@@ -27,6 +32,39 @@ export function toRequest({ globals, ...asked }: BatchCommand, { env }: Streams)
     targetOptions: Object.fromEntries(kept),
     locale: env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined,
   }
+}
+
+/**
+ * Returns the input that `--override field=value` gives to every row; `undefined` without the option. Throws UsageError for a
+ * value that a field does not take, and for a field that another option fills.
+ */
+export function readOverrides(
+  schema: z.ZodObject,
+  options: Invocation['options'],
+  given: Input = {},
+): Input | undefined {
+  if (!Array.isArray(options.override)) return undefined
+  const values = parsePairs(options.override, '--override', 'field=value, such as --override country=FR')
+  const mapped = parsePins(Array.isArray(options.map) ? options.map : [])
+  const read = valueReader(schema)
+  const types: Readonly<Record<string, z.ZodType>> = schema.shape
+  return Object.fromEntries(
+    Object.entries(values).map(([name, text]) => {
+      const type = types[name]
+      if (!type) throw unknownName('--override', 'field', name, Object.keys(types))
+      const other = given[name] !== undefined ? flagOf(name) : Object.hasOwn(mapped, name) ? 'map' : undefined
+      if (other !== undefined)
+        throw new UsageError(`--${other} and --override both fill ${name}.`, 'Give one of them.')
+      const value = read(name, text)
+      const issue = type.safeParse(value).error?.issues[0]
+      if (issue)
+        throw new UsageError(
+          `--override ${name} does not take "${text}": ${issue.message}.`,
+          'Give another value.',
+        )
+      return [name, value]
+    }),
+  )
 }
 
 /** Returns the batch of a recorded run. Options of this command replace recorded ones. */

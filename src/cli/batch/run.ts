@@ -11,18 +11,21 @@ import { createDialog, formatResumeHint, showReport } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
 import { choicesOf } from './options.js'
 import { createPorts, createRunPorts, withRunDatabase } from './ports.js'
-import { type BatchCommand, toRequest } from './request.js'
+import { type BatchCommand, readOverrides, toRequest } from './request.js'
 import { withSummary } from './summary-json.js'
 
 /** Runs a lookup for each row of a CSV file; returns the exit code. */
 export async function lookUpRows(
   context: Context,
-  { operation, shape, input: constants, invocation }: OperationRequest,
+  { operation, shape, input, invocation }: OperationRequest,
 ): Promise<number> {
   const { globals, options } = invocation
-  const choices = withSavedMap(context, choicesOf(invocation, context.streams), options.useMap)
+  const overrides = readOverrides(shape.input, options, input)
+  const asked = { ...choicesOf(invocation, context.streams), overrides }
+  const choices = withSavedMap(context, asked, options.useMap)
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
+  const constants = { ...input, ...overrides }
   return executeBatch(context, { operation, shape, constants, choices, globals, ...place })
 }
 

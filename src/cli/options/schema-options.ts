@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { aliasesOf } from '../../api/operations/aliases.js'
+import { aliasesOf, flagOf } from '../../api/operations/aliases.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
@@ -19,9 +19,6 @@ export interface Field {
   readonly flag: string
 }
 
-/** Options that are not named like their field. */
-const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
-
 /** Descriptions of the options that turn off what is on by default. */
 const turnedOff: Readonly<Record<string, string>> = {
   live: 'results from the database of the service, not from the network in real time',
@@ -33,17 +30,15 @@ export function fieldsOfSchema(schema: z.ZodObject): Field[] {
   return Object.entries(schema.shape).map(([name, field]) => ({
     name,
     kind: kindOf(field),
-    flag: flags[name] ?? toFlag(name),
+    flag: flagOf(name),
   }))
 }
-
-const toFlag = (name: string): string => name.replaceAll('_', '-')
 
 /** Returns the fields with their options in other spellings, which help does not show. */
 export function spellingsOf(id: OperationId, fields: readonly Field[]): Field[] {
   return Object.entries(aliasesOf(id)).flatMap(([alias, name]) => {
     const field = fields.find((one) => one.name === name)
-    const flag = toFlag(alias)
+    const flag = flagOf(alias)
     return !field || fields.some((one) => one.flag === flag) ? [] : [{ ...field, flag }]
   })
 }

@@ -18,6 +18,11 @@ describe('a country code', () => {
     ["Côte d'Ivoire", 'CI'],
     ['Pays-Bas', 'NL'],
     ['Japan', 'JP'],
+    ['Vereinigte Staaten', 'US'],
+    ['Österreich', 'AT'],
+    ['Estados Unidos', 'US'],
+    ['Paesi Bassi', 'NL'],
+    ['Sverige', 'SE'],
   ])('of %s is %s', (text, code) => {
     expect(toCountryCode(text)).toBe(code)
   })
