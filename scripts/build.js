@@ -52,6 +52,7 @@ try {
     buildLibrary(),
     buildThreads(),
     buildWorkbookProcess(),
+    buildPage(),
     writeTypes(join(fresh, 'types')),
     ...Object.entries(vendored).map(buildPackage),
   ])
@@ -133,6 +134,20 @@ function buildWorkbookProcess() {
     entryPoints: ['src/csv/workbook/process.ts'],
     outfile: join(fresh, 'workbook.cjs'),
     format: 'cjs',
+  })
+}
+
+/** What pages of the dashboard load: their script, their style sheet and their icon. */
+function buildPage() {
+  return build({
+    ...shared,
+    entryPoints: ['page.ts', 'style.css', 'icon.svg'].map((name) => `src/dashboard/browser/${name}`),
+    outdir: join(fresh, 'dashboard'),
+    format: 'esm',
+    platform: 'browser',
+    target: ['chrome111', 'firefox128', 'safari16.4'],
+    minify: true,
+    loader: { '.svg': 'copy' },
   })
 }
 

@@ -3,7 +3,9 @@ import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
 const checks = {
-  types: () => runPackage('typescript/bin/tsc', ['-p', '.']),
+  types: async () =>
+    (await runPackage('typescript/bin/tsc', ['-p', '.'])) ||
+    runPackage('typescript/bin/tsc', ['-p', 'src/dashboard/browser']),
   lint: () => runPackage('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']),
   documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),

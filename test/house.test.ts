@@ -36,8 +36,21 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/file-lock',
   ],
   reference: ['api'],
+  dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'batch/run/records'],
   index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'batch', 'reference'],
-  cli: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'batch', 'reference', 'index'],
+  cli: [
+    'api',
+    'engine',
+    'storage',
+    'catalogue',
+    'client',
+    'http',
+    'csv',
+    'batch',
+    'reference',
+    'index',
+    'dashboard',
+  ],
 }
 
 /** What each folder may import of others; `node:` stands for every module of Node, where one is not named. */
@@ -58,6 +71,7 @@ const others: Record<string, readonly string[]> = {
   http: ['hono', '@hono/node-server', 'standardwebhooks', 'node:'],
   batch: ['zod', 'node:'],
   reference: ['zod'],
+  dashboard: ['hono', 'node:'],
   cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'csv-stringify', 'node:'],
   index: ['../package.json', 'node:'],
 }
@@ -70,8 +84,8 @@ interface Import {
 const src = join(import.meta.dirname, '..', 'src')
 const modules = new Map(
   readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => [path.slice(0, -3).replaceAll(sep, '/'), readFileSync(join(src, path), 'utf8')]),
+    .filter((path) => /\.tsx?$/.test(path))
+    .map((path) => [path.replace(/\.tsx?$/, '').replaceAll(sep, '/'), readFileSync(join(src, path), 'utf8')]),
 )
 const folderOf = (name: string): string => name.split('/')[0] ?? name
 const statement =

@@ -50,7 +50,7 @@ export function structureProblems() {
       : []
   const files = readdirSync(`${root}src`, { recursive: true })
     .map((name) => `src/${name.replaceAll('\\', '/')}`)
-    .filter((name) => name.endsWith('.ts') && !compositionRoots.includes(name))
+    .filter((name) => /\.tsx?$/.test(name) && !compositionRoots.includes(name))
   const wide = files.flatMap((file) => {
     const count = new Set(importsOf(file).map(({ to }) => to)).size
     return count > maxImports ? [`${file} imports ${count} of our files, and ${maxImports} may be`] : []

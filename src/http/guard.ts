@@ -8,16 +8,20 @@ type Found = ReadonlyMap<string, string>
 // A decision must not depend on which of two copies is read.
 const preflight = ['access-control-request-method', 'access-control-request-headers']
 const single = new Set([
-  ...['host', 'origin', 'sec-fetch-site', 'x-api-key', 'idempotency-key'],
+  ...['host', 'origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'x-api-key', 'idempotency-key'],
   ...['content-type', 'content-encoding', 'content-length', 'transfer-encoding'],
   ...preflight,
 ])
 
 /**
  * Creates the check of a raw request, before anything else reads it. It refuses other hosts (403, 400), browsers (403),
- * and headers that are repeated although their meaning would be ambiguous (400).
+ * and headers that are repeated although their meaning would be ambiguous (400). A link anywhere may lead to what `isPage`
+ * says is a page.
  */
-export function guard(served: ReadonlySet<string>): (request: Raw) => ApiError | undefined {
+export function guard(
+  served: ReadonlySet<string>,
+  isPage = (_: string) => false,
+): (request: Raw) => ApiError | undefined {
   return (request) => {
     const found = singleHeaders(request.rawHeaders)
     if (typeof found === 'string') return bad(`The header ${found} must be given once`)
@@ -25,7 +29,7 @@ export function guard(served: ReadonlySet<string>): (request: Raw) => ApiError |
       framingProblem(request, found) ??
       hostProblem(found.get('host'), served) ??
       targetProblem(request.url ?? '', found.get('host') ?? '') ??
-      browserProblem(found)
+      (isVisit(request, found) && isPage(pathOf(request.url)) ? undefined : browserProblem(found))
     )
   }
 }
@@ -64,6 +68,16 @@ function targetProblem(target: string, host: string): ApiError | undefined {
   if (authority?.toLowerCase() === host.toLowerCase()) return undefined
   return bad('The request target must be a path')
 }
+
+/** Whether a browser opens a page in a window of its own, and not in a frame or for a script. */
+const isVisit = ({ method }: Raw, found: Found): boolean =>
+  method === 'GET' &&
+  found.get('sec-fetch-mode') === 'navigate' &&
+  found.get('sec-fetch-dest') === 'document' &&
+  !found.has('origin') &&
+  !preflight.some((name) => found.has(name))
+
+const pathOf = (url = ''): string => url.replace(/[?#].*$/, '')
 
 /** Pages of other origins are refused, whichever header their browser sends. */
 function browserProblem(found: Found): ApiError | undefined {

@@ -40,6 +40,8 @@ export interface ListenOptions {
   readonly port: number
   /** Names beyond the loopback ones that `Host` may have, each perhaps with a port. */
   readonly allowHosts?: readonly string[]
+  /** Whether a path is that of a page, to which pages of other origins may have links. */
+  readonly isPage?: (path: string) => boolean
   /** Permits a host that other machines can reach. */
   readonly public?: boolean
   readonly maxConnections?: number
@@ -140,7 +142,7 @@ function bindError(error: NodeJS.ErrnoException, host: string, port: number): Li
 }
 
 function attach(server: Server, options: ListenOptions, served: ReadonlySet<string>): void {
-  const problemOf = guard(served)
+  const problemOf = guard(served, options.isPage)
   // This replaces the global Response by one that is written without a stream: twice as many requests.
   const serve = getRequestListener(options.handler, { errorHandler })
   // What follows a refused request on its connection may be a part of it: it is never served.

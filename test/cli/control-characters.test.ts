@@ -121,7 +121,7 @@ const program = `
   const run = async () => {
     for (const [at, { argv, env, cwd }] of JSON.parse(readFileSync(process.argv[3], 'utf8')).entries()) {
       const signals = new EventEmitter()
-      const isEndless = ['serve', 'worker', 'listen'].includes(argv[0]) || argv.includes('--wait')
+      const isEndless = ['serve', 'dashboard', 'worker', 'listen'].includes(argv[0]) || argv.includes('--wait')
       signals.on('newListener', (name) => {
         if (isEndless && name === 'SIGTERM') setTimeout(() => signals.emit('SIGTERM'), 50)
       })

@@ -56,6 +56,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'servers',
     load: async () => (await import('../commands/serve/serve.js')).serveCommand,
   },
+  dashboard: {
+    summary: 'Look at everything in the browser',
+    group: 'servers',
+    load: async () => (await import('../commands/serve/dashboard.js')).dashboardCommand,
+  },
   worker: {
     summary: 'Do accepted work and deliver it, beside or without a server',
     group: 'servers',

@@ -56,6 +56,8 @@ export async function createApp(
 /** What `serve` serves. */
 export interface Backend {
   readonly handler: (request: Request) => Promise<Response>
+  /** What a dashboard of it is about; absent where the keys of others are passed on. */
+  readonly own?: { readonly context: Context; readonly caller: Caller }
   /** Host names that requests may use, besides the server's own. */
   readonly hosts: readonly string[]
   /** What is served, in one sentence for the terminal. */
@@ -84,6 +86,7 @@ export async function openLocalBackend(
   if (isPostgres(context.home.engine)) await context.catalogue()
   return {
     handler: await createApp(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
+    own: { context, caller },
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',
     start: () => worker?.start(),
@@ -116,12 +119,16 @@ export async function startListening(
   options: ListenOptions,
   defaultPort: number,
   allowHosts: readonly string[],
+  isPage?: (path: string) => boolean,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../../http/listen.js')
   const { host = '127.0.0.1', port = defaultPort, trustedProxy = [] } = options
   try {
     const isProxy = (address: string) => coversAddress(trustedProxy, address)
-    return await listen({ handler, host, port, allowHosts, public: options.public === true, isProxy })
+    return await listen({
+      ...{ handler, host, port, allowHosts, public: options.public === true, isProxy },
+      ...(isPage ? { isPage } : {}),
+    })
   } catch (error) {
     if (error instanceof ListenError) throw new UsageError(`${error.message}.`)
     throw error

@@ -75,6 +75,7 @@ export async function openProxy(
   const webhooks = address ? ' Deliveries come here first.' : ''
   return {
     handler: async (request) => retargeting?.deliveries.take(request) ?? serve(request),
+    ...(apiKey === undefined ? {} : { own: { context, caller } }),
     hosts: address ? [address.host] : [],
     text: `Serving ${origin}, ${kind}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {

@@ -10,6 +10,13 @@ import { repeated } from '../../options/values.js'
 import { deliveringOptions, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
 import {
+  type DashboardChoices,
+  type ExposureOptions,
+  exposureOptions,
+  openDashboard,
+  readExposure,
+} from '../dashboard/open.js'
+import {
   type Backend,
   type ListenOptions,
   listenOptions,
@@ -35,15 +42,19 @@ export const serveCommand: CommandFactory = ({ command }) =>
       '--public-url <url>',
       'where it reaches this machine: its deliveries come here, and go on from here',
     )
+    .option('--dashboard', 'also serve the dashboard under /dashboard; its link works once')
+    .addOptions(exposureOptions())
     .addOptions(secretOptions())
     .addExamples(
       'serve',
+      'serve --dashboard',
       'serve --port 0 --json',
       'serve --host 0.0.0.0 --public --allow-host api.example.com',
       'serve --upstream https://api.example.com/api/v2',
     )
     .addNote(
-      'The first line on stdout is the base url (with --json, an object with base_url and pid).\n' +
+      'The first line on stdout is the base url (with --json, an object with base_url and pid). With --dashboard, the\n' +
+        'second is the link to open it (dashboard_url); it admits one browser.\n' +
         'Requests carry a key in X-API-KEY; make one with: prospect engine keys create --member me@localhost\n' +
         'Imports and waterfalls are done here too, and delivered: to public addresses, to this machine while it\n' +
         'listens on loopback and the workspace has one member, and to what --allow-target names.\n' +
@@ -54,7 +65,8 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .run(serve)
 
 /** The options of `serve`. */
-interface ServeOptions extends ListenOptions {
+interface ServeOptions extends ListenOptions, ExposureOptions {
+  readonly dashboard?: boolean
   readonly allowHost?: readonly string[]
   readonly allowTarget?: readonly string[]
   readonly database?: string
@@ -72,20 +84,33 @@ async function serve(context: Context, { options, globals }: Invocation): Promis
   const choices = options as unknown as ServeOptions
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
+  const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
+  const dashboard = choices.dashboard
+    ? await openDashboardOf(backend, { isReadOnly, origin: () => listening?.origin ?? '' }, globals)
+    : undefined
+  const answer = (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
   await interruptible(streams, async (signal) => {
-    listening = await startListening(backend.handler, address, defaultPort, [...allowHost, ...backend.hosts])
+    const hosts = [...allowHost, ...backend.hosts]
+    listening = await startListening(answer, address, defaultPort, hosts, dashboard?.isPage)
     backend.start()
     try {
-      await write(streams.stdout, `${firstLine(listening.baseUrl, globals)}\n`)
+      const link = dashboard && listening.origin + dashboard.makeLink()
+      await write(streams.stdout, `${firstLines(listening.baseUrl, link, globals)}\n`)
       notify(backend.text, globals)
       await aborted(signal)
     } finally {
+      dashboard?.close()
       await listening.close()
       await backend.stop()
     }
   })
   return 0
+}
+
+function openDashboardOf({ own }: Backend, choices: DashboardChoices, globals: GlobalOptions) {
+  if (own) return openDashboard(own.context, { ...choices, caller: own.caller }, globals)
+  throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 
 /** Opens what is served: the engine of this machine, or another server. */
@@ -119,5 +144,7 @@ async function openBackend(
   )
 }
 
-const firstLine = (baseUrl: string, { json, format }: GlobalOptions): string =>
-  json || format === 'json' ? JSON.stringify({ base_url: baseUrl, pid: process.pid }) : baseUrl
+function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {
+  if (!json && format !== 'json') return link === undefined ? baseUrl : `${baseUrl}\n${link}`
+  return JSON.stringify({ base_url: baseUrl, pid: process.pid, dashboard_url: link })
+}

@@ -1,0 +1,76 @@
+import { Option } from 'commander'
+import type { Caller } from '../../../api/calls/caller.js'
+import type { Dashboard } from '../../../dashboard/server.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { localOrigin, storedKey } from '../../context/credentials.js'
+import { reportOf, UsageError } from '../../context/errors.js'
+
+/** How a dashboard is served. */
+export interface DashboardChoices {
+  readonly isReadOnly: boolean
+  /** Returns the origin at which it is served. */
+  readonly origin: () => string
+}
+
+/** What a dashboard is opened with. */
+interface DashboardSetup extends DashboardChoices {
+  /** Answers the operations that are tried. */
+  readonly caller: Caller
+}
+
+/** Options of a command that serves the dashboard. */
+export interface ExposureOptions {
+  readonly public?: boolean
+  readonly readOnly?: boolean
+  readonly dashboardPublic?: boolean
+}
+
+/** Creates the options that say what the dashboard permits, and to whom. */
+export const exposureOptions = (): Option[] => [
+  new Option('--read-only', 'a dashboard without buttons: it changes nothing'),
+  new Option('--dashboard-public', 'permit the dashboard together with --public; it is read-only then'),
+]
+
+/** Returns whether the dashboard refuses every action. Throws a `UsageError` when it may not be served at all. */
+export function readExposure({ public: isPublic, readOnly, dashboardPublic }: ExposureOptions): boolean {
+  if (isPublic && !dashboardPublic)
+    throw new UsageError(
+      'With --public, other machines could reach the dashboard.',
+      'Add --dashboard-public for a read-only one, or leave out --public.',
+    )
+  return readOnly === true || isPublic === true
+}
+
+/** Opens the dashboard of the workspace in use over the ports behind the commands. */
+export async function openDashboard(
+  context: Context,
+  { isReadOnly, caller, origin }: DashboardSetup,
+  globals: GlobalOptions,
+): Promise<Dashboard> {
+  const { createDashboard } = await import('../../../dashboard/server.js')
+  const { watchDatabases } = await import('../../../storage/database/changes.js')
+  const admin = await context.admin({ ...globals, local: true })
+  const workspace = (await admin.status()).workspace
+  const apiKey = storedKey(context.home, localOrigin(workspace.id))
+  const { engine, state, catalogue } = context.home
+  return createDashboard({
+    isReadOnly,
+    workspace,
+    ports: {
+      admin,
+      limits: () => admin.limits(apiKey),
+      call: (operation, input) =>
+        caller.call(operation, input, { ...(apiKey === undefined ? {} : { apiKey }) }),
+      catalogue: () => context.catalogue(),
+    },
+    explain: reportOf,
+    report: (error) => {
+      const text = error instanceof Error ? error.message : String(error)
+      context.notify(`This is a bug in prospect: ${text}`, globals)
+      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
+    },
+    watch: (onChange) => watchDatabases([engine, state, catalogue], onChange),
+    random: (size) => context.ids.bytes(size),
+    onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`, globals),
+  })
+}

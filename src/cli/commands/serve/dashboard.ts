@@ -1,0 +1,94 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ApiError } from '../../../api/calls/errors.js'
+import { refuse } from '../../../http/answer.js'
+import type { Listening } from '../../../http/listen.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { prepareHome, writePrivate } from '../../context/home.js'
+import { aborted, interruptible } from '../../context/interrupts.js'
+import { write } from '../../context/io.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { withoutPassword } from '../../options/databases.js'
+import { repeated } from '../../options/values.js'
+import { type ExposureOptions, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
+import { type ListenOptions, listenOptions, startListening } from './http-server.js'
+
+const defaultPort = 4011
+
+/** `prospect dashboard`: a page in the browser on what was spent, what runs, what came in and what failed. */
+export const dashboardCommand: CommandFactory = ({ command }) =>
+  command('dashboard', 'Look at everything in the browser: credits, runs, jobs, deliveries, events')
+    .addOptions(listenOptions(defaultPort))
+    .option('--allow-host <name>', 'another name browsers may call it by; repeat it for more', repeated)
+    .option(
+      '--database <place>',
+      "the engine's database: a file, or postgres://… (default: the one of this machine)",
+      withoutPassword,
+    )
+    .addOptions(exposureOptions())
+    .option('--no-open', 'print the link only, and open no browser')
+    .addExamples('dashboard', 'dashboard --read-only --port 0', 'serve --dashboard')
+    .addNote(
+      'The first line on stdout is the link (with --json, an object with url and pid). It admits one browser, and only this\n' +
+        'machine can reach it. After it was used, stderr has the next one.\n' +
+        'The page shows what the commands print, and changes while it is open.\n' +
+        'SIGTERM or Ctrl-C ends it with exit code 0.',
+    )
+    .run(serveDashboard)
+
+interface Choices extends ListenOptions, ExposureOptions {
+  readonly allowHost?: readonly string[]
+  readonly database?: string
+  readonly open: boolean
+}
+
+async function serveDashboard(outer: Context, { options, globals }: Invocation): Promise<number> {
+  const { allowHost = [], database, open, ...choices } = options as unknown as Choices
+  const isReadOnly = readExposure(choices)
+  const context = database === undefined ? outer : outer.withDatabase(database)
+  let listening: Listening | undefined
+  const caller = await context.caller({ ...globals, local: true })
+  const setup = { isReadOnly, caller, origin: () => listening?.origin ?? '' }
+  const dashboard = await openDashboard(context, setup, globals)
+  const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
+  await interruptible(context.streams, async (signal) => {
+    listening = await startListening(answer, choices, defaultPort, allowHost, dashboard.isPage)
+    try {
+      const url = listening.origin + dashboard.makeLink()
+      await write(context.streams.stdout, `${firstLine(url, globals)}\n`)
+      context.notify('Serving the dashboard. Ctrl-C ends it.', globals)
+      if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
+      await aborted(signal)
+    } finally {
+      dashboard.close()
+      await listening.close()
+    }
+  })
+  return 0
+}
+
+const firstLine = (url: string, { json, format }: GlobalOptions): string =>
+  json || format === 'json' ? JSON.stringify({ url, pid: process.pid }) : url
+
+/**
+ * Opens a link in the browser. Other users of this machine can read the arguments of its process, so that these name a
+ * private file which leads to the link.
+ */
+async function openBrowser(context: Context, url: string): Promise<void> {
+  const { spawn } = await import('node:child_process')
+  prepareHome(context.home)
+  const file = join(context.home.folder, 'dashboard.html')
+  const page = `<!doctype html><meta http-equiv="refresh" content="0; url=${url}"><a href="${url}">prospect dashboard</a>\n`
+  writePrivate(file, page, context.ids.uuid())
+  context.onClose(() => rm(file, { force: true }))
+  const [program, ...args] = browserCommand(process.platform)
+  const child = spawn(program, [...args, file], { detached: true, stdio: 'ignore' })
+  // Without a browser the printed link is enough.
+  child.on('error', () => {})
+  child.unref()
+}
+
+function browserCommand(platform: NodeJS.Platform): [program: string, ...args: string[]] {
+  if (platform === 'darwin') return ['open']
+  return platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler'] : ['xdg-open']
+}

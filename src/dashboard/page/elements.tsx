@@ -1,0 +1,149 @@
+import type { Html } from './view.js'
+
+/** Returns a number with commas between its thousands; a dash for none. */
+export const formatNumber = (value: number | null | undefined): string =>
+  value === null || value === undefined ? '–' : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+
+/** Returns a noun with its number: `1 credit`, `2 credits`. */
+export const count = (value: number, noun: string): string =>
+  `${formatNumber(value)} ${value === 1 ? noun : noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
+
+/** A moment in UTC; the script shows how long ago it was as a hint. */
+export const Time = ({ at }: { readonly at: number | null | undefined }) =>
+  at === null || at === undefined ? (
+    <span class="none">–</span>
+  ) : (
+    <time datetime={new Date(at).toISOString()}>
+      {new Date(at).toISOString().slice(0, 19).replace('T', ' ')}
+    </time>
+  )
+
+/** A part of a view, with its heading. */
+export const Section = ({
+  title,
+  children,
+  wide,
+}: {
+  readonly title: string
+  readonly children?: Html
+  readonly wide?: boolean
+}) => (
+  <section class={wide ? 'wide' : ''}>
+    <h2>{title}</h2>
+    {children}
+  </section>
+)
+
+/** What a part shows while it has nothing: a sentence, and what to do. */
+export const Empty = ({ children, command }: { readonly children?: Html; readonly command?: string }) => (
+  <p class="empty">
+    {children}
+    {command === undefined ? '' : <code>prospect {command}</code>}
+  </p>
+)
+
+/** A column of a table. `number` aligns it to the right. */
+export interface Column<Row> {
+  readonly title: string
+  readonly number?: boolean
+  readonly cell: (row: Row) => Html
+}
+
+/** A table, which scrolls on its own where the screen is narrow. */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+}: {
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  /** Returns the id of a row: its focus stays with it when others come before it. */
+  readonly keyOf?: (row: Row) => string
+}) {
+  return (
+    <section class="scroll" aria-label={label} tabindex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ title, number }) => (
+              <th scope="col" class={number ? 'number' : ''}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr data-key={keyOf?.(row)}>
+              {columns.map(({ cell, number }) => (
+                <td class={number ? 'number' : ''}>{cell(row)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** A state as a word with a colour. */
+export const State = ({ state }: { readonly state: string }) => (
+  <span class={`state ${stateKinds[state] ?? ''}`}>{state}</span>
+)
+
+const stateKinds: Readonly<Record<string, string>> = {
+  ...{ running: 'active', queued: 'active', pending: 'active', waiting: 'active' },
+  ...{ failed: 'bad', stopped: 'bad', finished: 'good', delivered: 'good', verified: 'good' },
+}
+
+/** A bar of how much is used or done. */
+export const Bar = ({
+  label,
+  value,
+  max,
+}: {
+  readonly label: string
+  readonly value: number
+  readonly max: number
+}) => (
+  <progress aria-label={label} value={Math.min(value, max)} max={Math.max(max, 1)}>
+    {value} of {max}
+  </progress>
+)
+
+/** Facts, one a line. */
+export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>> }) => (
+  <dl>
+    {Object.entries(facts).map(([name, value]) => (
+      <div>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+)
+
+/** A button that does something, with the fields it needs. */
+export const ActionButton = ({
+  action,
+  fields = {},
+  label,
+  primary,
+}: {
+  /** The view and the name of the action: `jobs/retry`. */
+  readonly action: string
+  readonly fields?: Readonly<Record<string, string>>
+  readonly label: string
+  readonly primary?: boolean
+}) => (
+  <form data-action={action} class="action">
+    {Object.entries(fields).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    <button type="submit" class={primary ? 'primary' : ''}>
+      {label}
+    </button>
+  </form>
+)

@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { ApiError } from '../api/calls/errors.js'
+import { join } from '../api/values/bytes.js'
+import { readBody } from '../http/body.js'
+import { createLive } from './live.js'
+import { Content, Shell } from './page/layout.js'
+import type { DashboardPorts, ServerPorts } from './page/ports.js'
+import type { ActionResult, Fields, Html, View } from './page/view.js'
+import { createSessions, isFromPage, securityHeaders, setCookie } from './security.js'
+import { views } from './views.js'
+
+/** The path below which everything of the dashboard is. */
+export const dashboardPath = '/dashboard'
+
+/** What a dashboard is made with. */
+export interface DashboardOptions extends ServerPorts {
+  readonly ports: DashboardPorts
+  /** Refuses every action. */
+  readonly isReadOnly: boolean
+  /** The workspace it belongs to. While another one is in use, nothing is shown. */
+  readonly workspace: { readonly id: string; readonly name: string }
+  /** Called with the path and fragment of a link after the one before was used. */
+  readonly onLink: (link: string) => void
+}
+
+/** The dashboard as a part of a server. */
+export interface Dashboard {
+  /** Returns whether a path is that of a page, which may be opened by a link on any page: it contains no data. */
+  isPage(path: string): boolean
+  /** Returns the path and fragment of a link that admits one browser. */
+  makeLink(): string
+  /** Answers a request below the path of the dashboard; `undefined` for others. */
+  handle(request: Request): Promise<Response> | undefined
+  /** Ends the streams of open pages. */
+  close(): void
+}
+
+/** A refused request to the dashboard: the status, and the sentences that the page shows. */
+class Refusal extends Error {
+  readonly status: number
+  readonly hint: string
+
+  constructor(status: number, text: string, hint = '') {
+    super(text)
+    this.status = status
+    this.hint = hint
+  }
+}
+
+const ended = new Refusal(
+  401,
+  'This page is not signed in.',
+  'Open the link that the terminal with prospect shows; it works once.',
+)
+const readOnly = new Refusal(403, 'This dashboard is read-only.', 'Start it without --read-only.')
+const unknown = new Refusal(404, 'There is no such page.', 'Choose one above.')
+
+/** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory. */
+export function createDashboard(options: DashboardOptions): Dashboard {
+  const { ports, isReadOnly, workspace, onLink, explain, report } = options
+  const sessions = createSessions(options.random)
+  const live = createLive(options.watch)
+  const makeLink = () => `${dashboardPath}#${sessions.makeLink()}`
+
+  /** Exchanges the token of a link for a cookie and the token of the page. */
+  async function signIn(request: Request): Promise<Response> {
+    const { link = '' } = await readFields(request)
+    const admitted = sessions.exchange(link)
+    if (!admitted) throw ended
+    onLink(makeLink())
+    return json(
+      { token: admitted.token },
+      { 'set-cookie': setCookie(request, admitted.cookie, dashboardPath) },
+    )
+  }
+
+  /** Throws unless a request comes from a page that was admitted, and the workspace is in use. */
+  async function checkAccess(request: Request): Promise<void> {
+    if (!sessions.isAdmitted(request)) throw ended
+    const used = (await ports.admin.workspaces()).find((one) => one.used)
+    if (used?.id === workspace.id) return
+    throw new Refusal(
+      401,
+      `The workspace in use is now ${used?.name}, and this dashboard belongs to ${workspace.name}.`,
+      'Start prospect again for the dashboard of the other one.',
+    )
+  }
+
+  async function show(request: Request, view: View): Promise<Response> {
+    const query = new URL(request.url).searchParams
+    const content = await view.render({ ports, query, isReadOnly })
+    const html = String(
+      await (
+        <Content title={view.title} workspace={workspace.name} isReadOnly={isReadOnly} body={content} />
+      ),
+    )
+    const etag = createHash('sha256').update(html).digest('base64url')
+    const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8', etag }
+    // A page asks again whenever anything has changed; mostly it is not what it shows.
+    if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers })
+    return new Response(html, { headers })
+  }
+
+  async function act(request: Request, view: View, name: string): Promise<Response> {
+    const action = Object.hasOwn(view.actions ?? {}, name) ? view.actions?.[name] : undefined
+    if (!action) throw unknown
+    if (isReadOnly) throw readOnly
+    const result = await action(ports, await readFields(request))
+    if (!(result instanceof Response)) return json(result satisfies ActionResult)
+    for (const [header, value] of Object.entries(securityHeaders)) result.headers.set(header, value)
+    return result
+  }
+
+  async function answerData(request: Request, path: string): Promise<Response> {
+    if (request.method !== 'POST') throw new Refusal(405, 'This path takes POST only.')
+    if (!isFromPage(request)) throw new Refusal(403, 'Only the page of the dashboard may ask for this.')
+    const [, kind, name = '', action = ''] = path.split('/')
+    if (kind === 'session') return signIn(request)
+    await checkAccess(request)
+    if (kind === 'live') return live.open(request.signal)
+    const view = views.find((one) => one.name === name)
+    if (view && kind === 'data') return show(request, view)
+    if (view && kind === 'action') return act(request, view, action)
+    throw unknown
+  }
+
+  async function answer(request: Request, path: string): Promise<Response> {
+    const asset = assets[path]
+    if (asset !== undefined) return serveAsset(asset)
+    const isPage = isPagePath(path)
+    if (isPage && (request.method === 'GET' || request.method === 'HEAD'))
+      return page(<Shell views={views} />)
+    return answerData(request, path)
+  }
+
+  return {
+    isPage: (path) => path.startsWith(dashboardPath) && isPagePath(path.slice(dashboardPath.length)),
+    makeLink,
+    handle: (request) => {
+      const { pathname } = new URL(request.url)
+      if (pathname !== dashboardPath && !pathname.startsWith(`${dashboardPath}/`)) return undefined
+      return answer(request, pathname.slice(dashboardPath.length)).catch((error: unknown) => {
+        const { status, message, hint } = toRefusal(error, explain, report)
+        return json({ error: message, hint }, {}, status)
+      })
+    },
+    close: live.close,
+  }
+}
+
+const isPagePath = (path: string): boolean => views.some(({ name }) => path === `/${name}`) || path === ''
+
+function toRefusal(
+  error: unknown,
+  explain: ServerPorts['explain'],
+  report: ServerPorts['report'],
+): { readonly status: number; readonly message: string; readonly hint: string } {
+  if (error instanceof Refusal) return error
+  const known = explain(error)
+  if (known)
+    return { status: error instanceof ApiError ? error.status : 422, message: known.error, hint: known.hint }
+  report(error)
+  return {
+    status: 500,
+    message: 'This is a bug in prospect.',
+    hint: 'The terminal with prospect shows more about it.',
+  }
+}
+
+/** Maximum size of a form, in bytes. */
+const mostBytes = 1_048_576
+
+async function readFields(request: Request): Promise<Fields> {
+  if (!/^application\/json\b/.test(request.headers.get('content-type') ?? ''))
+    throw new Refusal(415, 'The fields of a form are sent as JSON.')
+  const bytes = join(await readBody(request, mostBytes))
+  try {
+    const fields = JSON.parse(Buffer.from(bytes).toString()) as unknown
+    if (typeof fields !== 'object' || fields === null) throw new SyntaxError()
+    if (Object.values(fields).some((value) => typeof value !== 'string')) throw new SyntaxError()
+    return fields as Fields
+  } catch {
+    throw new Refusal(400, 'The fields of a form are texts in one JSON object.')
+  }
+}
+
+const json = (body: unknown, headers: Readonly<Record<string, string>> = {}, status = 200): Response =>
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { ...securityHeaders, 'content-type': 'application/json', ...headers },
+  })
+
+const page = async (html: Html): Promise<Response> =>
+  new Response(`<!doctype html>${String(await html)}`, {
+    headers: { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' },
+  })
+
+/** A file that pages load, by its path below that of the dashboard. */
+const assets: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
+  '/assets/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
+  '/assets/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
+  '/assets/style.css': { file: 'style.css', type: 'text/css; charset=utf-8' },
+}
+
+async function serveAsset({
+  file,
+  type,
+}: {
+  readonly file: string
+  readonly type: string
+}): Promise<Response> {
+  return new Response(await readFile(findAsset(file)), {
+    headers: { ...securityHeaders, 'content-type': type },
+  })
+}
+
+/** Returns the path of a built file: beside the command line, or below the sources. */
+function findAsset(file: string): string {
+  const paths = [`./dashboard/${file}`, `../../dist/dashboard/${file}`].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  const found = paths.find((path) => existsSync(path))
+  if (found === undefined) throw new Refusal(500, 'dist/dashboard is missing.', 'Run: npm run build')
+  return found
+}

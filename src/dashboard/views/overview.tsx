@@ -1,0 +1,216 @@
+import { operation } from '../../api/operations/table.js'
+import type { LimitsReport } from '../../engine/admin/limits.js'
+import { DayChart, type Sum } from '../page/chart.js'
+import { Bar, count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
+import { pathOf } from '../page/layout.js'
+import type { DashboardPorts } from '../page/ports.js'
+import type { Html, View } from '../page/view.js'
+
+const dayMs = 86_400_000
+const chartDays = 30
+
+/** The first view: what is left, what was spent, what is running and what needs attention. */
+export const overview: View = {
+  name: '',
+  title: 'Overview',
+  render: async ({ ports }) => {
+    const { admin } = ports
+    const { now } = await admin.clock()
+    const from = Math.floor(now / dayMs) * dayMs - (chartDays - 1) * dayMs
+    const [limits, status, days, operations] = await Promise.all([
+      ports.limits(),
+      admin.status(),
+      admin.consumption({ from }, 'day'),
+      admin.consumption({ from }, 'operation'),
+    ])
+    const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
+    return (
+      <div class="grid">
+        <Section title="Credits">
+          <Balance limits={limits} />
+        </Section>
+        <Section title="Needs attention">{await attention(ports, limits, status)}</Section>
+        <Section title="Credits by day" wide>
+          {days.length === 0 ? (
+            <Empty command="accounts enrich --domain acme-robotics.example">
+              Nothing was spent in the last 30 days. Try:{' '}
+            </Empty>
+          ) : (
+            <DayChart days={everyDay(days, from)} />
+          )}
+        </Section>
+        <Section title="Credits by operation">
+          {operations.length === 0 ? (
+            <Empty>The operations that cost credits appear here.</Empty>
+          ) : (
+            <Table
+              label="Credits by operation"
+              columns={[
+                { title: 'Operation', cell: ({ by }) => by },
+                { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
+              ]}
+              rows={[...operations].sort((one, other) => other.credits - one.credits)}
+            />
+          )}
+        </Section>
+        <Section title="Running work">
+          {work.length === 0 ? (
+            <Empty>No job is queued or running.</Empty>
+          ) : (
+            <Table
+              label="Running work"
+              columns={[
+                { title: 'Job', cell: ({ id, name }) => <a href={pathOf('jobs', { id })}>{name || id}</a> },
+                { title: 'Operation', cell: ({ operation: id }) => id },
+                { title: 'State', cell: ({ state }) => <State state={state} /> },
+                {
+                  title: 'Done',
+                  number: true,
+                  cell: ({ done, expected }) => `${formatNumber(done)} of ${formatNumber(expected)}`,
+                },
+              ]}
+              rows={work}
+            />
+          )}
+        </Section>
+        <Section title="Quotas" wide>
+          <Quotas quotas={limits.quotas} />
+        </Section>
+        <Section title="Rate windows" wide>
+          <Windows windows={limits.windows} />
+        </Section>
+      </div>
+    )
+  },
+}
+
+const Balance = ({ limits: { plan, credits, weekly } }: { readonly limits: LimitsReport }) => (
+  <>
+    <p class="figure">{formatNumber(credits.enrichment)}</p>
+    <Facts
+      facts={{
+        Held: count(credits.held, 'credit'),
+        Plan: plan,
+        'Next grant': (
+          <>
+            {formatNumber(credits.nextAllocation.credits)} at <Time at={credits.nextAllocation.at} />
+          </>
+        ),
+        ...(weekly === null
+          ? {}
+          : {
+              'This week': (
+                <>
+                  {formatNumber(weekly.left)} left of {formatNumber(weekly.limit)}; resets at{' '}
+                  <Time at={weekly.resetsAt} />
+                </>
+              ),
+            }),
+      }}
+    />
+  </>
+)
+
+const quotaNames: Readonly<Record<string, string>> = {
+  daily_profile_scraping: 'Profiles per day',
+  daily_company_import: 'Companies per day',
+  monthly_company_import: 'Companies per month',
+}
+
+const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
+  <Table
+    label="Quotas"
+    columns={[
+      { title: 'Quota', cell: ([name]) => quotaNames[name] ?? name },
+      {
+        title: 'In use',
+        cell: ([name, { used, limit }]) => <Bar label={quotaNames[name] ?? name} value={used} max={limit} />,
+      },
+      { title: 'Used', number: true, cell: ([, { used }]) => formatNumber(used) },
+      { title: 'Left', number: true, cell: ([, { remaining }]) => formatNumber(remaining) },
+      { title: 'Of', number: true, cell: ([, { limit }]) => formatNumber(limit) },
+      { title: 'Resets', cell: ([, { resetsAt }]) => <Time at={resetsAt} /> },
+    ]}
+    rows={Object.entries(quotas)}
+  />
+)
+
+/** Windows that requests have opened; the others are full. */
+function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
+  const open = windows.filter(({ used }) => used > 0)
+  if (open.length === 0)
+    return <Empty>No window is open: {count(windows.length, 'window')} would take requests at once.</Empty>
+  return (
+    <Table
+      label="Rate windows"
+      columns={[
+        { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group) },
+        { title: 'Per', cell: ({ per }) => per },
+        { title: 'Used', number: true, cell: ({ used }) => formatNumber(used) },
+        { title: 'Left', number: true, cell: ({ remaining }) => formatNumber(remaining) },
+        { title: 'Of', number: true, cell: ({ limit }) => formatNumber(limit) },
+        { title: 'Resets', cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+      ]}
+      rows={open}
+    />
+  )
+}
+
+const commandOf = (id: LimitsReport['windows'][number]['operation']): string =>
+  id === null ? '' : operation(id).command
+
+/** Returns the sums with the days between them on which nothing was spent. */
+function everyDay(sums: readonly Sum[], from: number): readonly Sum[] {
+  const known = new Map(sums.map((sum) => [sum.by, sum.credits]))
+  return Array.from({ length: chartDays }, (_, at) => {
+    const by = new Date(from + at * dayMs).toISOString().slice(0, 10)
+    return { by, credits: known.get(by) ?? 0 }
+  })
+}
+
+type Status = Awaited<ReturnType<DashboardPorts['admin']['status']>>
+
+/** The share of a quota that is worth a notice while it is left. */
+const little = 0.1
+
+async function attention({ admin }: DashboardPorts, { quotas }: LimitsReport, status: Status): Promise<Html> {
+  const failedJobs = await admin.jobs(5, 'failed')
+  const notes: Html[] = [
+    ...(status.credits.enrichment === 0
+      ? [
+          <>
+            No credits are left. Add some: <code>prospect engine credits add 1000</code>
+          </>,
+        ]
+      : []),
+    ...Object.entries(quotas)
+      .filter(([, { remaining, limit }]) => remaining <= limit * little)
+      .map(([name, { remaining, limit }]) => (
+        <>
+          {quotaNames[name] ?? name}: {formatNumber(remaining)} of {formatNumber(limit)} left.
+        </>
+      )),
+    ...failedJobs.map(({ id, operation: what, error }) => (
+      <>
+        <a href={pathOf('jobs', { id })}>A job of {what} failed</a>: {error ?? 'no reason is known'}.
+      </>
+    )),
+    ...(status.deliveries.failed === 0
+      ? []
+      : [
+          <a href={pathOf('jobs', { deliveries: 'failed' })}>
+            {count(status.deliveries.failed, 'delivery')} failed.
+          </a>,
+        ]),
+    ...(status.clock.frozen ? [<>The engine’s clock is frozen.</>] : []),
+  ]
+  if (notes.length === 0)
+    return <Empty>Nothing: no job or delivery has failed, and no quota is nearly used up.</Empty>
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li>{note}</li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,62 @@
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { openPage } from '../support/browser.js'
+import { type Machine, machine } from '../support/command.js'
+import { launchServer, prospect } from '../support/processes.js'
+
+/** Environment variables of the server and of the commands. */
+type Environment = Readonly<Record<string, string>>
+
+/** A machine with a real `serve --dashboard`, whose commands can be run beside it. */
+export interface ServedDashboard extends Machine {
+  readonly origin: string
+  /** Returns a link that was not used yet. */
+  nextLink(): Promise<string>
+  /** Opens a view in a new profile of the browser. */
+  open(
+    browser: Browser,
+    path?: string,
+    options?: BrowserContextOptions,
+  ): Promise<Awaited<ReturnType<typeof openPage>>>
+  close(): Promise<void>
+}
+
+/** Starts `serve --dashboard` of the built program, after `prepare` has filled the machine. */
+export async function serveDashboard(
+  prepare: (here: Machine) => Promise<void> = async () => {},
+  { options = [], env = {} }: { readonly options?: readonly string[]; readonly env?: Environment } = {},
+): Promise<ServedDashboard> {
+  const here = machine()
+  await here.run(['init'], { env })
+  await prepare(here)
+  const argv = ['serve', '--port', '0', '--json', '--dashboard', ...options]
+  const { line, server, stop } = await launchServer(prospect, argv, here.home, {
+    PROSPECT_HOME: here.home,
+    ...env,
+  })
+  const links = [(JSON.parse(line) as { dashboard_url: string }).dashboard_url]
+  const waiting: ((link: string) => void)[] = []
+  server.stderr.on('data', (text: Buffer) => {
+    for (const [link] of text.toString().matchAll(/http:\S+#\S+/g)) {
+      const next = waiting.shift()
+      if (next) next(link)
+      else links.push(link)
+    }
+  })
+  const nextLink = async () => links.shift() ?? new Promise<string>((resolve) => waiting.push(resolve))
+  return {
+    ...here,
+    origin: new URL(links[0] ?? '').origin,
+    nextLink,
+    open: async (browser, path = '', pageOptions = {}) => {
+      const link = new URL(await nextLink())
+      const [pathname = '', search = ''] = path.split('?')
+      link.pathname += pathname === '' ? '' : `/${pathname}`
+      link.search = search
+      return openPage(browser, link.href, pageOptions)
+    },
+    close: async () => {
+      await stop()
+      here.remove()
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectAccessible, hasNoBrowser, launchBrowser, tabTo } from '../support/browser.js'
+import type { Machine } from '../support/command.js'
+import { type ServedDashboard, serveDashboard } from './dashboard.js'
+
+async function sample(here: Machine): Promise<void> {
+  await here.run(['data', 'sample', '--yes'])
+  writeFileSync(join(here.home, 'companies.csv'), 'domain\nacme-robotics.example\nnobody.example\n')
+  await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv'])
+}
+
+describe.skipIf(hasNoBrowser)('the overview', () => {
+  let browser: Browser
+  let full: ServedDashboard
+  let empty: ServedDashboard
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    full = await serveDashboard(sample)
+    empty = await serveDashboard()
+  })
+  afterAll(async () => {
+    await Promise.all([full?.close(), empty?.close(), browser?.close()])
+  })
+
+  it('shows the balance, quotas and sums that the commands print', async () => {
+    const { page, problems, close } = await full.open(browser)
+    const limits = await full.json<{ credits: { enrichment: number } }>('limits')
+    expect(await page.locator('.figure').textContent()).toBe(String(limits.credits.enrichment))
+    const [spent] = await full.json<{ operation: string; credits: number }[]>(
+      'engine',
+      'ledger',
+      '--by',
+      'operation',
+    )
+    const table = page.getByRole('region', { name: 'Credits by operation' })
+    expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
+      `${spent?.operation}\t${spent?.credits}`,
+    ])
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('says what to do while there is nothing to show', async () => {
+    const { page, problems, close } = await empty.open(browser)
+    expect(await page.locator('.empty').count()).toBeGreaterThanOrEqual(4)
+    expect(await page.locator('main').textContent()).toContain('Nothing was spent in the last 30 days')
+    await expectAccessible(page)
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1280, 360])
+      it(`is accessible in ${colorScheme} colours on a screen of ${width} px`, async () => {
+        const { page, problems, close } = await full.open(browser, '', {
+          colorScheme,
+          viewport: { width, height: 800 },
+        })
+        await expectAccessible(page)
+        if (process.env.PROSPECT_SCREENSHOTS)
+          await page.screenshot({
+            path: join(process.env.PROSPECT_SCREENSHOTS, `overview-${colorScheme}-${width}.png`),
+            fullPage: true,
+          })
+        expect(problems).toEqual([])
+        await close()
+      })
+
+  it('switches between themes with the keyboard, and remembers the choice', async () => {
+    const { page, close } = await full.open(browser, '', { colorScheme: 'light' })
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await background()
+    await tabTo(page, 'Theme: auto')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Enter')
+    expect(await background()).not.toBe(light)
+    await page.reload()
+    await page.locator('h1').waitFor()
+    expect(await page.locator('#theme').textContent()).toBe('Theme: dark')
+    expect(await background()).not.toBe(light)
+    await close()
+  })
+
+  it('shows within a second what another process has changed', async () => {
+    const { page, close } = await full.open(browser)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await full.run(['engine', 'credits', 'set', '777'])
+    await page.locator('.figure', { hasText: '777' }).waitFor({ timeout: 1_000 })
+    await close()
+  })
+})

@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+/** Whether the tests of pages are left out, on a machine where no browser can be had. */
+export const hasNoBrowser = process.env.PROSPECT_NO_BROWSER === '1'
+
+/** Where Chromium or Chrome is installed usually. */
+const usualPaths = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+  'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
+]
+
+/** Starts an installed Chromium, or the one that ships through npm. Throws a sentence where neither starts. */
+export async function launchBrowser(): Promise<Browser> {
+  const named = process.env.PROSPECT_BROWSER
+  const installed = named ? [named] : usualPaths.filter((path) => existsSync(path))
+  const problems: string[] = []
+  for (const open of [...installed.map((path) => () => start(path)), ...(named ? [] : [startPackaged])]) {
+    try {
+      return await open()
+    } catch (error) {
+      problems.push((error as Error).message.split('\n')[0] ?? '')
+    }
+  }
+  throw new Error(
+    'The tests of the dashboard need Chromium, and none starts on this machine. Install it, name one in PROSPECT_BROWSER, ' +
+      `or leave these tests out with PROSPECT_NO_BROWSER=1. (${problems.join('; ')})`,
+  )
+}
+
+const start = (executablePath: string, env: Record<string, string> = {}): Promise<Browser> =>
+  chromium.launch({
+    executablePath,
+    // Chromium has no sandbox for root, as whom containers run.
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    env: { ...(process.env as Record<string, string>), ...env },
+  })
+
+/** The Chromium of npm, with the libraries that a bare machine lacks. */
+async function startPackaged(): Promise<Browser> {
+  const { default: packaged, inflate } = await import('@sparticuz/chromium')
+  const path = await packaged.executablePath()
+  try {
+    return await start(path)
+  } catch (error) {
+    if (!/shared librar/.test((error as Error).message)) throw error
+    const folder = dirname(new URL(import.meta.resolve('@sparticuz/chromium')).pathname)
+    const libraries = await inflate(join(folder, '..', 'bin', 'al2023.tar.br'))
+    return start(path, { LD_LIBRARY_PATH: join(libraries, 'lib') })
+  }
+}
+
+/** A page, and what went wrong in it: errors of its script and what the security policy refused. */
+export interface Watched {
+  readonly page: Page
+  readonly problems: string[]
+  close(): Promise<void>
+}
+
+/** Opens a page in a profile of its own. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== new URL(url).origin) problems.push(`asked ${request.url()}`)
+  })
+  await page.goto(url)
+  await ready(page)
+  return { page, problems, close: () => context.close() }
+}
+
+/** Resolves when the page shows its view. */
+export const ready = (page: Page) => page.locator('main:not([aria-busy]) h1').waitFor()
+
+/** Asserts that axe finds nothing serious, and that nothing is wider than the screen. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+}
+
+/** Presses Tab until an element has the focus. Throws when it cannot be reached. */
+export async function tabTo(page: Page, name: string): Promise<void> {
+  for (let presses = 0; presses < 200; presses++) {
+    await page.keyboard.press('Tab')
+    const text = await page.evaluate(
+      "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent?.trim() ?? ''",
+    )
+    if (text === name) return
+  }
+  throw new Error(`"${name}" cannot be reached with the keyboard`)
+}
