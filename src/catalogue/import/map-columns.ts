@@ -1,5 +1,16 @@
 import { columnNamed, normaliseName, synonymsOf } from '../../csv/names.js'
 import type { RecordKind } from '../kinds/kind.js'
+import { parseProfile } from '../normalize/profile.js'
+import {
+  bool,
+  country,
+  date,
+  decimal,
+  employeeRange,
+  type FieldReader,
+  InvalidRecordError,
+  wholeNumber,
+} from '../normalize/readers.js'
 import { fitsColumn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
 import { fields } from '../records/fields.js'
 import { ImportError } from './report.js'
@@ -27,8 +38,9 @@ interface MappedColumns {
 }
 
 /**
- * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym, where their
- * first cells are of the field's kind; else by profiles in them. Throws when no column identifies a record.
+ * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym, where the
+ * field can hold their first cells; else by what these are. Columns without a value come last. Throws when no column
+ * identifies a record.
  */
 export function mapColumns(
   kind: RecordKind,
@@ -39,11 +51,14 @@ export function mapColumns(
   const columnOf = new Map<string, number>()
   for (const [field, column] of Object.entries(explicit))
     columnOf.set(checkField(kind, field), findColumn(header, column))
-  const guesses = header.map((column, at) => guessField(kind, column, samples[at]))
-  for (const rank of ['name', 'sure', 'likely'] as const)
-    for (const [at, guess] of guesses.entries())
-      if (guess?.rank === rank && !columnOf.has(guess.field) && ![...columnOf.values()].includes(at))
-        columnOf.set(guess.field, at)
+  const ids = readCompanyIds(samples)
+  const guesses = header.flatMap((column, at) => {
+    const guess = guessField(kind, column, samples[at] ?? [], ids)
+    return guess ? [{ ...guess, at, isEmpty: samples[at]?.length === 0 }] : []
+  })
+  guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
+  for (const { field, at } of guesses)
+    if (!columnOf.has(field) && ![...columnOf.values()].includes(at)) columnOf.set(field, at)
   checkRequired(kind, header, columnOf)
   const byColumn = new Map([...columnOf].map(([field, at]) => [at, field]))
   return {
@@ -53,35 +68,90 @@ export function mapColumns(
   }
 }
 
-/** Returns the field of a column by its name, or, where its cells are of another kind, the field that is made for them. */
-function guessField(kind: RecordKind, column: string, cells: readonly string[] | undefined) {
-  const named = matchField(kind, column)
+/** A field that a column may fill, and how sure that is: 0 is best. */
+interface Guess {
+  readonly field: string
+  readonly rank: number
+}
+
+const likely = 2
+const lastResort = 3
+
+/** Returns the ids in the profile URLs of companies that a file has. */
+const readCompanyIds = (samples: readonly (readonly string[])[]): ReadonlySet<string | undefined> =>
+  new Set(
+    samples
+      .filter((cells) => toColumnKind(cells) === 'company profile')
+      .flatMap((cells) => cells.map((cell) => parseProfile(cell)?.id)),
+  )
+
+/**
+ * Returns the field of a column by its name, or, where its cells are of another kind, the field that is made for them.
+ * A `Company ID` is often a number of another tool, so it counts only if the profile URLs of the file have it.
+ */
+function guessField(
+  kind: RecordKind,
+  column: string,
+  cells: readonly string[],
+  companyIds: ReadonlySet<string | undefined>,
+): Guess | undefined {
+  const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
+  const named = matchFields(kind, column).filter(
+    ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),
+  )
   const held = toColumnKind(cells)
-  if (named === undefined || held === undefined || fitsColumn(kind, named.field, held)) return named
-  if (held.endsWith('name')) return undefined
+  const fitting = named.find(({ field }) => fitsColumn(kind, field, held) && canRead(kind, field, cells))
+  if (fitting)
+    return held === 'person profile' ? { ...fitting, field: ofProfiles(fitting.field, cells) } : fitting
+  if (named.length === 0 || held === undefined || held.endsWith('name')) return undefined
   const field = Object.keys(fields[kind]).find((one) => kindsOfField(kind, one)?.includes(held))
-  return field === undefined ? undefined : { field, rank: 'likely' as const }
+  return field === undefined ? undefined : { field: ofProfiles(field, cells), rank: likely }
+}
+
+/** Returns which of the two fields for profiles of people is for those that a column holds. */
+function ofProfiles(field: string, cells: readonly string[]): string {
+  if (field !== 'network_profile_url' && field !== 'premium_profile_url') return field
+  const premium = cells.filter((cell) => cell.includes('/sales/')).length
+  return premium * 2 > cells.length ? 'premium_profile_url' : 'network_profile_url'
+}
+
+/** Fields of which any other text is refused. */
+const strict: ReadonlySet<unknown> = new Set([wholeNumber, decimal, bool, date, country, employeeRange])
+
+/** Too few cells say nothing about a column: their rows are refused. */
+const fewCells = 5
+
+/** Whether a field can hold at least half of the cells of a column. */
+function canRead(kind: RecordKind, field: string, cells: readonly string[]): boolean {
+  const read = (fields[kind] as Readonly<Record<string, FieldReader<unknown>>>)[field]
+  if (!read || !strict.has(read) || cells.length < fewCells) return true
+  const isRead = (cell: string): boolean => {
+    try {
+      read(cell)
+      return true
+    } catch (error) {
+      if (error instanceof InvalidRecordError) return false
+      throw error
+    }
+  }
+  return cells.filter(isRead).length * 2 >= cells.length
 }
 
 /** Returns the field that a key or column stands for; `undefined` when none. */
 export const findField = (kind: RecordKind, column: string): string | undefined =>
-  matchField(kind, column)?.field
+  matchFields(kind, column).find(({ rank }) => rank < lastResort)?.field
 
-function matchField(
-  kind: RecordKind,
-  column: string,
-): { field: string; rank: 'name' | 'sure' | 'likely' } | undefined {
+/** Returns the fields that a column is named for, the surest first. */
+function matchFields(kind: RecordKind, column: string): readonly Guess[] {
   const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
-  const named = names.find((name) => normaliseName(name) === wanted)
-  if (named !== undefined) return { field: named, rank: 'name' }
-  for (const rank of ['sure', 'likely'] as const) {
-    const field = names.find((name) =>
-      synonymsOf(kind, name)[rank]?.some((word) => normaliseName(word) === wanted),
-    )
-    if (field !== undefined) return { field, rank }
-  }
-  return undefined
+  const isOneOf = (words: readonly string[] = []) => words.some((word) => normaliseName(word) === wanted)
+  const found = names.flatMap((field) => {
+    const { sure, likely, lastResort } = synonymsOf(kind, field)
+    const rank = [[field], sure, likely, lastResort].findIndex(isOneOf)
+    return rank < 0 ? [] : [{ field, rank }]
+  })
+  return found.sort((a, b) => a.rank - b.rank)
 }
 
 /** Returns the field. Throws when records of the kind do not have it. */

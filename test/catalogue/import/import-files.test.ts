@@ -21,6 +21,51 @@ async function refusal(text: string | Uint8Array, options?: ImportOptions): Prom
   return error
 }
 
+/** Returns the column of each field for a file of a kind. */
+async function mappingOf(kind: 'companies' | 'people', header: string[], ...rows: string[][]) {
+  const text = [header, ...rows].map((cells) => cells.join('|')).join('\n')
+  return (await catalogue.importFile(kind, bytesOf(text))).mapping
+}
+
+describe('the columns of an import', () => {
+  const url = (path: string) => `https://www.linkedin.com/${path}`
+
+  it('lose to others of the same meaning when they have no value', async () => {
+    const header = ['email', 'Work Email', 'Name']
+    expect(await mappingOf('people', header, ['', 'a@acme.example', 'Ada'])).toMatchObject({
+      email: 'Work Email',
+    })
+  })
+
+  it('of profiles go to the field for profiles of their kind, whatever their header says', async () => {
+    const header = ['Profile URL', 'Sales Navigator']
+    const row = [url('sales/lead/ACwAAA1,NAME_SEARCH,x'), url('in/ada')]
+    expect(await mappingOf('people', header, row)).toEqual({
+      premium_profile_url: 'Profile URL',
+      network_profile_url: 'Sales Navigator',
+    })
+  })
+
+  it('fill no field that cannot hold most of their values', async () => {
+    const rows = ['1-10', '11-50', '51-200', '1,001-5,000', '500'].map((size, at) => [
+      `${at}.example`,
+      size,
+      'Bayern',
+    ])
+    expect(await mappingOf('companies', ['domain', 'Employees', 'Land'], ...rows)).toEqual({
+      domain: 'domain',
+      employee_range: 'Employees',
+    })
+  })
+
+  it('are ids of companies only where the profile URLs of the file have them', async () => {
+    const header = ['Name', 'Company ID', 'Company LinkedIn']
+    const row = (id: string) => ['Ada', id, url('sales/company/4711')]
+    expect(await mappingOf('people', header, row('4711'))).toMatchObject({ company_network_id: 'Company ID' })
+    expect(await mappingOf('people', header, row('12'))).not.toHaveProperty('company_network_id')
+  })
+})
+
 describe('a file to import', () => {
   it.each([',', ';', '\t', '|'])('may be delimited by "%s"', async (delimiter) => {
     const rows = [
