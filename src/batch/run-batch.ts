@@ -41,11 +41,10 @@ export interface ExecutedBatch {
   readonly signal: AbortSignal
 }
 
-/** How a batch ends: only its mapping or its quote was wanted, it was declined, or it was executed. */
+/** How a batch ends: only its mapping or its quote was wanted, or it was executed. */
 type BatchResult =
   | { readonly kind: 'mapping'; readonly mapping: Mapping }
   | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal }
-  | { readonly kind: 'declined' }
   | ExecutedBatch
 
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
@@ -71,7 +70,7 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   const batch = await planBatch(ports, request, input, mapping)
   const quote = () => makeQuote(ports, batch)
   if (request.choices.dryRun) return { kind: 'quote', quote: await quote() }
-  if (batch.known?.status !== 'finished' && !(await dialog.confirm(quote))) return { kind: 'declined' }
+  if (batch.known?.status !== 'finished') await dialog.confirm(quote)
   return ports.interruptible((signal) => executeBatch(ports, batch, signal))
 }
 

@@ -166,14 +166,16 @@ describe('a batch', () => {
     expect(signals.listenerCount(name)).toBe(0)
   })
 
-  it('stops quietly when the reader of its output closes the pipe', async () => {
+  it('stops with 141 and says how to resume when the reader of its output closes the pipe', async () => {
     const onOutput = () => {
       throw Object.assign(new Error('closed'), { code: 'EPIPE' })
     }
     const caller = companies()
     const rows = Array.from({ length: 20_000 }, (_, at) => `c${at}.example\n`).join('')
     const { code, stderr } = await enrich(`domain\n${rows}`, ['--quiet'], { caller, onOutput })
-    expect([code, stderr, caller.asked.length < 20_000]).toEqual([0, '', true])
+    expect([code, caller.asked.length < 20_000]).toEqual([141, true])
+    expect(stderr).toContain('The reader of the output has left.')
+    expect(stderr).toContain('prospect runs resume')
   })
 
   it('makes no call when the file is not a table', async () => {

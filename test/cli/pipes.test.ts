@@ -145,6 +145,37 @@ describe('a named pipe without a reader', () => {
   })
 })
 
+describe('stdout that is closed early', () => {
+  const head = async (words: string) => {
+    const line = `"$@" ${words} | head -2 >shown; echo "\${PIPESTATUS[0]}"`
+    const { stdout, stderr } = await execa('bash', ['-c', line, 'bash', process.execPath, prospect], {
+      ...{ cwd: here.home, env: { PROSPECT_HOME: here.home }, reject: false },
+    })
+    return { code: Number(stdout), stderr }
+  }
+
+  it('ends a run with 141 after every paid answer is recorded, so that resuming it pays nothing twice', async () => {
+    await companies(20_000)
+    const { code, stderr } = await head('accounts enrich --csv in.csv')
+    const [, id = ''] = /prospect runs resume ([\w-]+)/.exec(stderr) ?? []
+    expect([code, stderr]).toEqual([141, expect.stringContaining('The reader of the output has left.')])
+    const [run] = await here.json<{ done: number; credits: number }[]>('runs', 'list')
+    const spent = await charged()
+    expect(run).toMatchObject({ done: spent, credits: spent })
+    expect((await here.run(['runs', 'resume', id, '-o', 'out.csv'])).code).toBe(0)
+    expect([await charged(), readFileSync(at('out.csv'), 'utf8').split('\n').length]).toEqual([
+      20_000, 20_002,
+    ])
+    // Nothing is spent when a finished run is written again.
+    expect(await head('accounts enrich --csv in.csv')).toMatchObject({ code: 0 })
+  })
+
+  it('ends a listing with 0', async () => {
+    await companies(20_000)
+    expect(await head('data export companies --format csv')).toEqual({ code: 0, stderr: '' })
+  })
+})
+
 describe('a named pipe without a writer', () => {
   const commands = [
     ['data', 'import', 'companies', 'pipe'],

@@ -16,6 +16,8 @@ export interface Step {
   readonly command?: Line
   /** A signal to send as soon as a file exists. */
   readonly signal?: { readonly name: NodeJS.Signals; readonly file: string }
+  /** Runs the command at a terminal, and types keys as soon as it shows a text. */
+  readonly typed?: readonly (readonly [shown: string, keys: string])[]
   readonly expected: readonly Line[]
 }
 
@@ -52,10 +54,15 @@ function stepsOf(block: Block, index: number, blocks: readonly Block[]): Step[] 
   if (!command || next?.word !== 'expect')
     throw new Error(`line ${command?.number}: a command needs an expect block`)
   const signal = rest.map(({ text }) => /^ {2}send (SIG\w+) once (\S+) exists$/.exec(text)).find(Boolean)
+  const typed = rest.flatMap(({ text }) => {
+    const [, keys, shown = ''] = /^ {2}type (.+) after (.+)$/.exec(text) ?? []
+    return keys === undefined ? [] : [[shown, `${keys}\r`] as const]
+  })
   return [
     {
       files: [],
       command,
+      ...(typed.length > 0 ? { typed } : {}),
       ...(signal ? { signal: { name: signal[1] as NodeJS.Signals, file: signal[2] ?? '' } } : {}),
       expected: next.lines,
     },

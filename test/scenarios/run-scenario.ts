@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
 
 const binary = join(import.meta.dirname, '..', '..', 'bin', 'prospect.js')
@@ -26,7 +27,7 @@ export async function runScenario(scenario: Scenario, folder: string): Promise<s
     // A database that others could read is refused before it is opened.
     for (const file of step.files) writeFileSync(join(folder, file.name), file.content, { mode: 0o600 })
     if (!step.command) continue
-    const outcome = await runCommand(step.command, step.signal, place)
+    const outcome = await runCommand(step.command, step, place)
     const problems = step.expected.flatMap((line) => problemOf(line, outcome, place) ?? [])
     if (problems.length > 0) return [...problems, said(step.command, outcome)]
   }
@@ -38,7 +39,7 @@ const said = (command: Line, { exit, stdout, stderr }: Outcome): string =>
 
 async function runCommand(
   line: Line,
-  signal: Step['signal'],
+  { signal, typed }: Pick<Step, 'signal' | 'typed'>,
   { folder, remembered }: Place,
 ): Promise<Outcome> {
   const text = line.text.trim().replace(/\{(\w+)\}/g, (place, name: string) => remembered.get(name) ?? place)
@@ -49,6 +50,14 @@ async function runCommand(
   if (start < 0) throw new Error(`line ${line.number}: only prospect can be run, not ${text}`)
   const own = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2)))
   const env = { PATH: process.env.PATH, HOME: folder, PROSPECT_HOME: join(folder, 'home'), ...own }
+  if (typed) {
+    const { exit, screen } = await inTerminal([process.execPath, binary, ...words.slice(start + 1)], {
+      cwd: folder,
+      env,
+      typed,
+    })
+    return { exit, stdout: screen, stderr: '' }
+  }
   const child = spawn(process.execPath, [binary, ...words.slice(start + 1)], {
     cwd: folder,
     env,

@@ -17,8 +17,12 @@ export const exitCodes = {
   checkFailed: 13,
   stillRunning: 14,
   locked: 15,
+  /** The answer to a confirmation was no. */
+  declined: 16,
   interrupted: 130,
   terminated: 143,
+  /** The reader of stdout left during a run that spends. */
+  stdoutClosed: 141,
 } as const
 
 /** Returns what a person is told when a run ends with exit code 12: a budget leaves too little for its next row. */

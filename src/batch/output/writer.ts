@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
@@ -122,7 +123,11 @@ export function streamSink(stream: NodeJS.WritableStream): Sink {
   stream.on('error', () => {})
   const write = (text: string | Buffer) =>
     new Promise<void>((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(toOutputError('the output', error)) : resolve()))
+      stream.write(text, (error) => {
+        if (!error) resolve()
+        else if (systemCode(error) !== 'EPIPE') reject(toOutputError('the output', error))
+        else reject(new OutputError('The reader of the output has left.', 'EPIPE', exitCodes.stdoutClosed))
+      })
     })
   return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
 }

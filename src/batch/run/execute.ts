@@ -145,7 +145,8 @@ class Runner {
     if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
     for (const { ordinal, outcome } of rowBatch.states)
       if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
-    await journal.written(this.#cleared, this.#tally.progress.rows)
+    // Where the output cannot be written, the rows that have recorded answers count.
+    await journal.written(this.#cleared, Math.max(this.#cleared, this.#tally.progress.rows))
     await this.#checkpoint.note(this.#cleared)
   }
 

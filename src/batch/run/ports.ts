@@ -118,8 +118,8 @@ export interface BatchDialog {
   showKnownRun(run: KnownRun): void
   /** Reports that rows have more or fewer cells than the header. */
   showRagged(rows: number, firstLine: number | undefined): void
-  /** Asks whether to start; the quote is made only where a person is asked. */
-  confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<boolean>
+  /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
+  confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
   showCounting(): Promise<ProgressDisplay>
   /** `workers` returns how many workers take part; `undefined` where this process makes the calls. */
   showProgress(workers: () => number | undefined): Promise<ProgressDisplay>

@@ -46,7 +46,7 @@ export function createDialog(
           ? `The row on line ${firstLine} has more or fewer cells than the header.`
           : `${formatNumber(rows)} rows have more or fewer cells than the header; the first is on line ${firstLine}.`,
       ),
-    confirm: async (quote) => confirmQuote(context, quote, globals),
+    confirm: (quote) => confirmQuote(context, quote, globals),
     showCounting: () => startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows counted`),
     showProgress: (workers) =>
       startProgress(context, globals, (step, elapsedMs) => {

@@ -39,8 +39,8 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     const result = await runBatch(toRequest(command, context.streams), ports).finally(stopWatching)
     if (result.kind === 'mapping') return printMapping(context, result.mapping, globals)
     if (result.kind === 'quote') return showQuote(context, result.quote, globals)
-    // A reader that left early (`| head`) has what it wanted.
-    if (result.kind === 'declined' || result.isAbandoned) return exitCodes.ok
+    // A reader that left early (`| head`) has what it wanted, where nothing was spent.
+    if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
     const { run, report, rejects } = result
     await showReport(context, report, globals, formatResumeHint(command, run.id), rejects)

@@ -108,8 +108,15 @@ function createSummary(
     // null when no run was begun or recorded.
     run: run?.id ?? null,
     operation: operation.id,
-    // `refused`: nothing was begun.
-    status: ended === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
+    // `refused` and `declined`: nothing was begun.
+    status:
+      exit_code === exitCodes.declined
+        ? 'declined'
+        : ended === undefined
+          ? 'refused'
+          : stopped
+            ? 'stopped'
+            : 'finished',
     ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },

@@ -20,6 +20,12 @@ export interface Streams {
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>
 }
 
+/** Formats of the output. */
+export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
+
+/** A format of the output. */
+export type Format = (typeof formats)[number]
+
 /** The options of every command, as typed, without defaults. */
 export interface GlobalOptions {
   readonly profile?: string
@@ -36,7 +42,7 @@ export interface GlobalOptions {
   readonly networkName?: string
   /** The server's word for `premium` in field names. */
   readonly premiumName?: string
-  readonly format?: 'table' | 'json' | 'ndjson' | 'csv' | 'tsv' | 'ids'
+  readonly format?: Format
   readonly json?: boolean
   readonly fields?: string
   readonly output?: string
@@ -84,6 +90,20 @@ export interface Profile {
   readonly premium_name?: string
   /** The address at which a server reaches this machine, for deliveries. */
   readonly public_url?: string
+  /** How old a stored answer may be that is used again, such as `90d`. */
+  readonly max_age?: string
+  /** The most credits that a command may spend. */
+  readonly max_credits?: number
+  /** The most credits that the commands of the profile may spend in a day (UTC). */
+  readonly max_credits_per_day?: number
+  /** The format on a terminal, in place of the table. */
+  readonly format?: Format
+  /** Rows of a batch in flight at once. */
+  readonly concurrency?: number
+  /** The command that shows long text on a terminal. */
+  readonly pager?: string
+  /** The part of the balance above which the default answer to a confirmation is no, such as `10%`. */
+  readonly confirm_above?: string
 }
 
 /** The settings in `config.json`. */

@@ -1,5 +1,13 @@
 import { isObject } from '../../api/values/objects.js'
-import type { Home, Profile, Settings } from './context.js'
+import {
+  formats,
+  type GlobalOptions,
+  type Home,
+  type HomeContext,
+  type Profile,
+  type Settings,
+  type StreamsContext,
+} from './context.js'
 import { UsageError } from './errors.js'
 import { readPrivate } from './home.js'
 
@@ -22,6 +30,13 @@ const settingsSchema = {
         network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
         premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
         public_url: { type: 'string', format: 'uri' },
+        max_age: { type: 'string', minLength: 2 },
+        max_credits: { type: 'integer', minimum: 0 },
+        max_credits_per_day: { type: 'integer', minimum: 0 },
+        format: { enum: formats },
+        concurrency: { type: 'integer', minimum: 1 },
+        pager: { type: 'string', minLength: 1 },
+        confirm_above: { type: 'string', pattern: '^\\d+(\\.\\d+)?%$' },
       },
     },
   },
@@ -52,6 +67,12 @@ export async function openSettings(home: Home) {
     accessPropertiesByDotNotation: true,
   })
 }
+
+/** Returns the profile of a command: that of the option, else of the environment, else the one in use. */
+export const profileInUse = (
+  { settings, streams }: HomeContext & Pick<StreamsContext, 'streams'>,
+  { profile }: GlobalOptions,
+): Profile => profileOf(settings(), profile ?? streams.env.PROSPECT_PROFILE)
 
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander'
 import { withoutUndefined } from '../../api/values/objects.js'
-import type { GlobalOptions } from '../context/context.js'
+import { formats, type GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { formats } from '../output/output.js'
 import { notNegative, positive, word } from './values.js'
 
 /** Headings of option groups in help. */

@@ -11,18 +11,12 @@ import {
   nodeFiles,
   workbookSink,
 } from '../../batch/output/writer.js'
-import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
+import type { Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { styledStream, write } from '../context/io.js'
 import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
 import { type Look, lookOf, oneLine } from './text.js'
-
-/** Formats of the output. */
-export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
-
-/** A format of the output. */
-export type Format = (typeof formats)[number]
 
 /** How a result is displayed to a person. */
 export interface View {

@@ -1,7 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
-import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import type { Format, GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
-import { type Format, fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
+import { fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
 import { formatNumber, lookOf } from './text.js'
 

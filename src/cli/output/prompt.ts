@@ -1,5 +1,6 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
+import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { oneLine } from './text.js'
 
@@ -10,11 +11,31 @@ export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOpt
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
-/** Asks yes or no on stderr. Without a person to ask, and with `--yes`, the answer is yes. */
-export async function confirm(context: Context, message: string, options: GlobalOptions): Promise<boolean> {
-  if (options.yes || !canAsk(context, options)) return true
-  const { confirm: prompt } = await import('@inquirer/prompts')
-  return prompt({ message: oneLine(message), default: true }, promptStreams(context))
+const answers: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }
+
+/** Asks yes or no on stderr, again until the answer is one of them. Enter gives the answer `preset`. */
+async function askYesNo(context: Context, message: string, preset: 'yes' | 'no'): Promise<boolean> {
+  const { input } = await import('@inquirer/prompts')
+  const question = `${oneLine(message)} [${preset === 'yes' ? 'Y/n' : 'y/N'}]`
+  for (let text = question; ; text = `Answer y or n. ${question}`) {
+    const typed = await input({ message: text }, promptStreams(context))
+    const answer = answers[typed.trim().toLowerCase() || preset]
+    if (answer !== undefined) return answer
+  }
+}
+
+/**
+ * Asks on stderr whether to spend. Throws Stop where the answer is no. Without a person to ask, and with `--yes`, it
+ * asks nothing.
+ */
+export async function confirm(
+  context: Context,
+  message: string,
+  preset: 'yes' | 'no',
+  options: GlobalOptions,
+): Promise<void> {
+  if (options.yes || !canAsk(context, options) || (await askYesNo(context, message, preset))) return
+  throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
 }
 
 /** Asks for a line of text on stderr, again while `check` throws. Returns `undefined` without a person to ask. */
@@ -82,16 +103,12 @@ const promptStreams = ({ streams }: StreamsContext) => ({
 })
 
 /**
- * Asks before something is lost. Throws UsageError where the answer is no, or where nothing can be asked without
+ * Asks before something is lost. Throws Stop where the answer is no, and UsageError where nobody can be asked without
  * `--yes`.
  */
 export async function confirmLoss(context: Context, loss: string, options: GlobalOptions): Promise<void> {
   if (options.yes) return
   if (!canAsk(context, options)) throw new UsageError(loss, 'Add --yes to do it all the same.')
-  const choices = [
-    { value: 'no', name: 'No, keep it' },
-    { value: 'yes', name: 'Yes, do it' },
-  ] as const
-  if ((await askChoice(context, `${loss} Go on?`, choices, options)) !== 'yes')
-    throw new UsageError('Nothing was changed.')
+  if (await askYesNo(context, `${loss} Continue?`, 'no')) return
+  throw new Stop('Declined: nothing was changed.', exitCodes.declined, '', 'declined')
 }

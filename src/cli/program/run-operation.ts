@@ -1,7 +1,9 @@
+import { isPriced } from '../../api/operations/facts.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest, withOwnWebhook } from '../operation/request.js'
-import { runSync } from '../operation/run-sync.js'
+import { checkReplyFields, runSync } from '../operation/run-sync.js'
+import { canAsk } from '../output/prompt.js'
 import { waitOf } from '../wait/options.js'
 
 /** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
@@ -19,7 +21,13 @@ export async function runOperation(context: Context, request: OperationRequest):
   // A command that waits for the result on a server gives its own address later.
   const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
-  if (operation.starts === undefined) return runSync(context, { ...request, input })
+  if (operation.starts === undefined) {
+    if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
+      checkReplyFields(shape, globals)
+      await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
+    }
+    return runSync(context, { ...request, input })
+  }
   const { runAsync } = await import('../wait/run-async.js')
   return runAsync(context, { ...request, input })
 }

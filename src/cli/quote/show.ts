@@ -9,6 +9,7 @@ import { print } from '../output/output.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
 import { formatCredits, formatNumber, type Look, lookOf } from '../output/text.js'
+import { isLargePrice } from './confirm.js'
 
 /** Loads the view of a quote, which output into a pipe does not need. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
@@ -27,20 +28,21 @@ export async function showQuote(
   return quote.shortage === null ? exitCodes.ok : reportShortage(context, quote, quote.shortage, shown)
 }
 
-/** Shows a quote and asks whether to start. Without a person to ask, and with `--yes`, the answer is yes. */
+/** Shows a quote and asks whether to start. Throws Stop where the answer is no. */
 export async function confirmQuote(
   context: Context,
   makeQuote: () => Promise<BatchQuote | TargetRefusal>,
   globals: GlobalOptions,
-): Promise<boolean> {
-  if (globals.yes || !canAsk(context, globals)) return true
+): Promise<void> {
+  if (globals.yes || !canAsk(context, globals)) return
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done.
-  if ('reply' in quote || quote.lookups === 0) return true
+  if ('reply' in quote || quote.lookups === 0) return
   const { stderr, env } = context.streams
   styledStream(stderr).write(await view(quote, lookOf(stderr, env, globals.color !== false)))
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
-  return confirm(context, 'Start?', globals)
+  const isLarge = isLargePrice(context, quote.credits.max, quote.balance, globals)
+  await confirm(context, 'Start?', isLarge ? 'no' : 'yes', globals)
 }
 
 const refusals = {

@@ -6,7 +6,7 @@ import { sendRequest } from '../operation/call.js'
 import { reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { checkReplyFields, reportSuccess, runSync, sendAndPrint } from '../operation/run-sync.js'
-import { confirmImport } from '../quote/import.js'
+import { confirmCall } from '../quote/confirm.js'
 import { finishLocalWork } from './local-work.js'
 import { waitOf } from './options.js'
 import { jobIdOf, printNothing } from './result.js'
@@ -21,7 +21,7 @@ export async function runAsync(
   request: OperationRequest,
   lineOf?: (ordinal: number) => number | undefined,
 ): Promise<number> {
-  const { operation, shape, input } = request
+  const { operation, shape } = request
   const { globals, options } = request.invocation
   const wait = waitOf(options)
   if (options.publicUrl !== undefined && !wait.printsResult)
@@ -33,7 +33,7 @@ export async function runAsync(
   if (options.dryRun === true) return runSync(context, request)
   if (wait.printsResult) await checkOutput(context, operation.id, globals)
   else checkReplyFields(shape, globals)
-  if (!(await confirmImport(context, operation, input, globals))) return exitCodes.ok
+  await confirmCall(context, request)
   const reply = await (wait.printsResult ? sendRequest(context, request) : sendAndPrint(context, request))
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   const id = jobIdOf(reply.body)

@@ -1,9 +1,8 @@
-import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Context } from '../context/context.js'
 import { interruptible } from '../context/interrupts.js'
 import type { OperationRequest } from '../operation/request.js'
 import { runSync } from '../operation/run-sync.js'
-import { confirmImport } from '../quote/import.js'
+import { confirmCall } from '../quote/confirm.js'
 import { sendAndWait } from './await-remote.js'
 import { openReceiver, withReceiver } from './receiver.js'
 import { checkOutput } from './result-shape.js'
@@ -15,14 +14,14 @@ export async function runRemote(
   request: OperationRequest,
   isAwaited: boolean,
 ): Promise<number> {
-  const { operation, input, invocation } = request
+  const { operation, invocation } = request
   const { globals, options } = invocation
   const strategy = isAwaited ? strategyFor(context, request) : undefined
   if (!strategy) checkWebhook(request)
   if (options.dryRun === true)
     return runSync(context, strategy ? await withReceiver(context, request, strategy) : request)
   if (strategy) await checkOutput(context, operation.id, globals)
-  if (!(await confirmImport(context, operation, input, globals))) return exitCodes.ok
+  await confirmCall(context, request)
   if (!strategy) return runSync(context, request)
   const receiver = strategy.receives ? await openReceiver(context, strategy, invocation) : undefined
   try {

@@ -265,7 +265,7 @@ describe('data forget', () => {
     await filled()
     const typed: [string, string][] = [['This deletes 1 person of the catalogue', '\r']]
     const { code, stderr } = await here.run(['data', 'forget', jane], { typed })
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Nothing was changed')])
+    expect([code, stderr]).toEqual([16, expect.stringContaining('Declined: nothing was changed.')])
     expect(await json('data', 'stats')).toMatchObject({ people: 1 })
   })
 

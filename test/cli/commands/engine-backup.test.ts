@@ -113,9 +113,9 @@ describe('engine reset', () => {
   })
 
   it('asks for confirmation at a terminal, where Enter alone keeps the engine', async () => {
-    const enter = await here.run(['engine', 'reset'], { typed: [['Go on?', '\r']] })
-    expect([enter.code, existsSync(file('engine.db'))]).toEqual([2, true])
-    const yes = await here.run(['engine', 'reset'], { typed: [['Go on?', '\x1b[B\r']] })
+    const enter = await here.run(['engine', 'reset'], { typed: [['Continue? [y/N]', '\r']] })
+    expect([enter.code, existsSync(file('engine.db'))]).toEqual([16, true])
+    const yes = await here.run(['engine', 'reset'], { typed: [['Continue? [y/N]', 'Yes\r']] })
     expect([yes.code, existsSync(file('engine.db'))]).toEqual([0, false])
   })
 

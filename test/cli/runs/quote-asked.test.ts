@@ -34,9 +34,10 @@ describe('confirmation at a terminal', () => {
     (await here.json<{ operation: string | null }[]>('engine', 'ledger')).filter(({ operation }) => operation)
       .length
 
-  it('shows the quote and asks, and does nothing after a no', async () => {
+  it('shows the quote and asks, and exits with 16 after a no, having done nothing', async () => {
     const { code, stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
-    expect([code, await charges(), await here.json('runs', 'list')]).toEqual([0, 0, []])
+    expect([code, await charges(), await here.json('runs', 'list')]).toEqual([16, 0, []])
+    expect(stderr).toContain('Declined: nothing was sent, nothing was spent.')
     expect(stderr).toMatch(/^Credits +at least 0, about 1 to 4, at most 5$/m)
     expect(stderr).toMatch(/^Expected +no lookups of your own yet: 50 % of the most is assumed$/m)
     expect(stderr).toMatch(/^Balance +1,000 credits$/m)
@@ -45,6 +46,55 @@ describe('confirmation at a terminal', () => {
   it('starts the run after a yes', async () => {
     expect((await here.run(batch, { typed: [[question, 'y\r']] })).code).toBe(0)
     expect(await charges()).toBe(5)
+  })
+
+  it.each([
+    [
+      'starts the run after Enter while the price is a small part of the balance',
+      50,
+      'Start? [Y/n]',
+      '\r',
+      0,
+      5,
+    ],
+    [
+      'does nothing after Enter where the price is more than a tenth of the balance',
+      49,
+      'Start? [y/N]',
+      '\r',
+      16,
+      0,
+    ],
+    ['starts the run after YES where the price is more than a tenth', 49, 'Start? [y/N]', 'YES\r', 0, 5],
+  ] as const)('%s', async (_, balance, asked, keys, code, charged) => {
+    await here.json('engine', 'credits', 'set', String(balance))
+    expect((await here.run(batch, { ...plain, typed: [[asked, keys]] })).code).toBe(code)
+    expect(await charges()).toBe(charged)
+  })
+
+  it('asks again after anything but y, yes, n and no', async () => {
+    const typed = [
+      ['Start?', 'sure\r'],
+      ['Answer y or n. Start?', 'N\r'],
+    ] as const
+    expect((await here.run(batch, { ...plain, typed })).code).toBe(16)
+    expect(await charges()).toBe(0)
+  })
+
+  it('takes the limit of the question from confirm_above', async () => {
+    await here.json('config', 'set', 'confirm_above', '0.1%')
+    expect((await here.run(batch, { ...plain, typed: [['[y/N]', '\r']] })).code).toBe(16)
+  })
+
+  it.each([
+    ['does not ask before a lookup that costs a small part of the balance', 10, [], 0],
+    ['asks before a lookup that costs more than a tenth of the balance', 9, [['Continue? [y/N]', 'n\r']], 16],
+    ['sends a costly lookup after a yes', 9, [['balance is 9 credits. Continue? [y/N]', 'y\r']], 0],
+  ] as const)('%s', async (_, balance, typed, code) => {
+    await here.json('engine', 'credits', 'set', String(balance))
+    const lookup = ['accounts', 'enrich', '--domain', 'known-1.example']
+    expect((await here.run(lookup, { ...plain, typed })).code).toBe(code)
+    expect(await charges()).toBe(code === 0 ? 1 : 0)
   })
 
   it('says how many rows the balance covers', async () => {
@@ -149,7 +199,7 @@ describe('a quote from a running server', () => {
       env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key, NO_COLOR: '1' },
       typed: [['Start?', 'n\r']],
     })
-    expect([code, stdout]).toEqual([0, ''])
+    expect([code, stdout]).toEqual([16, ''])
     expect(stderr).toMatch(/^At most +\d.* records, then the quota is used up$/m)
   })
 

@@ -1,27 +1,72 @@
-import type { Context, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
+import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
+import { grid } from '../../output/table.js'
+import type { Look } from '../../output/text.js'
 import { changeProfile, currentProfile, keyNames, parseKeyName, profileKeys, useProfile } from './profiles.js'
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export const configCommand: CommandFactory = ({ group }) =>
-  group('config', 'Settings of this machine', [listConfig, getConfig, setConfig, pathConfig]).addExamples(
-    'config list',
-    'config set timeout 60',
-    'config path',
-  )
+  group('config', 'Settings of this machine', [
+    listConfig,
+    getConfig,
+    setConfig,
+    unsetConfig,
+    pathConfig,
+  ]).addExamples('config list', 'config set timeout 60', 'config unset timeout', 'config path')
 
 const keysHelp = `Settings:\n${Object.entries(profileKeys)
-  .map(([name, { description }]) => `  ${name.padEnd(10)} ${description}`)
-  .join('\n')}\n  profile    the profile in use`
+  .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
+  .join('\n')}\n  ${'profile'.padEnd(20)} the profile in use`
 
 const listConfig: CommandFactory = ({ command }) =>
   command('list', 'Show the settings of the profile in use')
     .addExamples('config list', 'config list --profile nightly')
     .addNote(keysHelp)
-    .printResult(async (context, { globals }) => listSettings(context, globals))
+    .printResult(
+      async (context, { globals }) => {
+        const values = listSettings(context, globals)
+        return { ...values, sources: sourcesOf(context, globals, values) }
+      },
+      { layout: formatSettings },
+    )
+
+type Source = 'option' | 'environment' | 'profile' | 'default'
+
+/** Returns where each setting comes from. */
+function sourcesOf(
+  { streams: { env }, settings }: StreamsContext & HomeContext,
+  { profile }: GlobalOptions,
+  values: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, Source>> {
+  const sources = Object.entries(values).map(([name, value]): [string, Source] => {
+    if (name === 'base_url' && env.PROSPECT_BASE_URL) return [name, 'environment']
+    return [name, value === null ? 'default' : 'profile']
+  })
+  const isDefault = settings().profile === undefined
+  const chosen = profile ? 'option' : env.PROSPECT_PROFILE ? 'environment' : isDefault ? 'default' : 'profile'
+  return { ...Object.fromEntries(sources), profile: chosen }
+}
+
+/** What holds where a setting is not set. */
+const defaults: Readonly<Record<string, string>> = {
+  max_wait: '10',
+  format: 'table',
+  concurrency: '256',
+  confirm_above: '10%',
+}
+
+function formatSettings(body: unknown, look: Look): string {
+  const { sources, ...values } = body as { readonly sources: Readonly<Record<string, Source>> }
+  const rows = Object.entries(values).map(([setting, value]) => ({
+    setting,
+    value: value ?? defaults[setting] ?? null,
+    source: sources[setting],
+  }))
+  return grid(['setting', 'value', 'source'], rows, look)
+}
 
 /** Returns every setting of the selected profile; null when it is not set. */
 function listSettings(
@@ -29,7 +74,9 @@ function listSettings(
   globals: GlobalOptions,
 ): Readonly<Record<string, unknown>> {
   const { name, profile } = currentProfile(context, globals)
-  const values = Object.keys(profileKeys).map((key) => [key, profile[parseKeyName(key)] ?? null])
+  const address = context.streams.env.PROSPECT_BASE_URL
+  const given: Profile = { ...profile, ...(address ? { base_url: address } : {}) }
+  const values = Object.keys(profileKeys).map((key) => [key, given[parseKeyName(key)] ?? null])
   return { profile: name, ...Object.fromEntries(values) }
 }
 
@@ -72,6 +119,14 @@ async function changeSetting(
   await print(context, { profile, [name]: parsed }, globals)
   return 0
 }
+
+const unsetConfig: CommandFactory = ({ command }) =>
+  command('unset', 'Take back one setting of the profile in use')
+    .argument('<name>', `one of ${keyNames}`)
+    .addExamples('config unset timeout')
+    .run((context, { args: [name = ''], ...given }) =>
+      changeSetting(context, { ...given, args: [name, 'default'] }),
+    )
 
 const pathConfig: CommandFactory = ({ command }) =>
   command('path', 'Print where the settings are; with --json, where everything is')

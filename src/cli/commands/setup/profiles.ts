@@ -1,9 +1,16 @@
-import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
+import {
+  type Context,
+  formats,
+  type GlobalOptions,
+  type HomeContext,
+  type Profile,
+  type StreamsContext,
+} from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { parseDecimal } from '../../options/values.js'
+import { durationMs, parseDecimal, whole } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { baseUrlOf, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
@@ -138,6 +145,23 @@ const parseSeconds = (least: number, open: boolean) => (text: string) => {
   return Number.isFinite(value) && (open ? value > least : value >= least) ? value : undefined
 }
 
+const parseWhole = (least: number) => (text: string) => readOr(() => whole(text) >= least && whole(text))
+
+function parsePercent(text: string): string | undefined {
+  const value = parseDecimal(text.replace(/ ?%$/, ''))
+  return value >= 0 && value <= 100 ? `${value}%` : undefined
+}
+
+/** Returns what a reader of options returns; `undefined` where it throws or returns false. */
+function readOr<T>(read: () => T | false): T | undefined {
+  try {
+    const value = read()
+    return value === false ? undefined : value
+  } catch {
+    return undefined
+  }
+}
+
 const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 
 function parseMatching(pattern: RegExp) {
@@ -181,6 +205,29 @@ export const profileKeys = {
   public_url: {
     description: 'where the server reaches this machine, in place of --public-url',
     parse: publicUrl,
+  },
+  max_age: {
+    description: 'how old a stored answer may be that is used again, such as 90d',
+    parse: (text) => readOr(() => durationMs(text) > 0 && text),
+  },
+  max_credits: { description: 'the most credits that a command may spend', parse: parseWhole(0) },
+  max_credits_per_day: {
+    description: 'the most credits that the commands of this profile may spend in a day (UTC)',
+    parse: parseWhole(0),
+  },
+  format: {
+    description: `the format on a terminal: ${formats.join(', ')}`,
+    parse: (text) => formats.find((each) => each === text),
+  },
+  concurrency: { description: 'rows of a batch in flight at once', parse: parseWhole(1) },
+  pager: {
+    description: 'the command that shows long text, such as less -R',
+    parse: parseMatching(/^.{1,200}$/),
+  },
+  confirm_above: {
+    description:
+      'the percentage of the balance above which a question is answered no by default, such as 10%',
+    parse: parsePercent,
   },
 } as const satisfies Partial<Record<keyof Profile, Key>>
 

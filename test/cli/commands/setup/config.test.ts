@@ -11,7 +11,9 @@ afterEach(() => here.remove())
 
 describe('config', () => {
   it('lists every setting of the current profile', async () => {
-    expect(await here.json('config', 'list')).toEqual({
+    const { sources, ...settings } = await here.json<Record<string, unknown>>('config', 'list')
+    expect(sources).toMatchObject({ profile: 'default', timeout: 'default' })
+    expect(settings).toEqual({
       ...{
         profile: 'default',
         target: null,
@@ -21,6 +23,8 @@ describe('config', () => {
         max_wait: null,
       },
       ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
+      ...{ max_age: null, max_credits: null, max_credits_per_day: null, format: null, concurrency: null },
+      ...{ pager: null, confirm_above: null },
     })
   })
 
@@ -72,6 +76,26 @@ describe('config', () => {
     })
   })
 
+  it('shows where each setting comes from, and what holds without one', async () => {
+    await here.json('config', 'set', 'confirm_above', '25')
+    await here.json('config', 'set', 'max_age', '90d', '--profile', 'default')
+    const env = { PROSPECT_BASE_URL: 'https://api.example/api/v2' }
+    const { stdout } = await here.run(['config', 'list', '--format', 'table'], { env })
+    expect(stdout).toMatch(/^confirm_above +25% +profile$/m)
+    expect(stdout).toMatch(/^max_age +90d +profile$/m)
+    expect(stdout).toMatch(/^max_wait +10 +default$/m)
+    expect(stdout).toMatch(/^base_url +https:\/\/api.example\/api\/v2 +environment$/m)
+    await here.json('config', 'unset', 'confirm_above')
+    expect((await here.run(['config', 'list', '--format', 'table'])).stdout).toMatch(
+      /^confirm_above +10% +default$/m,
+    )
+  })
+
+  it('says what a setting takes', async () => {
+    const { stderr } = await here.run(['config', 'set', 'max_credits', 'many', '--format', 'table'])
+    expect(stderr).toContain('max_credits does not take "many". It takes the most credits')
+  })
+
   it.each([
     ['set', 'timeout', '0'],
     ['set', 'timeout', 'soon'],
@@ -80,6 +104,14 @@ describe('config', () => {
     ['set', 'profile', 'none'],
     ['get', 'colour'],
     ['set', 'timeout'],
+    ['set', 'max_age', '90'],
+    ['set', 'max_credits', '-1'],
+    ['set', 'max_credits_per_day', '1.5'],
+    ['set', 'format', 'xml'],
+    ['set', 'concurrency', '0'],
+    ['set', 'confirm_above', 'half'],
+    ['set', 'confirm_above', '101%'],
+    ['unset', 'colour'],
   ])('refuses config %s %s %s', async (...words) => {
     expect((await here.run(['config', ...words.filter(Boolean)])).code).toBe(2)
   })

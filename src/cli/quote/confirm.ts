@@ -1,0 +1,119 @@
+import { type Input, isOk } from '../../api/calls/caller.js'
+import { isPriced } from '../../api/operations/facts.js'
+import { type Operation, operation as rowOf } from '../../api/operations/table.js'
+import type { Remaining } from '../../batch/run/ports.js'
+import { mostCredits } from '../../engine/credits/cost.js'
+import type { Context, GlobalOptions, HomeContext, StreamsContext } from '../context/context.js'
+import { styledStream } from '../context/io.js'
+import { profileInUse } from '../context/settings.js'
+import { callOnce } from '../operation/call.js'
+import type { OperationRequest } from '../operation/request.js'
+import { canAsk, confirm } from '../output/prompt.js'
+import { valueAt } from '../output/records.js'
+import { formatCredits, formatNumber, lookOf, priceText } from '../output/text.js'
+import { readRemaining } from './limits.js'
+import { quotasText } from './view.js'
+
+/**
+ * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
+ * is not known counts as large (null), and nothing free does.
+ */
+export function isLargePrice(
+  context: HomeContext & StreamsContext,
+  most: number | null,
+  balance: number | null,
+  globals: GlobalOptions,
+): boolean {
+  if (most === 0) return false
+  const percent = Number.parseFloat(profileInUse(context, globals).confirm_above ?? '10')
+  return most === null || balance === null || most > (balance * percent) / 100
+}
+
+/**
+ * Asks a person before a request that may cost a large part of the balance, and before every import without a limit, with
+ * its quote. Throws Stop where the answer is no.
+ */
+export async function confirmCall(
+  context: Context,
+  { operation, shape, input, invocation: { globals } }: OperationRequest,
+): Promise<void> {
+  if (globals.yes || !canAsk(context, globals)) return
+  const isMetered = operation.quota !== undefined || isPriced(operation)
+  if (operation.starts === 'import' && isMetered && input.limit === undefined)
+    return confirmImport(context, operation, input, globals)
+  // Defaults of the schema count: an omitted limit can have a price.
+  const parsed = shape.input.safeParse(input)
+  const most = mostCredits(operation, parsed.success ? parsed.data : input)
+  if (most === 0) return
+  const balance = await readBalance(context, globals)
+  if (!isLargePrice(context, most, balance, globals)) return
+  const price =
+    most === null ? 'What this costs depends on what is found' : `This costs up to ${formatCredits(most)}`
+  const left =
+    balance === null ? 'the target does not say your balance' : `your balance is ${formatCredits(balance)}`
+  await confirm(context, `${price}, and ${left}. Continue?`, 'no', globals)
+}
+
+/** Returns the balance; null where the target does not say it. */
+async function readBalance(context: Context, globals: GlobalOptions): Promise<number | null> {
+  const caller = await context.caller(globals)
+  const reply = await callOnce(context, caller, rowOf('credits.show'), {}, globals)
+  const balance = isOk(reply) ? valueAt(reply.body, 'credits.enrichment') : undefined
+  return typeof balance === 'number' ? balance : null
+}
+
+async function confirmImport(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<void> {
+  const { record } = await import('../output/table.js')
+  const { stderr, env } = context.streams
+  const left = await readRemaining(context, operation, input, globals)
+  // The import itself reports the refusal, before anything is done.
+  if ('reply' in left) return
+  const matches = await matchesOf(context, operation, input, globals)
+  const lines = importQuote(operation, left.spendable, matches)
+  styledStream(stderr).write(record(lines, lookOf(stderr, env, globals.color !== false)))
+  const most = isPriced(operation) ? (matches === undefined ? null : matches * priceOf(operation)) : 0
+  const isLarge = isLargePrice(context, most, left.spendable.balance, globals)
+  const question = 'Without --limit everything that matches is imported. Start?'
+  await confirm(context, question, isLarge ? 'no' : 'yes', globals)
+}
+
+const priceOf = ({ price }: Operation): number => price.company ?? 0
+
+/** Returns the lines of the quote of an import without a limit. */
+function importQuote(
+  operation: Operation,
+  { balance, allowance, quotas, quotaLeft }: Remaining['spendable'],
+  matches: number | undefined,
+): Readonly<Record<string, string>> {
+  const paid = isPriced(operation)
+  const credits = (of: number | null | undefined, text = '') =>
+    paid && of !== undefined ? (of === null ? 'not known' : `${formatCredits(of)}${text}`) : ''
+  return {
+    Matches: matches === undefined ? '' : formatNumber(matches),
+    Price: paid ? priceText(operation) : `No credits; each record takes one of the ${operation.quota} quota.`,
+    Credits: matches === undefined ? '' : `at most ${formatNumber(matches * priceOf(operation))}`,
+    Balance: credits(balance),
+    'This week': credits(allowance, ' left'),
+    'Quotas left': paid ? '' : quotasText(quotas),
+    'At most': quotaLeft == null ? '' : `${formatNumber(quotaLeft)} records, then the quota is used up`,
+  }
+}
+
+/** Returns how many companies match, where counting is free and not in the same rate window as the import. */
+async function matchesOf(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<number | undefined> {
+  if (operation.id !== 'intents.stack') return undefined
+  const caller = await context.caller(globals)
+  const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input, globals)
+  const total = isOk(reply) ? valueAt(reply.body, 'total_count') : undefined
+  return typeof total === 'number' ? total : undefined
+}
