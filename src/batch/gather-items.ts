@@ -53,7 +53,7 @@ export async function readItems(
         const text = raggedText(cells, table.header) ?? refusalOf(() => validate(input), explain)
         if (text !== undefined) {
           found.problems.push({ line, text })
-          await rejects?.add([{ cells, reason: text }])
+          await rejects?.add([{ line, cells, reason: text }])
         } else {
           found.items.push(input)
           found.lines.push(line)

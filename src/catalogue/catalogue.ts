@@ -33,6 +33,16 @@ export interface Catalogue extends Source {
     bytes: AsyncIterable<Uint8Array>,
     options?: ImportOptions,
   ): Promise<ImportReport>
+  /**
+   * Finds out what importing a file would do, down to each record, and changes nothing. `scratch` is an empty SQLite
+   * database, which is filled and may then be discarded.
+   */
+  previewFile(
+    kind: RecordKind,
+    bytes: AsyncIterable<Uint8Array>,
+    options: ImportOptions,
+    scratch: Driver,
+  ): Promise<ImportReport>
   /** Adds or updates records that already carry field names; the same as a file of them. */
   importRecords(
     kind: RecordKind,
@@ -105,6 +115,11 @@ function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Id
     // Reading files is loaded with the first file.
     importFile: async (kind, bytes, options = {}) =>
       (await import('./import/import.js')).importFile(kind, bytes, options, ports),
+    previewFile: async (kind, bytes, options, scratch) => {
+      await migrate(scratch, catalogueSchema)
+      await scratch.set('foreign_keys = 0')
+      return (await import('./import/import.js')).previewFile(kind, bytes, options, ports, scratch)
+    },
     importRecords: async (kind, records) =>
       (await import('./import/import.js')).importRecords(kind, records, ports),
     stats: () => driver.read(countAll),

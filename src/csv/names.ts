@@ -15,6 +15,16 @@ const byKind: Readonly<Record<string, Readonly<Record<string, Synonyms>>>> = syn
 /** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
 export const synonymsOf = (kind: string, field: string): Synonyms => byKind[kind]?.[field] ?? {}
 
+/** Columns that every output has; input columns of these names are overwritten. */
+export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
+
+/** The columns in front of rejected rows: the line where a row begins, and why it is rejected. */
+export const rejectColumns = ['_line', '_reason'] as const
+
+/** Whether a column comes from an earlier output or rejects file: it says nothing about whom a row is about. */
+export const isOwnColumn = (name: string): boolean =>
+  [...rejectColumns, ...statusColumns].some((own) => own === name)
+
 let known: ReadonlySet<string> | undefined
 
 /** Whether a name is one that columns commonly have. */

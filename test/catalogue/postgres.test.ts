@@ -19,6 +19,7 @@ const suites = [
   'search/hiring',
   'import/import',
   'import/import-people',
+  'import/preview',
   'search/place-condition',
   'search/lookalikes',
   'records/match-company',

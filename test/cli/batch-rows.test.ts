@@ -221,19 +221,23 @@ describe('rejects', () => {
     const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--fields', 'name'], { caller })
     expect(await read('out.rejects.csv')).toBe(
       [
-        '_reason;domain;country;note\n',
-        'domain is empty;;;"two\nlines"\n',
-        "country must be an ISO 3166-1 alpha-2 code;b.example;Narnia;'=1\n",
-        '"Line 6 has 1 cell; the header has 3";short\n',
+        '_line;_reason;domain;country;note\n',
+        '3;domain is empty;;;"two\nlines"\n',
+        "5;country must be an ISO 3166-1 alpha-2 code;b.example;Narnia;'=1\n",
+        '6;"Line 6 has 1 cell; the header has 3";short\n',
       ].join(''),
     )
     expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
     expect(ended.stderr).toContain(`3 rows need fixing: ${join(home, 'out.rejects.csv')}`)
     expect((await read('out.csv')).match(/,invalid,/g)).toHaveLength(3)
-    const mended = '_reason;domain;country;note\nold;c.example;;x\nold;b.example;FR;=1\nold;d.example;;\n'
+    const mended =
+      '_line;_reason;domain;country;note\n3;old;c.example;;x\n5;old;b.example;FR;=1\n6;old;d.example;;\n'
     const again = await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
     expect([again.code, existsSync(join(home, 'more.rejects.csv'))]).toEqual([0, false])
-    expect((await read('more.csv')).split('\n')[1]).toMatch(/^,c\.example,,x,/)
+    expect(again.stderr).toContain('Unmapped columns (kept in the output): "note"\n')
+    expect((await read('more.csv')).split('\n')[1]).toMatch(/^3,,c\.example,,x,/)
+    await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
+    expect(caller.asked).toHaveLength(4)
   })
 
   it('groups invalid rows by a reason in the names of the columns, in the summary and --summary-json', async () => {
@@ -254,7 +258,10 @@ describe('rejects', () => {
     const plain = await batch('accounts enrich', csv, [], { caller })
     expect(existsSync(join(home, 'in.rejects.csv'))).toBe(false)
     await batch('accounts enrich', csv, ['--rejects', 'bad.csv'], { caller })
-    expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([11, '_reason;domain;country;note'])
+    expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([
+      11,
+      '_line;_reason;domain;country;note',
+    ])
   })
 
   it('removes an old rejects file when no row is rejected', async () => {
@@ -348,7 +355,7 @@ describe('--summary-json', () => {
     })
     expect(ended.code).toBe(4)
     expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(home, 'out.rejects.csv.partial')}`)
-    expect(await read('out.rejects.csv.partial')).toBe('_reason,domain\ndomain is empty,\n')
+    expect(await read('out.rejects.csv.partial')).toBe('_line,_reason,domain\n5,domain is empty,\n')
     await batch('accounts enrich', csv, argv, { caller: target(company) })
     expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
   })

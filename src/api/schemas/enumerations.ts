@@ -1,3 +1,4 @@
+import words from './email-statuses.json' with { type: 'json' }
 import labels from './labels.json' with { type: 'json' }
 
 type Labels = Readonly<Record<string, string>>
@@ -37,16 +38,11 @@ export const companySizes = [
 export const emailStatuses = ['valid', 'risky', 'invalid'] as const
 
 /** Words of other services for it and for none, without case, spaces and punctuation. */
-const statusWords: ReadonlyMap<string, (typeof emailStatuses)[number] | null> = new Map([
-  ...emailStatuses.map((status) => [status, status] as const),
-  ['deliverable', 'valid'],
-  ['verified', 'valid'],
-  ['catchall', 'risky'],
-  ['acceptall', 'risky'],
-  ['undeliverable', 'invalid'],
-  ['na', null],
-  ['', null],
-])
+const statusWords = new Map<string, string | null>(
+  Object.entries(words).flatMap(([status, list]) =>
+    list.map((word) => [word, status === 'none' ? null : status] as const),
+  ),
+)
 
 /** Returns the status that a word of any service means, null for none; an unknown word stays as it is. */
 export function emailStatusOf(word: string): string | null {

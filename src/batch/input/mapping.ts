@@ -20,7 +20,7 @@ import {
   toColumnKind,
   type ValueKind,
 } from '../../catalogue/normalize/value-kinds.js'
-import { columnNamed, normaliseName, type Synonyms, synonymsOf } from '../../csv/names.js'
+import { columnNamed, isOwnColumn, normaliseName, type Synonyms, synonymsOf } from '../../csv/names.js'
 
 /** What columns are to be matched with. */
 export interface MappingRequest {
@@ -127,7 +127,7 @@ export function mapColumns(asked: MappingRequest): Mapping {
   checkUsable(request, filled)
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
-    unused: request.header.filter((_, at) => !taken.has(at)),
+    unused: request.header.filter((name, at) => !taken.has(at) && !isOwnColumn(name)),
     notes,
   }
 }
@@ -165,7 +165,13 @@ const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text :
 const columnsNamed = 12
 
 /** A mapping in lines for a person to read, with a value of each column, at most `columns` wide. */
-export function describeMapping(mapping: Mapping, columns = 80): string[] {
+export function describeMapping(
+  mapping: Pick<Mapping, 'unused' | 'notes'> & {
+    readonly columns: readonly Pick<MappedColumn, 'field' | 'column' | 'sample'>[]
+  },
+  columns = 80,
+  fate = 'kept in the output',
+): string[] {
   const width = Math.max(0, ...mapping.columns.map(({ field }) => field.length))
   const lines = mapping.columns.map(({ field, column, sample }) => {
     const line = `${field.padEnd(width)}  <-  "${column}"`
@@ -174,7 +180,7 @@ export function describeMapping(mapping: Mapping, columns = 80): string[] {
   const unused = mapping.unused.filter((name) => name !== '')
   const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
   const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
-  if (named.length > 0) lines.push(`Unmapped columns (kept in the output): ${named.join(', ')}${more}`)
+  if (named.length > 0) lines.push(`Unmapped columns (${fate}): ${named.join(', ')}${more}`)
   return [...lines, ...mapping.notes]
 }
 

@@ -1,7 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { defuse } from '../../csv/formulas.js'
-import { columnNamed } from '../../csv/names.js'
+import { columnNamed, statusColumns } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
 import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import {
@@ -17,6 +17,8 @@ import {
 
 /** One row of the output: its input and its result. */
 export interface OutputRow {
+  /** Line of the input where it begins. */
+  readonly line: number
   readonly cells: readonly string[]
   /** Body of the reply, or undefined. */
   readonly body: unknown
@@ -27,11 +29,8 @@ export interface OutputRow {
   readonly source: AnswerSource | null
 }
 
-/** Columns that every output has; input columns of these names are overwritten. */
-const statusColumns = ['_status', '_error', '_credits', '_source'] as const
-
 /** The column of a rejects file that says why a row is invalid; where such a file is the input, it is overwritten. */
-export const reasonColumn = '_reason'
+const reasonColumn = '_reason'
 
 /** The columns of an output, as cells and as objects. */
 export interface Layout {

@@ -4,10 +4,13 @@ import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
+import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
-import { type Format, lineWriter, type OutputRow, reasonColumn } from './format.js'
+import { type Format, lineWriter, type OutputRow } from './format.js'
 
 /** Where an output goes. */
 export interface Sink {
@@ -278,13 +281,70 @@ export class OutputError extends Error {
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
 type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
-/** A row as it was read, and why it is invalid. */
+/** A row as it was read, where it begins, and why it is invalid. */
 export interface RejectedRow {
-  readonly cells: readonly string[]
+  readonly line: number
+  /** Its cells; of a JSON file, its text alone. */
+  readonly cells?: readonly string[]
   readonly reason: string
 }
 
-/** The file of rejected rows: as they were read, after a column with the reason. */
+/** How rejected rows become bytes. */
+interface RejectsFormat {
+  /** Before the first row. */
+  readonly head: Buffer
+  encode(rows: readonly RejectedRow[]): Buffer
+}
+
+/** Rejected rows as they were read, after columns with their line and the reason; `raw` leaves cells as they are. */
+export function csvRejects(original: Original, raw: boolean): RejectsFormat {
+  const writeLine = lineWriter(original.delimiter, raw)
+  const { mark, encode } = encoderFor(original.encoding, original.hasMark)
+  const { header, preamble } = original
+  const added = rejectColumns.filter((name) => !header.includes(name))
+  // In front, new columns do not complete a row that has too few cells. Those of an earlier rejects file are overwritten.
+  const withReason = (own: Readonly<Record<string, string>>, cells: readonly string[]) =>
+    writeLine([
+      ...added.map((name) => own[name] ?? ''),
+      ...cells.map((cell, at) => own[header[at] ?? ''] ?? cell),
+    ])
+  const names = Object.fromEntries(rejectColumns.map((name) => [name, name]))
+  return {
+    head: Buffer.concat([mark, encode(preamble + withReason(names, header))]),
+    encode: (rows) =>
+      encode(
+        rows
+          .map(({ line, reason, cells = [] }) => withReason({ _line: String(line), _reason: reason }, cells))
+          .join(''),
+      ),
+  }
+}
+
+/** Rejected records of a JSON file, one per line. What is no object is the text `_record`. */
+export const jsonRejects: RejectsFormat = {
+  head: Buffer.alloc(0),
+  encode: (rows) =>
+    Buffer.from(
+      rows
+        .map(({ line, reason, cells: [text = ''] = [] }) => {
+          const { _line, _reason, ...record } = parseRecord(text)
+          return `${toJson({ _line: line, _reason: reason, ...record })}\n`
+        })
+        .join(''),
+    ),
+}
+
+function parseRecord(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseExact(text)
+    if (isObject(value)) return value
+  } catch {
+    // Its text is written instead.
+  }
+  return { _record: text }
+}
+
+/** The file of rejected rows. */
 export interface Rejects {
   readonly count: number
   /** The complete file; null when it has none, or is not complete. */
@@ -298,14 +358,9 @@ export interface Rejects {
   abandon(): Promise<void>
 }
 
-/** Creates a file of rejected rows; `raw` leaves their cells as they are. */
-export function createRejects(sink: Sink, original: Original, raw: boolean): Rejects {
-  const line = lineWriter(original.delimiter, raw)
-  const { mark, encode } = encoderFor(original.encoding, original.hasMark)
-  const at = original.header.indexOf(reasonColumn)
-  // In front, the reason does not complete a row that has too few cells.
-  const withReason = (cells: readonly string[], reason: string) =>
-    at < 0 ? [reason, ...cells] : cells.map((cell, place) => (place === at ? reason : cell))
+/** Creates a file of rejected rows, in the format that `toFormat` returns when the first of them comes. */
+export function createRejects(sink: Sink, toFormat: () => RejectsFormat): Rejects {
+  let format: RejectsFormat | undefined
   let count = 0
   let end: 'complete' | 'partial' | undefined
   const discard = async () => {
@@ -324,11 +379,10 @@ export function createRejects(sink: Sink, original: Original, raw: boolean): Rej
     },
     async add(rows) {
       if (rows.length === 0) return
-      const header = line(withReason(original.header, reasonColumn))
-      const head = count === 0 ? [mark, encode(original.preamble + header)] : []
+      format ??= toFormat()
+      const bytes = format.encode(rows)
+      await sink.write(count === 0 ? Buffer.concat([format.head, bytes]) : bytes)
       count += rows.length
-      const lines = rows.map(({ cells, reason }) => line(withReason(cells, reason)))
-      await sink.write(Buffer.concat([...head, encode(lines.join(''))]))
     },
     async finish() {
       if (count > 0) {
@@ -352,7 +406,7 @@ export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({
   ...writer,
   async write(rows: readonly OutputRow[]) {
     const invalid = rows.filter(({ status }) => status === 'invalid')
-    await rejects.add(invalid.map(({ cells, error }) => ({ cells, reason: error ?? '' })))
+    await rejects.add(invalid.map(({ line, cells, error }) => ({ line, cells, reason: error ?? '' })))
     await writer.write(rows)
   },
   async finish() {

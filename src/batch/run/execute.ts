@@ -216,7 +216,6 @@ async function* inPortions(
 function outputRow({ row, outcome }: RowState): OutputRow[] {
   if (!outcome) return []
   const { answer, source, credits } = outcome
-  return [
-    { cells: row.cells, body: answer.body, status: answer.status, error: answer.error, credits, source },
-  ]
+  const { body, status, error } = answer
+  return [{ line: row.line, cells: row.cells, body, status, error, credits, source }]
 }

@@ -18,6 +18,7 @@ import {
 import {
   createRejects,
   createWriter,
+  csvRejects,
   isWorkbookName,
   keepPartial,
   nodeFiles,
@@ -151,7 +152,8 @@ async function openRejects(
   signal?: AbortSignal,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
-  return createRejects(await ports.openFile(path, rejectsOption(choices), signal), table, choices.raw)
+  const sink = await ports.openFile(path, rejectsOption(choices), signal)
+  return createRejects(sink, () => csvRejects(table, choices.raw))
 }
 
 const rejectsOption = ({ rejects }: RejectsChoices): string =>

@@ -1,5 +1,5 @@
 import type { CsvRow } from '../../csv/parse.js'
-import type { ImportOptions, InputRow, InputRows, RecordKind } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
 import { ColumnSample, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
@@ -9,14 +9,16 @@ export async function readCsvRows(
   kind: RecordKind,
   batches: AsyncGenerator<readonly CsvRow[]>,
   { map }: ImportOptions,
+  original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
   const [header, ...first] = await readNonEmpty(batches)
-  if (!header) throw new ImportError('The file is empty')
+  if (!header) throw new ImportError('The file is empty. Its first line must name the columns')
   const names = header.cells.map((cell) => cell.trim())
   const { samples, failure } = await readSamples(names.length, first, batches)
   const columns = mapColumns(kind, names, map, samples)
   return {
     ...columns,
+    original: { ...original, header: header.cells },
     batches: toInputRows(first, continueWith(failure, batches), columns.fields, { kind, map }),
   }
 }
@@ -98,12 +100,12 @@ function toInputRow(
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
-    return { line, reason: `has ${cells.length} cells, but the header has ${width}` }
+    return { line, cells, reason: `has ${cells.length} cells, but the header has ${width}` }
   const raw: Record<string, unknown> = {}
   for (let at = 0; at < width; at++) {
     const field = fields[at]
     const cell = cells[at]
     if (field !== undefined && cell && !isUnusable[at]?.(cell)) raw[field] = cell
   }
-  return { line, raw }
+  return { line, cells, raw }
 }

@@ -1,4 +1,4 @@
-import { columnNamed, normaliseName, synonymsOf } from '../../csv/names.js'
+import { columnNamed, isOwnColumn, normaliseName, synonymsOf } from '../../csv/names.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import {
@@ -35,6 +35,8 @@ interface MappedColumns {
   /** Column by field. */
   readonly mapping: Readonly<Record<string, string>>
   readonly ignored: readonly string[]
+  /** The first value of each field's column. */
+  readonly samples: Readonly<Record<string, string>>
 }
 
 /**
@@ -60,11 +62,13 @@ export function mapColumns(
   for (const { field, at } of guesses)
     if (!columnOf.has(field) && ![...columnOf.values()].includes(at)) columnOf.set(field, at)
   checkRequired(kind, header, columnOf)
-  const byColumn = new Map([...columnOf].map(([field, at]) => [at, field]))
+  const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
+  const byColumn = new Map(mapped.map(([field, at]) => [at, field]))
   return {
     fields: header.map((_, at) => byColumn.get(at)),
-    mapping: Object.fromEntries([...columnOf].map(([field, at]) => [field, header[at] ?? ''])),
-    ignored: header.filter((_, at) => !byColumn.has(at)),
+    mapping: Object.fromEntries(mapped.map(([field, at]) => [field, header[at] ?? ''])),
+    ignored: header.filter((name, at) => !byColumn.has(at) && name !== '' && !isOwnColumn(name)),
+    samples: Object.fromEntries(mapped.map(([field, at]) => [field, samples[at]?.[0] ?? ''])),
   }
 }
 
@@ -95,6 +99,7 @@ function guessField(
   cells: readonly string[],
   companyIds: ReadonlySet<string | undefined>,
 ): Guess | undefined {
+  if (isOwnColumn(column)) return undefined
   const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
   const named = matchFields(kind, column).filter(
     ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),

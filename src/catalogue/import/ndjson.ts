@@ -1,5 +1,6 @@
-import { parseJson } from '../../api/values/json.js'
+import { parseJson, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
+import { isOwnColumn } from '../../csv/names.js'
 import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
 import { checkField, findField } from './map-columns.js'
 import { ImportError } from './report.js'
@@ -19,17 +20,25 @@ export function readJsonRows(
   const fieldByKey = new Map<string, string | undefined>()
   const mapping: Record<string, string> = {}
   const ignored: string[] = []
+  const samples: Record<string, string> = {}
   const toField = (key: string): string | undefined => {
     if (fieldByKey.has(key)) return fieldByKey.get(key)
     const guess = keys.has(key) ? undefined : findField(kind, key)
     const field = guess !== undefined && Object.hasOwn(map, guess) ? undefined : (keys.get(key) ?? guess)
-    if (field === undefined) ignored.push(key)
-    else mapping[field] ??= key
+    if (field === undefined && !isOwnColumn(key)) ignored.push(key)
+    else if (field !== undefined) mapping[field] ??= key
     fieldByKey.set(key, field)
     return field
   }
-  return { mapping, ignored, batches: toInputRows(pieces, toField) }
+  const addSample = (field: string, value: unknown) => {
+    if (Object.hasOwn(samples, field) || value === null || value === '') return
+    samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
+  }
+  return { mapping, ignored, samples, batches: toInputRows(pieces, toField, addSample) }
 }
+
+/** Maximum length of a value that is shown. */
+const sampleCharacters = 500
 
 interface JsonText {
   readonly line: number
@@ -39,11 +48,14 @@ interface JsonText {
 async function* toInputRows(
   batches: AsyncIterable<readonly JsonText[]>,
   toField: (key: string) => string | undefined,
+  addSample: (field: string, value: unknown) => void,
 ): AsyncGenerator<InputRow[]> {
   for await (const pieces of batches) {
     yield pieces.map(({ line, json }) => {
       const raw = parseRecord(json)
-      return raw ? { line, raw: renameFields(raw, toField) } : { line, reason: 'is not a JSON object' }
+      return raw
+        ? { line, cells: [json], raw: renameFields(raw, toField, addSample) }
+        : { line, cells: [json], reason: 'is not a JSON object' }
     })
   }
 }
@@ -57,11 +69,17 @@ function parseRecord(json: string): RawRecord | undefined {
   }
 }
 
-function renameFields(raw: RawRecord, toField: (key: string) => string | undefined): RawRecord {
+function renameFields(
+  raw: RawRecord,
+  toField: (key: string) => string | undefined,
+  addSample: (field: string, value: unknown) => void,
+): RawRecord {
   const record: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(raw)) {
     const field = toField(key)
-    if (field !== undefined && (record[field] === undefined || field === key)) record[field] = value
+    if (field === undefined) continue
+    addSample(field, value)
+    if (record[field] === undefined || field === key) record[field] = value
   }
   return record
 }

@@ -17,18 +17,18 @@ export async function openFile(
   checkText(beginning)
   const encoding = detectEncoding(beginning, options.encoding)
   const sample = sampleOf(beginning, encoding)
-  if (options.isSheet) {
-    const { isSheet } = options
-    const rows = readRows(chunks, encoding, { delimiter: ',', preamble: '' }, { raw: true, isSheet })
-    return readCsvRows(kind, rows, options)
+  const { isSheet } = options
+  const original = { encoding: encoding.label, hasMark: encoding.mark > 0 }
+  if (isSheet) {
+    const csv = { delimiter: ',', preamble: '' }
+    const rows = readRows(chunks, encoding, csv, { raw: true, isSheet })
+    return readCsvRows(kind, rows, options, { ...original, ...csv })
   }
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
-  return readCsvRows(
-    kind,
-    readRows(chunks, encoding, detectDelimiter(sample, options.skipLines), { looseQuotes: true }),
-    options,
-  )
+  const csv = detectDelimiter(sample, options.skipLines)
+  const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
+  return readCsvRows(kind, rows, options, { ...original, ...csv })
 }
 
 /** How much of a file is read to recognise it. */

@@ -1,5 +1,13 @@
 import type { Ids } from '../../engine/ports/ports.js'
-import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
+import type {
+  FileColumns,
+  ImportOptions,
+  InputRow,
+  InputRows,
+  RawRecord,
+  RecordKind,
+  RejectedRow,
+} from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/company.js'
@@ -8,7 +16,7 @@ import { createIdGenerator, type NewPerson, toNewPerson } from '../records/new-p
 import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
 import { openFile } from './open-file.js'
-import { type Rejected, toImportError } from './report.js'
+import { toImportError } from './report.js'
 
 /** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
 export interface PreparedByKind {
@@ -21,6 +29,8 @@ export interface PreparedByKind {
 /** A prepared record, and the line of the file where it begins. */
 export interface PreparedRecord {
   readonly line: number
+  /** The row itself, where rejected rows are wanted. */
+  readonly cells?: readonly string[]
   readonly record: PreparedByKind[RecordKind]
 }
 
@@ -33,10 +43,8 @@ export interface RecordList {
 /** The part of a file that is read at a time. */
 export interface PreparedBatch<R = RecordList> {
   readonly records: R
-  readonly rejected: readonly Rejected[]
-  /** The columns seen so far, by field. */
-  readonly mapping: Readonly<Record<string, string>>
-  readonly ignored: readonly string[]
+  readonly rejected: readonly RejectedRow[]
+  readonly columns: FileColumns
 }
 
 /** Keeps a record as it was read. */
@@ -46,7 +54,7 @@ export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 export const batchSize = 2_000
 
 /** Options of an import that concern reading the file. */
-export type ReaderOptions = Omit<ImportOptions, 'onProgress'>
+export type ReaderOptions = Omit<ImportOptions, 'onProgress' | 'onRejected'>
 
 /** Creates the function that prepares the records of a file. It throws `InvalidRecordError` when a record is invalid. */
 const preparers: { readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord) => PreparedByKind[K] } = {
@@ -68,7 +76,7 @@ export async function* prepareFile<R>(
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<PreparedBatch<R[]>> {
   try {
-    yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep)
+    yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep, options.keepsRows)
   } catch (error) {
     throw toImportError(error)
   }
@@ -80,17 +88,20 @@ export async function* prepareFile<R>(
  */
 export async function* prepareRows<R>(
   kind: RecordKind,
-  { mapping, ignored, batches }: InputRows,
+  { batches, ...columns }: InputRows,
   ids: Ids,
   keep: (record: PreparedRecord) => R,
+  keepsRows = false,
 ): AsyncGenerator<PreparedBatch<R[]>> {
   const normalizeCountry = createCountryNormalizer()
   const prepareOne = preparers[kind](ids)
   const prepare = (raw: RawRecord) => prepareOne(normalizeCountry(raw))
   let records: R[] = []
-  let rejected: Rejected[] = []
+  let rejected: RejectedRow[] = []
   const takeBatch = (): PreparedBatch<R[]> => {
-    const batch = { records, rejected, mapping: { ...mapping }, ignored: [...ignored] }
+    const { mapping, ignored, samples } = columns
+    const seen = { ...columns, mapping: { ...mapping }, ignored: [...ignored], samples: { ...samples } }
+    const batch = { records, rejected, columns: seen }
     records = []
     rejected = []
     return batch
@@ -99,7 +110,7 @@ export async function* prepareRows<R>(
   try {
     for await (const rows of batches) {
       for (const row of rows) {
-        const result = prepareRow(row, prepare)
+        const result = { ...prepareRow(row, prepare), ...(keepsRows ? { cells: row.cells ?? [] } : {}) }
         if ('reason' in result) rejected.push(result)
         else records.push(keep(result))
       }
@@ -115,9 +126,11 @@ export async function* prepareRows<R>(
 function prepareRow(
   row: InputRow,
   prepare: (raw: RawRecord) => PreparedByKind[RecordKind],
-): PreparedRecord | Rejected {
+): PreparedRecord | RejectedRow {
   try {
-    return 'reason' in row ? row : { line: row.line, record: prepare(row.raw) }
+    return 'reason' in row
+      ? { line: row.line, reason: row.reason }
+      : { line: row.line, record: prepare(row.raw) }
   } catch (error) {
     if (!(error instanceof InvalidRecordError)) throw error
     return { line: row.line, reason: error.message }

@@ -1,33 +1,26 @@
 import { CsvError } from '../../csv/errors.js'
+import type { FileColumns, RejectedRow } from '../kinds/kind.js'
 
-/** A rejected line and the reason. */
-export interface Rejected {
-  /** Line of the file where the record begins, counted from 1; the record's number when there is no file. */
-  readonly line: number
-  readonly reason: string
-}
-
-/** The result of an import. */
-export interface ImportReport {
+/** The result of an import, or what it would be. */
+export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 'samples'> {
   readonly added: number
   readonly updated: number
+  /** Those of the updated records that are as they were. */
+  readonly unchanged: number
   /** Companies created because people or jobs named a domain or profile url that no company had. */
   readonly companies: number
   /** The first rejected lines; `rejectedTotal` counts all. */
-  readonly rejected: readonly Rejected[]
+  readonly rejected: readonly RejectedRow[]
   readonly rejectedTotal: number
-  /** Column by field; empty for records that carry field names. */
-  readonly mapping: Readonly<Record<string, string>>
-  /** Columns that were not read. */
-  readonly ignored: readonly string[]
 }
 
 /** Creates the counts of a report, with which an import begins. */
 export const createTally = () => ({
   added: 0,
   updated: 0,
+  unchanged: 0,
   companies: 0,
-  rejected: [] as Rejected[],
+  rejected: [] as RejectedRow[],
   rejectedTotal: 0,
 })
 
@@ -38,9 +31,9 @@ export type ImportTally = ReturnType<typeof createTally>
 const maxRejectedKept = 1_000
 
 /** Counts a rejected line, and adds it to the report up to the maximum. */
-export function addRejected(tally: ImportTally, rejected: Rejected): void {
+export function addRejected(tally: ImportTally, { line, reason }: RejectedRow): void {
   tally.rejectedTotal += 1
-  if (tally.rejected.length < maxRejectedKept) tally.rejected.push(rejected)
+  if (tally.rejected.length < maxRejectedKept) tally.rejected.push({ line, reason })
 }
 
 /** A file that cannot be read to its end; a usage error. */

@@ -1,7 +1,7 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { RecordKind } from '../kinds/kind.js'
+import type { RecordKind, RejectedRow } from '../kinds/kind.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { writeJob } from '../records/jobs.js'
 import { writePost } from '../records/posts.js'
@@ -39,25 +39,40 @@ const writers: {
 
 type Write = (context: WriteContext, record: PreparedByKind[RecordKind]) => Steps<WriteResult>
 
-/** Writes records in short transactions, as part of `load` if there is one. The tally counts what is committed. */
+/**
+ * Writes records in short transactions, as part of `load` if there is one. The tally counts what is committed. Returns the
+ * records that are rejected.
+ */
 export async function writeRecords(
   kind: RecordKind,
   records: RecordList,
   tally: ImportTally,
   ports: WritePorts,
   load: BulkLoad | undefined,
-): Promise<void> {
+): Promise<RejectedRow[]> {
+  const rejected: RejectedRow[] = []
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, tallied } = await ports.driver.transaction((connection) =>
       runSteps(writeTransaction(connection, kind, records, start, ports, load)),
     )
-    tally.added += tallied.added
-    tally.updated += tallied.updated
-    tally.companies += tallied.companies
-    for (const rejected of tallied.rejected) addRejected(tally, rejected)
+    addTally(tally, tallied)
+    rejected.push(...tallied.rejected)
     from += written
   }
+  return rejected
+}
+
+/** Adds the counts of a transaction to those of an import. */
+export function addTally(
+  tally: ImportTally,
+  { added, updated, unchanged, companies, rejected }: ImportTally,
+): void {
+  tally.added += added
+  tally.updated += updated
+  tally.unchanged += unchanged
+  tally.companies += companies
+  for (const row of rejected) addRejected(tally, row)
 }
 
 /** Writes records until the time is up. A transaction may be repeated, so it has its own tally. */
@@ -68,35 +83,56 @@ function* writeTransaction(
   from: number,
   { clock, ids, bulkWrites }: WritePorts,
   load: BulkLoad | undefined,
-): Steps<{ written: number; tallied: ImportTally }> {
-  // The caller passes only records of this kind.
-  const write = writers[kind] as Write
+): Steps<WrittenRecords> {
   yield* beginTransaction(connection, load, load === bulkWrites.lastLoad)
   bulkWrites.lastLoad = load
   const prefetched = dialectOf(connection).load.isRemote
     ? yield* prefetch(connection, kind, sliceRecords(records, from, maxPrefetched))
     : undefined
   const context = yield* createWriteContext(connection, kind, ids, load, prefetched)
-  const tallied = createTally()
   const until = clock.now() + transactionMs
+  const isOver = (written: number) => clock.now() >= until || (prefetched && written === maxPrefetched)
+  return yield* writeEach(context, kind, records, from, isOver)
+}
+
+/** How many records a transaction wrote, and what became of them. */
+export interface WrittenRecords {
+  readonly written: number
+  readonly tallied: ImportTally
+}
+
+/** Writes records from a position on, at least one, until `isOver`. */
+export function* writeEach(
+  context: WriteContext,
+  kind: RecordKind,
+  records: RecordList,
+  from: number,
+  isOver: (written: number) => boolean | undefined,
+): Steps<WrittenRecords> {
+  // The caller passes only records of this kind.
+  const write = writers[kind] as Write
+  const tallied = createTally()
   let written = 0
   for (let next = records.at(from); next; next = records.at(from + written)) {
-    const { line, record } = next
+    const { record, ...row } = next
     try {
-      tallied[yield* write(context, record)] += 1
+      const result = yield* write(context, record)
+      if (result === 'added') tallied.added += 1
+      else tallied.updated += 1
+      if (result === 'unchanged') tallied.unchanged += 1
     } catch (error) {
       if (!(error instanceof InvalidRecordError)) throw error
-      addRejected(tallied, { line, reason: error.message })
+      tallied.rejected.push({ ...row, reason: error.message })
     }
     written += 1
-    if (clock.now() >= until || (prefetched && written === maxPrefetched)) break
+    if (isOver(written)) break
   }
   tallied.companies = context.companies
   return { written, tallied }
 }
 
 /** Returns the next records, at most `limit`. */
-const sliceRecords = (records: RecordList, from: number, limit: number): PreparedRecord[] =>
+export const sliceRecords = (records: RecordList, from: number, limit: number): PreparedRecord[] =>
   Array.from({ length: Math.min(limit, records.length - from) }, (_, at) => records.at(from + at)).filter(
     (record) => record !== undefined,
   )

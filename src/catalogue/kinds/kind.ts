@@ -1,3 +1,5 @@
+import type { Awaitable } from '../../engine/ports/ports.js'
+
 /** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
@@ -21,16 +23,46 @@ export interface ImportOptions {
   readonly skipLines?: number
   /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
+  /** Whether rejected rows come with their cells. */
+  readonly keepsRows?: boolean
+  /** Called with rejected rows in their order, after the valid ones around them are written. */
+  readonly onRejected?: (rows: readonly RejectedRow[], original: OriginalFile | undefined) => Awaitable<void>
+}
+
+/** How a CSV file is written, so that its rejected rows can be written and read in the same way. */
+export interface OriginalFile {
+  readonly header: readonly string[]
+  readonly encoding: string
+  readonly hasMark: boolean
+  readonly delimiter: string
+  readonly preamble: string
+}
+
+/** A rejected row and the reason. */
+export interface RejectedRow {
+  /** Line of the file where the record begins, counted from 1; the record's number when there is no file. */
+  readonly line: number
+  readonly reason: string
+  /** Its cells, where they are kept; of a JSON file, its text alone. */
+  readonly cells?: readonly string[]
 }
 
 /** A record of a file, or why it is rejected. `line` is where it begins, counted from 1. */
-export type InputRow =
-  | { readonly line: number; readonly raw: RawRecord }
-  | { readonly line: number; readonly reason: string }
+export type InputRow = { readonly line: number; readonly cells?: readonly string[] } & (
+  | { readonly raw: RawRecord }
+  | { readonly reason: string }
+)
 
 /** The rows of a file in batches, and which column was read as which field. */
 export interface InputRows {
   readonly mapping: Readonly<Record<string, string>>
   readonly ignored: readonly string[]
+  /** The first value of each field's column. */
+  readonly samples?: Readonly<Record<string, string>>
+  /** Absent where the file is not CSV. */
+  readonly original?: OriginalFile | undefined
   readonly batches: AsyncIterable<readonly InputRow[]>
 }
+
+/** The columns of a file: those seen so far, where records have keys instead. */
+export type FileColumns = Omit<InputRows, 'batches'>

@@ -1,4 +1,4 @@
-import { companySizes } from '../../api/schemas/enumerations.js'
+import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
 import { isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { toDomain } from './domain.js'
@@ -106,11 +106,18 @@ export const email: FieldReader<string> = (value) => {
   return address
 }
 
-/** The verification status of an e-mail address. */
-export const emailStatus: FieldReader<'valid' | 'risky' | 'invalid'> = (value) => {
-  const word = text(value)?.toLowerCase()
-  if (word === undefined || word === 'valid' || word === 'risky' || word === 'invalid') return word
-  throw new InvalidRecordError(`must be valid, risky or invalid, not '${shorten(word)}'`)
+/** The verification status of an e-mail address, in the word of any service. */
+export const emailStatus: FieldReader<(typeof emailStatuses)[number]> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  const word = emailStatusOf(words)
+  if (word === null) return undefined
+  const status = emailStatuses.find((one) => one === word)
+  if (status === undefined)
+    throw new InvalidRecordError(
+      `must be ${emailStatuses.join(', ')} or a word for one, not '${shorten(words)}'`,
+    )
+  return status
 }
 
 /** A date or date-time in ISO 8601, kept as written. */

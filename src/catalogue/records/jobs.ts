@@ -69,7 +69,8 @@ export function* writeJob(context: WriteContext, { job, employer }: PreparedJob)
     rows.change(context, existing.key, values, false, hasSameTexts ? undefined : texts)
   } else rows.add(context, context.nextKey('jobs'), values, texts)
   context.remember('jobs', 'identity', identity)
-  return existing ? 'updated' : 'added'
+  if (!existing) return 'added'
+  return existing.record === values.at(-1) ? 'unchanged' : 'updated'
 }
 
 /** Returns the texts of keyword searches. */

@@ -80,7 +80,7 @@ export function* writePost(
   { post, identity, engagers }: PreparedPost,
 ): Steps<WriteResult> {
   const { connection, mayExist } = context
-  checkEngagers(connection, engagers)
+  checkEngagers(context.target, engagers)
   const existing = mayExist('posts', 'identity', identity)
     ? yield* awaitResult(
         connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity),
@@ -90,10 +90,13 @@ export function* writePost(
   const author = after.author_profile_url === undefined ? null : toProfileName(after.author_profile_url)
   const published = after.published_at === undefined ? null : Date.parse(after.published_at)
   const key = existing?.key ?? context.nextKey('posts')
-  send(connection, existing ? update : insert, identity, author, published, JSON.stringify(after), key)
+  const record = JSON.stringify(after)
+  send(connection, existing ? update : insert, identity, author, published, record, key)
   writeEngagers(connection, key, engagers)
   context.remember('posts', 'identity', identity)
-  return existing ? 'updated' : 'added'
+  if (!existing) return 'added'
+  // Engagers are not compared with the stored ones.
+  return record === existing.record && engagers.length === 0 ? 'unchanged' : 'updated'
 }
 
 function writeEngagers(connection: Connection, post: number, engagers: readonly Engager[]): void {

@@ -20,15 +20,16 @@ export function* writeCompany(
   context: WriteContext,
   prepared: PreparedCompany,
 ): Steps<{ readonly key: number; readonly written: WriteResult }> {
-  checkCompany(context.connection, prepared.row)
-  checkHistory(context.connection, prepared.history ?? [])
+  checkCompany(context.target, prepared.row)
+  checkHistory(context.target, prepared.history ?? [])
   const existing = yield* findExistingCompany(context, prepared)
   const key = existing?.key ?? context.nextKey('companies')
-  if (existing) yield* mergeCompany(context, existing, prepared)
-  else yield* addCompany(context, key, prepared)
+  const written = existing
+    ? yield* mergeCompany(context, existing, prepared)
+    : yield* addCompany(context, key, prepared)
   if (prepared.history) yield* writeHeadcountHistory(context.connection, key, prepared.history)
   rememberCompany(context, prepared)
-  return { key, written: existing ? 'updated' : 'added' }
+  return { key, written }
 }
 
 /** Finds the stored company with the same domain, else the one with the same profile and no other domain. */
@@ -65,16 +66,18 @@ const keyColumns = ['domain', 'network_id', 'slug', 'name'] as const
 // A company's id never changes.
 const companyWriter = createRowWriter('companies', companyRowColumns, [...keyColumns, 'id'])
 
-function* addCompany(context: WriteContext, key: number, { row, uses }: PreparedCompany): Steps<void> {
+function* addCompany(context: WriteContext, key: number, { row, uses }: PreparedCompany): Steps<WriteResult> {
   companyWriter.add(context, key, toRowValues(row), row.words)
   if (uses) yield* writeUses(context, key, [], uses)
+  return 'added'
 }
 
+/** Merges a company. What the record does not have, as its headcount history, counts as changed. */
 function* mergeCompany(
   context: WriteContext,
   existing: CompanyMatch,
-  { row, uses }: PreparedCompany,
-): Steps<void> {
+  { row, uses, history }: PreparedCompany,
+): Steps<WriteResult> {
   const before = JSON.parse(existing.record) as StoredAccount
   const after = { ...before, ...(JSON.parse(row.record) as StoredAccount), id: before.id }
   const merged = toCompanyRow(after, {
@@ -83,12 +86,14 @@ function* mergeCompany(
     slug: row.slug ?? existing.slug,
     name: row.name ?? existing.name,
   })
-  checkCompany(context.connection, merged)
+  checkCompany(context.target, merged)
   const hasSameKeys = keyColumns.every((column) => merged[column] === existing[column])
   const texts = toCompanyTexts(before).some((text, at) => text !== merged.words[at])
     ? merged.words
     : undefined
-  if (merged.record !== existing.record)
-    companyWriter.change(context, existing.key, toRowValues(merged), hasSameKeys, texts)
+  const isSame = merged.record === existing.record
+  if (!isSame) companyWriter.change(context, existing.key, toRowValues(merged), hasSameKeys, texts)
   if (uses) yield* writeUses(context, existing.key, before.technologies ?? [], uses)
+  const hasDetails = uses?.some((use) => Object.values(use).filter((fact) => fact !== undefined).length > 1)
+  return isSame && !hasDetails && !history ? 'unchanged' : 'updated'
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   boundInteger,
   boundText,
@@ -19,9 +20,9 @@ import { type Employer, findOrCreateEmployer } from './write-employer.js'
 export function* writePerson(context: WriteContext, incoming: NewPerson): Steps<WriteResult> {
   const employer = yield* findOrCreateEmployer(context, incoming.employer)
   const existing = yield* findSamePerson(context, incoming, employer)
-  if (existing) mergePerson(context, existing, incoming, employer ?? existing.company)
-  else addPerson(context, incoming, employer ?? null)
-  return existing ? 'updated' : 'added'
+  if (existing) return mergePerson(context, existing, incoming, employer ?? existing.company)
+  addPerson(context, incoming, employer ?? null)
+  return 'added'
 }
 
 const keyColumns = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
@@ -47,7 +48,7 @@ function mergePerson(
   existing: KnownPerson,
   incoming: NewPerson,
   company: number | null,
-): void {
+): WriteResult {
   const before = JSON.parse(existing.record) as StoredPerson
   const after = {
     ...withoutEmployer(before),
@@ -66,7 +67,12 @@ function mergePerson(
   const { phones = [], messenger } = after
   writePhones(context.connection, existing.key, before.phones ?? [], { phones, messenger })
   rememberPerson(context, company, row)
+  return hasSameKeys && isSameRecord(row.record, existing.record) ? 'unchanged' : 'updated'
 }
+
+/** Returns whether two records have equal fields, in any order. */
+const isSameRecord = (one: string, other: string): boolean =>
+  one === other || (one.length === other.length && isDeepStrictEqual(JSON.parse(one), JSON.parse(other)))
 
 function withoutEmployer(person: StoredPerson): PersonFields {
   const { company_domain, company_network_url, company_network_id, company_name, ...own } = person

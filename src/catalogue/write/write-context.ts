@@ -8,6 +8,8 @@ import { awaitResult, type Steps } from './sync-steps.js'
 /** What writing records needs in one transaction, and what it learns there. */
 export interface WriteContext {
   readonly connection: Connection
+  /** The database whose limits records have to keep. */
+  readonly target: Pick<Connection, 'dialect'>
   /** Splits texts into words, for a database that does not. */
   readonly tokenize: Tokenizer
   readonly ids: Ids
@@ -40,8 +42,8 @@ export interface Prefetched {
   companyKeyAt(domain: string): number | undefined
 }
 
-/** Whether a record was new. */
-export type WriteResult = 'added' | 'updated'
+/** Whether a record was new, and whether a known one differs from what was stored. */
+export type WriteResult = 'added' | 'updated' | 'unchanged'
 
 /** Creates the context of a transaction that writes records of a kind. */
 export function* createWriteContext(
@@ -50,6 +52,7 @@ export function* createWriteContext(
   ids: Ids,
   load?: BulkLoad,
   prefetched?: Prefetched,
+  target: Pick<Connection, 'dialect'> = connection,
 ): Steps<WriteContext> {
   const last = new Map<RecordKind, number>()
   // Other kinds may create companies.
@@ -57,6 +60,7 @@ export function* createWriteContext(
     last.set(table, yield* readLastKey(connection, table))
   return {
     connection,
+    target,
     tokenize: createTokenizer(),
     ids,
     technologies: new Map(),

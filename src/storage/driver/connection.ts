@@ -70,7 +70,7 @@ export const boundText = 'CAST(? AS TEXT)'
 export const boundInteger = 'CAST(? AS BIGINT)'
 
 /** Maps a result, synchronously when it is there: awaiting costs more than a SQLite statement. */
-export const mapResult = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
+export const mapResult = <T, R>(answer: Awaitable<T>, then: (value: T) => Awaitable<R>): Awaitable<R> =>
   answer instanceof Promise ? answer.then(then) : then(answer)
 
 /**

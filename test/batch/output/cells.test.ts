@@ -16,6 +16,7 @@ import { hostile } from '../../csv/hostile.js'
 import { tries } from '../../support/effort.js'
 
 const found = (body: unknown, cells: readonly string[] = ['a']): OutputRow => ({
+  line: 2,
   cells,
   body,
   status: 'found',

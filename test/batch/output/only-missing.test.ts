@@ -4,7 +4,7 @@ import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 const row = (cells: readonly string[], body?: unknown): OutputRow => ({
-  ...{ cells, body, status: 'found', error: null, credits: 1, source: 'live' },
+  ...{ line: 2, cells, body, status: 'found', error: null, credits: 1, source: 'live' },
 })
 
 describe('an --only-missing result', () => {

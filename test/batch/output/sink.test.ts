@@ -119,6 +119,7 @@ describe('a failing disk', () => {
       const sink = await fileSink(path, failing('appendFile', code, 3))
       const writer = createWriter(sink, csvFormat(createLayout(['a'], [])))
       const row = {
+        line: 2,
         cells: ['x'],
         body: undefined,
         status: 'found',

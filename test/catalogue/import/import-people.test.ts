@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import words from '../../fixtures/exports/status-words.json' with { type: 'json' }
 import { bytesOf, exported, openWith } from '../open.js'
 
 const profile = (name: string) => `https://www.network.example/in/${name}`
@@ -40,6 +41,21 @@ describe('people that are imported', () => {
       { full_name: 'John Roe', title: 'CFO', email: 'john@acme.example', email_status: 'valid' },
       { full_name: 'ZOE LUNE', title: 'CEO' },
     ])
+  })
+
+  it('have the status of their address in the words of any tool', async () => {
+    const file = words.map(({ word }, at) => `p${at}@acme.example,${word}`)
+    const more = ['q@acme.example,Unverifiable', 'r@acme.example,perhaps']
+    const text = ['Email,Email Status', ...file, ...more].join('\n')
+    const { rejected } = await catalogue.importFile('people', bytesOf(text))
+    // An address without a status counts as valid.
+    const statusOf = (means: string) => (means === 'none' ? 'valid' : means)
+    expect((await people()).map(({ email_status }) => email_status)).toEqual([
+      ...words.map(({ means }) => statusOf(means)),
+      'risky',
+    ])
+    const reason = "email_status: must be valid, risky, invalid or a word for one, not 'perhaps'"
+    expect(rejected).toEqual([{ line: words.length + 3, reason }])
   })
 
   it('are different people when a stronger identifier differs', async () => {

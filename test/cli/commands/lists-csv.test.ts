@@ -49,10 +49,10 @@ describe('lists create --csv', () => {
     expect([code, stderr]).toEqual([11, expect.stringContaining(`3 rows need fixing: ${aside}`)])
     expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
       ...[
-        '_reason;Société;Site web;Pays;Notes',
-        '"""Société"", ""Site web"" are empty";;;;nobody',
-        '"""Pays"" must be an ISO 3166-1 alpha-2 code";Far Away;far.example;Atlantis;',
-        'it has 2 cells, and the header has 4;Short;short.example',
+        '_line;_reason;Société;Site web;Pays;Notes',
+        '3;"""Société"", ""Site web"" are empty";;;;nobody',
+        '5;"""Pays"" must be an ISO 3166-1 alpha-2 code";Far Away;far.example;Atlantis;',
+        '6;it has 2 cells, and the header has 4;Short;short.example',
         '',
       ],
     ])

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
+import type { Driver } from '../../../storage/driver/connection.js'
 import type {
   ClockContext,
   Context,
@@ -16,10 +16,18 @@ import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated, whole } from '../../options/values.js'
-import { print } from '../../output/output.js'
+import { openFile, print } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { formatNumber } from '../../output/text.js'
 import { openInput, toCsv } from './import-input.js'
+import {
+  collectRejects,
+  describeImport,
+  describePreview,
+  rejectsPath,
+  reportRejects,
+  showColumns,
+} from './import-report.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export const importCommand: CommandFactory = ({ command }) =>
@@ -36,16 +44,20 @@ export const importCommand: CommandFactory = ({ command }) =>
     .addOption(
       new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
     )
+    .option('--dry-run', 'check the whole file and say what would change, without importing anything')
+    .option('--rejects <file>', 'write the rows that cannot be imported to this file, with the reason')
     .addOption(catalogueOption())
     .addExamples(
       'data import companies companies.csv',
       'data import people crm.csv --map full_name=Contact --map company_domain=Website',
       'data import jobs - --from ndjson < jobs.ndjson',
       'data import companies market.xlsx --sheet Targets',
+      'data import people crm.csv --dry-run',
     )
     .addNote(
       'A record that is there already (same domain, profile url, job url, …) is updated.\n' +
         'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
+        'Fix the rows in the file of --rejects, and import that file.\n' +
         'Then look: prospect data stats',
     )
     .run(runImport)
@@ -75,38 +87,47 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
     ...(typeof options.skipLines === 'number' ? { skipLines: options.skipLines } : {}),
   }
   const open = await openInput(context, csv ?? file)
-  const report = await interruptible(context.streams, (signal) =>
-    importRows(context, parseKind(kind), open(signal), settings, globals, signal),
-  )
-  for (const field of Object.keys(report.mapping)) {
-    const column = report.mapping[field]
-    if (column !== field) context.notify(`Column "${column}" is read as ${field}.`, globals)
-  }
-  if (report.ignored.length > 0)
-    context.notify(`Unmapped columns (not imported): ${report.ignored.join(', ')}.`, globals)
-  await print(context, describeImport(kind, report), globals, {
-    layout: () => formatSummary(kind, report),
+  const rejects = rejectsPath(context, options.rejects)
+  const isDryRun = options.dryRun === true
+  const result = await interruptible(context.streams, async (signal) => {
+    const sink = rejects === undefined ? undefined : await openFile(context, rejects, '--rejects', signal)
+    const collector = collectRejects(sink)
+    const bytes = untilSignal(signal, open(signal), isDryRun)
+    const work = { ...settings, keepsRows: sink !== undefined, onRejected: collector.add }
+    try {
+      const report = await takeFile(context, parseKind(kind), bytes, work, globals, isDryRun)
+      await collector.rejects?.finish()
+      return { report, reasons: collector.reasons, rejects: collector.rejects?.file ?? undefined }
+    } catch (error) {
+      await collector.rejects?.abandon()
+      throw error
+    }
   })
-  return reportRejects(context, report, globals)
+  showColumns(context, result.report, globals)
+  const { body, layout } = isDryRun ? describePreview(kind, result) : describeImport(kind, result)
+  await print(context, body, globals, { layout: () => layout })
+  return reportRejects(context, result, globals, isDryRun)
 }
 
-async function importRows(
+/** Imports the rows of a file, or finds out what that would do. */
+async function takeFile(
   context: StreamsContext & ClockContext & TargetContext,
-  kind: ReturnType<typeof parseKind>,
+  kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   settings: ImportOptions,
   globals: GlobalOptions,
-  signal: AbortSignal,
+  isDryRun: boolean,
 ): Promise<ImportReport> {
   const progress = await startProgress(context, globals, formatProgress)
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
+  const options = { ...settings, onProgress }
   try {
-    return await (await context.catalogue()).importFile(kind, untilSignal(signal, bytes), {
-      ...settings,
-      onProgress,
-    })
+    const catalogue = await context.catalogue()
+    return await (isDryRun
+      ? withScratch((scratch) => catalogue.previewFile(kind, bytes, options, scratch))
+      : catalogue.importFile(kind, bytes, options))
   } catch (error) {
-    if (error instanceof ImportError && error.report) {
+    if (!isDryRun && error instanceof ImportError && error.report) {
       const { added, updated } = error.report
       context.notify(
         `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
@@ -119,6 +140,13 @@ async function importRows(
   }
 }
 
+/** Does work with an empty database in a temporary file. */
+async function withScratch<T>(work: (scratch: Driver) => Promise<T>): Promise<T> {
+  const { openDatabase } = await import('../../../storage/database/open.js')
+  const scratch = await openDatabase('', { sqlite: { durable: false } })
+  return work(scratch).finally(() => scratch.close())
+}
+
 const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
   `${formatNumber(rows)} records · ${formatNumber(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
 
@@ -126,15 +154,18 @@ const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number):
 async function* untilSignal(
   signal: AbortSignal,
   bytes: AsyncIterable<Uint8Array>,
+  isDryRun: boolean,
 ): AsyncGenerator<Uint8Array> {
   const checkSignal = () => {
     const exit = exitOfSignal(signal)
     if (exit !== undefined)
-      throw new Stop(
-        'The import was interrupted.',
-        exit,
-        'What was imported is kept. Run the same command again to import the rest.',
-      )
+      throw isDryRun
+        ? new Stop('The check was interrupted.', exit, 'Nothing was imported.')
+        : new Stop(
+            'The import was interrupted.',
+            exit,
+            'What was imported is kept. Run the same command again to import the rest.',
+          )
   }
   try {
     for await (const chunk of bytes) {
@@ -146,66 +177,6 @@ async function* untilSignal(
     checkSignal()
     throw error
   }
-}
-
-/** Returns the report of an import in the form in which commands print it. */
-export const describeImport = (
-  kind: string,
-  { added, updated, companies, rejected, rejectedTotal, mapping, ignored }: ImportReport,
-) => ({
-  kind,
-  added,
-  updated,
-  companies_added: companies,
-  rejected,
-  rejected_total: rejectedTotal,
-  mapping,
-  ignored,
-})
-
-const singular: Readonly<Record<string, string>> = {
-  companies: 'company',
-  people: 'person',
-  jobs: 'job',
-  posts: 'post',
-}
-
-/** Returns the report of an import as one line. */
-export function formatSummary(
-  kind: string,
-  { added, updated, companies, rejectedTotal }: ImportReport,
-): string {
-  const besides =
-    companies > 0 && kind !== 'companies'
-      ? [`${formatNumber(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
-      : []
-  const parts = [
-    `${formatNumber(added)} ${added === 1 ? (singular[kind] ?? kind) : kind} added`,
-    `${formatNumber(updated)} updated`,
-    ...besides,
-  ]
-  return `${[...parts, `${formatNumber(rejectedTotal)} rejected`].join(', ')}\n`
-}
-
-const shownRejects = 20
-
-/** Prints the rejected lines on stderr. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
-export function reportRejects(
-  context: StreamsContext,
-  { rejected, rejectedTotal }: ImportReport,
-  globals: GlobalOptions,
-): number {
-  if (rejectedTotal === 0) return exitCodes.ok
-  for (const { line, reason } of rejected.slice(0, shownRejects))
-    context.notify(`Line ${line}: ${reason}`, globals)
-  const more = rejectedTotal - Math.min(shownRejects, rejected.length)
-  const rest = more > 0 ? ` ${formatNumber(more)} more are not shown; --json lists up to 1,000.` : ''
-  throw new Stop(
-    `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
-    exitCodes.someFailed,
-    'Fix them and import the file again. Records that exist already are updated.',
-    'rows_rejected',
-  )
 }
 
 /** Returns the first argument of commands about one kind of record. */

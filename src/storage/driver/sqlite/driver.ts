@@ -24,11 +24,11 @@ const turnsPerCommit = 4
 
 /**
  * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
- * only. Reads and transactions take turns on one connection, whose page cache no commit of this process empties.
+ * only; one without a name is temporary. Reads and transactions take turns on one connection, whose page cache no commit of this process empties.
  * A work that waited for another work of the same database would wait for itself.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
-  if (path !== ':memory:') createPrivately(path)
+  if (!isTemporary(path)) createPrivately(path)
   const database = lazily(() => connect(path, options))
   const mutex = new Mutex()
   const writes = new CommitQueue(createSession(database, 'BEGIN IMMEDIATE'), mutex, turnsPerCommit)
@@ -40,7 +40,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     transaction: (work) => writes.run(work),
     set: (setting) => mutex.runAlone(() => translateErrors(() => database().pragma(setting))),
     flush: async () => {
-      if (options.durable === false && path !== ':memory:') await flushFile(`${path}-wal`)
+      if (options.durable === false && !isTemporary(path)) await flushFile(`${path}-wal`)
     },
     close: async () => {
       await Promise.all([writes.drain(), reads.drain()])
@@ -48,6 +48,9 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     },
   }
 }
+
+/** Whether a database is in memory, or in a file without a name, which is gone when it is closed. */
+const isTemporary = (path: string): boolean => path === ':memory:' || path === ''
 
 /**
  * Refuses SQLite versions that can corrupt a WAL file when several connections write or checkpoint at once

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../../support/command.js'
@@ -50,6 +50,81 @@ describe('data import', () => {
       exit_code: 11,
       code: 'rows_rejected',
     })
+  })
+
+  it('shows on stderr which column is read as which field, with a value, and the others', async () => {
+    const stdin = '_line,_reason,Firma,Website,Notes\n2,old,Acme,acme.example,x\n'
+    const { stderr } = await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })
+    expect(stderr.split('\n').slice(0, 3)).toEqual([
+      'name     <-  "Firma", such as Acme',
+      'website  <-  "Website", such as acme.example',
+      'Unmapped columns (not imported): "Notes"',
+    ])
+  })
+
+  it('with --dry-run says what would change, and imports nothing', async () => {
+    await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
+    const stdin = `${companies}New,new.example\nRenamed,other.example\n,nothing\n,no domain\n`
+    const argv = ['data', 'import', 'companies', '-', '--dry-run']
+    const { code, json, stderr } = await here.run([...argv, '--json'], { stdin })
+    expect([code, json]).toMatchObject([
+      11,
+      {
+        ...{ dry_run: true, added: 1, changed: 1, unchanged: 2, invalid: 2 },
+        invalid_reasons: [{ reason: 'domain: no website domain in …', rows: 2 }],
+        samples: { name: 'Acme', domain: 'acme.example' },
+      },
+    ])
+    expect(stderr).toContain('2 lines would be rejected.')
+    const { stdout } = await here.run([...argv, '--format', 'table'], { stdin })
+    expect(stdout).toBe(
+      '1 company would be added, 1 changed, 2 unchanged, 2 invalid\n' +
+        'Invalid: 2 rows: domain: no website domain in …\nNothing was imported.\n',
+    )
+    expect(await here.json('data', 'stats')).toMatchObject({ companies: 2 })
+  })
+
+  it.each([
+    [
+      'companies.csv',
+      'name,domain,x\r\nAcme,acme.example,"=1\r\n"\r\n,?,=2\r\n',
+      "_line,_reason,name,domain,x\n4,domain: no website domain in '?',,?,'=2\n",
+    ],
+    [
+      'companies.ndjson',
+      '{"name":"Acme","domain":"acme.example"}\n{"domain":"?","x":"=2"}\nnonsense\n',
+      '{"_line":2,"_reason":"domain: no website domain in \'?\'","domain":"?","x":"=2"}\n' +
+        '{"_line":3,"_reason":"is not a JSON object","_record":"nonsense"}\n',
+    ],
+    [
+      'companies.json',
+      '[{"name":"Acme","domain":"acme.example"},\n{"domain":\n"?","x":"=2"}]',
+      '{"_line":2,"_reason":"domain: no website domain in \'?\'","domain":"?","x":"=2"}\n',
+    ],
+  ])(
+    'writes the invalid rows of %s to --rejects, which is imported once it is fixed',
+    async (name, text, rows) => {
+      writeFileSync(join(here.home, name), text)
+      const rejects = join(here.home, 'rejects')
+      const bad = await here.run(['data', 'import', 'companies', name, '--rejects', 'rejects'])
+      expect([bad.code, bad.stderr]).toEqual([11, expect.stringContaining(`Fix the rows in ${rejects}, and`)])
+      expect(readFileSync(rejects, 'utf8')).toBe(rows)
+      writeFileSync(rejects, rows.replaceAll('?', 'fixed.example').replace(/.*nonsense.*\n/, ''))
+      const fixed = await here.run(['data', 'import', 'companies', 'rejects', '--rejects', 'again', '--json'])
+      expect([fixed.code, fixed.json]).toMatchObject([0, { added: 1, ignored: ['x'] }])
+      expect(existsSync(join(here.home, 'again'))).toBe(false)
+    },
+  )
+
+  it.each([
+    ['-', '--rejects needs the name of a file.'],
+    ['bad.xlsx', '--rejects writes text in the format of the input, no workbooks.'],
+    ['in.csv', '--rejects would replace the file that is read'],
+    ['catalogue.db', '--rejects names a file that prospect keeps its own data in'],
+  ])('refuses %s as the file of --rejects', async (name, sentence) => {
+    writeFileSync(join(here.home, 'in.csv'), companies)
+    const { code, stderr } = await here.run(['data', 'import', 'companies', 'in.csv', '--rejects', name])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)])
   })
 
   it('prints the counts in one line', async () => {

@@ -1,0 +1,175 @@
+import { resolve } from 'node:path'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { describeMapping } from '../../../batch/input/mapping.js'
+import { type ReasonCount, ReasonCounter } from '../../../batch/output/report.js'
+import {
+  createRejects,
+  csvRejects,
+  isWorkbookName,
+  jsonRejects,
+  type Rejects,
+  type Sink,
+} from '../../../batch/output/writer.js'
+import type { ImportReport } from '../../../catalogue/import/report.js'
+import type { OriginalFile, RejectedRow } from '../../../catalogue/kinds/kind.js'
+import type { GlobalOptions, StreamsContext } from '../../context/context.js'
+import { Stop, UsageError } from '../../context/errors.js'
+import { formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
+
+/** The result of an import or of its preview. */
+interface ImportResult {
+  readonly report: ImportReport
+  readonly reasons: readonly ReasonCount[]
+  /** The file with the rejected rows; `undefined` when there is none. */
+  readonly rejects: string | undefined
+}
+
+/** Returns the path of `--rejects`; `undefined` without it. Throws UsageError for what cannot be such a file. */
+export function rejectsPath({ streams }: StreamsContext, option: unknown): string | undefined {
+  if (typeof option !== 'string') return undefined
+  if (option === '-' || option === '') throw new UsageError('--rejects needs the name of a file.')
+  if (isWorkbookName(option))
+    throw new UsageError(
+      '--rejects writes text in the format of the input, no workbooks.',
+      'Name a .csv file.',
+    )
+  return resolve(streams.cwd, option)
+}
+
+/** Returns what counts rejected rows by reason, and writes them to the file of `--rejects`. */
+export function collectRejects(sink: Sink | undefined) {
+  const reasons = new ReasonCounter()
+  let original: OriginalFile | undefined
+  const toFormat = () => (original ? csvRejects(original, false) : jsonRejects)
+  const rejects: Rejects | undefined = sink && createRejects(sink, toFormat)
+  return {
+    rejects,
+    get reasons() {
+      return reasons.counts
+    },
+    add: async (rows: readonly RejectedRow[], of: OriginalFile | undefined): Promise<void> => {
+      original = of
+      // The value is another one in each row.
+      for (const { reason } of rows) reasons.add(reason.replace(/'.*'/s, '…'))
+      await rejects?.add(rows)
+    },
+  }
+}
+
+/** Shows on stderr which column is read as which field, with a value of each. */
+export function showColumns(
+  context: StreamsContext,
+  { mapping, ignored, samples = {} }: ImportReport,
+  globals: GlobalOptions,
+): void {
+  const columns = Object.entries(mapping).map(([field, column]) => {
+    const sample = samples[field]
+    return { field, column, ...(sample ? { sample } : {}) }
+  })
+  const width = context.streams.stderr.columns
+  for (const line of describeMapping({ columns, unused: ignored, notes: [] }, width, 'not imported'))
+    context.notify(oneLine(line), globals)
+}
+
+interface Description {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly layout: string
+}
+
+/** Returns the report of an import, as JSON and as one line. */
+export function describeImport(kind: string, { report }: ImportResult): Description {
+  const { added, updated, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
+  return {
+    body: {
+      kind,
+      added,
+      updated,
+      companies_added: companies,
+      rejected,
+      rejected_total: rejectedTotal,
+      mapping,
+      samples,
+      ignored,
+    },
+    layout: formatCounts([
+      `${countRecords(kind, added)} added`,
+      `${formatNumber(updated)} updated`,
+      ...besides(kind, companies, 'created'),
+      `${formatNumber(rejectedTotal)} rejected`,
+    ]),
+  }
+}
+
+/** Returns what an import would do, as JSON and in lines. */
+export function describePreview(kind: string, { report, reasons }: ImportResult): Description {
+  const { added, updated, unchanged, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
+  const changed = updated - unchanged
+  const counts = formatCounts([
+    `${countRecords(kind, added)} would be added`,
+    `${formatNumber(changed)} changed`,
+    `${formatNumber(unchanged)} unchanged`,
+    ...besides(kind, companies, 'created'),
+    `${formatNumber(rejectedTotal)} invalid`,
+  ])
+  return {
+    body: {
+      kind,
+      dry_run: true,
+      added,
+      changed,
+      unchanged,
+      companies_added: companies,
+      invalid: rejectedTotal,
+      invalid_reasons: reasons,
+      rejected,
+      mapping,
+      samples,
+      ignored,
+    },
+    layout: `${counts}${formatReasons(reasons)
+      .map((line) => `Invalid: ${oneLine(line)}\n`)
+      .join('')}Nothing was imported.\n`,
+  }
+}
+
+const formatCounts = (parts: readonly string[]): string => `${parts.join(', ')}\n`
+
+const singular: Readonly<Record<string, string>> = {
+  companies: 'company',
+  people: 'person',
+  jobs: 'job',
+  posts: 'post',
+}
+
+const countRecords = (kind: string, count: number): string =>
+  `${formatNumber(count)} ${count === 1 ? (singular[kind] ?? kind) : kind}`
+
+const besides = (kind: string, companies: number, done: string): string[] =>
+  companies > 0 && kind !== 'companies' ? [`${countRecords('companies', companies)} ${done} beside them`] : []
+
+const shownRejects = 20
+
+/** Prints the rejected lines on stderr. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
+export function reportRejects(
+  context: StreamsContext,
+  { report: { rejected, rejectedTotal }, rejects }: ImportResult,
+  globals: GlobalOptions,
+  isDryRun: boolean,
+): number {
+  if (rejectedTotal === 0) return exitCodes.ok
+  for (const { line, reason } of rejected.slice(0, shownRejects))
+    context.notify(`Line ${line}: ${oneLine(reason)}`, globals)
+  const more = rejectedTotal - Math.min(shownRejects, rejected.length)
+  const list = rejects === undefined ? '--rejects FILE writes all' : `all are in ${rejects}`
+  const rest = more > 0 ? ` ${formatNumber(more)} more are not shown; ${list}.` : ''
+  if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects), globals)
+  const verb = `${isDryRun ? 'would be' : rejectedTotal === 1 ? 'was' : 'were'} rejected`
+  throw new Stop(
+    `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line' : 'lines'} ${verb}.${rest}`,
+    exitCodes.someFailed,
+    rejects === undefined
+      ? 'Fix them and import the file again. Records that exist already are updated.'
+      : `Fix the rows in ${rejects}, and import that file.`,
+    'rows_rejected',
+  )
+}
