@@ -99,7 +99,6 @@ function guessField(
   cells: readonly string[],
   companyIds: ReadonlySet<string | undefined>,
 ): Guess | undefined {
-  if (isOwnColumn(column)) return undefined
   const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
   const named = matchFields(kind, column).filter(
     ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),
@@ -148,6 +147,7 @@ export const findField = (kind: RecordKind, column: string): string | undefined 
 
 /** Returns the fields that a column is named for, the surest first. */
 function matchFields(kind: RecordKind, column: string): readonly Guess[] {
+  if (isOwnColumn(column)) return []
   const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
   const isOneOf = (words: readonly string[] = []) => words.some((word) => normaliseName(word) === wanted)
