@@ -51,7 +51,7 @@ describe('prospect commands', () => {
 
   it('prints a table on a terminal', async () => {
     const { stdout } = await command(['commands'], { terminal: true })
-    expect(stdout).toMatch(/^command +flag +summary +price/)
+    expect(stdout).toMatch(/^Command +Flag +Summary +Price/)
   })
 })
 

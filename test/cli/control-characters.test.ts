@@ -75,7 +75,7 @@ describe('control characters of data', () => {
     const { stdout } = await here.run(['lists', 'list'], {
       ...{ terminal: true, caller: answering({ body: lists }), env: { NO_COLOR: '' } },
     } as Given)
-    expect(stdout).toContain('\u001b[1mname\u001b[22m')
+    expect(stdout).toContain('\u001b[1mName\u001b[22m')
     expect(stdout).toContain(String.raw`x\u001b[1mx`)
     expect(stdout.replaceAll(sequence('(?:1|2|22)m'), '')).not.toMatch(controls)
   })

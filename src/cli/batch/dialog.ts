@@ -5,10 +5,11 @@ import type { BatchDialog, KnownRun } from '../../batch/run/ports.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { requireOptions } from '../operation/request.js'
-import { duration, progressText, startProgress } from '../output/progress.js'
+import { progressText, startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import {
   countRows,
+  duration,
   formatCredits,
   formatNumber,
   formatReasons,

@@ -69,25 +69,12 @@ const quotas = [
 ] as const
 
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
-export function creditsView(body: unknown, look: Look): string {
-  const number = (path: string): string => {
-    const value = valueAt(body as Row, path)
-    return typeof value === 'number' ? formatNumber(value) : '–'
-  }
-  const rows = quotas.map(([label, name, resets]) => [
-    label,
-    number(`credits.${name}`),
-    number(`limits.${name}`),
-    resets,
-  ])
-  const table = [['Quota', 'Left', 'Of', 'Resets'], ...rows]
-  const widths = [0, 1, 2, 3].map((at) => Math.max(...table.map((row) => row[at]?.length ?? 0)))
-  const lines = table.map((row, line) => {
-    const [label = '', left = '', of = '', resets = ''] = row.map((text, at) =>
-      at === 1 || at === 2 ? text.padStart(widths[at] ?? 0) : at === 0 ? text.padEnd(widths[0] ?? 0) : text,
-    )
-    const text = `${label}   ${left}   ${of}   ${resets}`
-    return line === 0 ? look.dim(text) : text
-  })
-  return `${look.bold('Enrichment credits')}   ${look.bold(number('credits.enrichment'))}\n\n${lines.join('\n')}\n`
+export async function creditsView(body: unknown, look: Look): Promise<string> {
+  const { grid, record } = await import('../output/table.js')
+  const number = (path: string) => valueAt(body as Row, path) ?? '–'
+  const rows = quotas.map(([Quota, name, Resets]) => ({
+    ...{ Quota, Left: number(`credits.${name}`), Of: number(`limits.${name}`), Resets },
+  }))
+  const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
+  return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
 }

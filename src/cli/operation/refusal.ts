@@ -2,14 +2,14 @@ import type { Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
-import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
 export async function reportRefusal(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   operation: Operation,
   reply: Reply,
   globals: GlobalOptions,
@@ -23,7 +23,7 @@ export async function reportRefusal(
 
 /** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */
 export function printRefusedBody(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   body: unknown,
   globals: GlobalOptions,
 ): Promise<void> {
@@ -33,7 +33,7 @@ export function printRefusedBody(
 
 /** Reports that a lookup found nothing; returns its exit code. */
 export function reportNothingFound(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {

@@ -2,7 +2,8 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
-import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import { withoutUndefined } from '../../api/values/objects.js'
+import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
@@ -40,7 +41,9 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   const sink = await openSink(context, fileOf(globals), globals)
   try {
     const reply = await sendRequest(context, request)
-    const view = { columns: operation.columns, ...(layout ? { layout } : {}) }
+    // The times of an engine are those of its clock.
+    const now = context.isLocal(globals) ? async () => (await (await context.admin()).clock()).now : undefined
+    const view = { columns: operation.columns, ...withoutUndefined({ layout, now }) }
     if (isOk(reply)) await printTo(sink, context, reply.body, globals, view)
     else await sink.discard()
     return reply
@@ -52,7 +55,7 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
 
 /** Reports on stderr what a success means beside its body; returns the exit code. */
 export async function reportSuccess(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   { operation, invocation }: OperationRequest,
   reply: Reply,
 ): Promise<number> {

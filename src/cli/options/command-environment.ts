@@ -113,10 +113,14 @@ export class ProspectCommand extends Command {
 
   /** Sets work with the engine's administration, whose result is printed. */
   printAdmin(work: (admin: Admin, ...rest: [Invocation, Context]) => Promise<unknown>, view?: View): this {
-    return this.printResult(
-      async (context, given) => work(await openAdmin(context, given.globals), given, context),
-      view,
-    )
+    return this.run(async (context, given) => {
+      const admin = await openAdmin(context, given.globals)
+      const result = await work(admin, given, context)
+      // The times of an engine are those of its clock.
+      const now = async () => (await admin.clock()).now
+      if (result !== undefined) await print(context, result, given.globals, { now, ...view })
+      return 0
+    })
   }
 
   /** Sets the work of a command whose result is printed; `undefined` when the work has printed it. */

@@ -11,12 +11,12 @@ import {
   nodeFiles,
   workbookSink,
 } from '../../batch/output/writer.js'
-import type { Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
+import type { ClockContext, Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { styledStream, write } from '../context/io.js'
 import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
-import { type Look, lookOf, oneLine } from './text.js'
+import { drawable, type Look, lookAt, oneLine } from './text.js'
 
 /** How a result is displayed to a person. */
 export interface View {
@@ -24,6 +24,12 @@ export interface View {
   readonly columns?: readonly string[]
   /** Returns the whole text of this result. */
   readonly layout?: (body: unknown, look: Look) => string | Promise<string>
+  /** Columns that a narrow screen leaves out, the first one first. */
+  readonly optional?: readonly string[]
+  /** Columns with ids of this machine. */
+  readonly ids?: readonly string[]
+  /** Returns the time that relative times count from, where it is not that of this machine. */
+  readonly now?: () => Promise<number>
 }
 
 const extensions: Readonly<Record<string, Format>> = {
@@ -65,7 +71,7 @@ export function fieldsOf(options: GlobalOptions): string[] | undefined {
 
 /** Prints a result in the chosen format, to stdout or to the file of `-o`. */
 export async function print(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   body: unknown,
   options: GlobalOptions,
   view: View = {},
@@ -76,15 +82,17 @@ export async function print(
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
 export async function printTo(
   sink: Sink,
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   body: unknown,
   options: GlobalOptions,
   view: View = {},
 ): Promise<void> {
-  const { stdout, env } = context.streams
-  const look = lookOf(fileOf(options) === undefined ? stdout : {}, env, options.color !== false)
+  const format = formatOf(options, context.streams)
+  const stream: Partial<Streams['stdout']> = fileOf(options) === undefined ? context.streams.stdout : {}
+  const now = format === 'table' && stream.isTTY ? await view.now?.() : undefined
+  const look = lookAt(context, stream, options, now)
   try {
-    await sink.write(await render(body, formatOf(options, context.streams), options, view, look))
+    await sink.write(await render(body, format, options, view, look))
     await sink.finish()
   } catch (error) {
     await sink.discard()
@@ -102,13 +110,13 @@ export async function render(
 ): Promise<string> {
   const fields = fieldsOf(options)
   if (format === 'json') return `${toPrintableJson(fields ? pickBodyFields(body, fields) : body, 2)}\n`
-  if (format === 'table' && view.layout && !fields) return view.layout(escapeValues(body), look)
+  if (format === 'table' && view.layout && !fields)
+    return drawable(await view.layout(escapeValues(body), look), look)
   const listing = recordsIn(body, fields ?? view.columns)
   if (format === 'ids') return toLines(listing.rows.map((row) => idOf(row) ?? ''))
   if (format === 'ndjson')
     return listing.rows.map((row) => `${toPrintableJson(fields ? pickFields(row, fields) : row)}\n`).join('')
-  if (format === 'table')
-    return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
+  if (format === 'table') return (await import('./table.js')).table(body, listing, { ...view, fields }, look)
   const columns = fields && columnsOf(fields, namesOf(listing.rows))
   return (await import('./delimited.js')).delimited(listing.rows, columns, format)
 }

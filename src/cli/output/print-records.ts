@@ -1,7 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
-import type { Format, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, Format, GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
-import { fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
+import { fieldsOf, fileOf, formatOf, openSink, print, render, type Sink, type View } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
 import { formatNumber, lookOf } from './text.js'
 
@@ -14,13 +14,13 @@ const chunkRows = 500
 
 /** Prints records as they come, in any format, with memory that does not grow with their number. */
 export async function printRecords(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   records: Records,
   options: GlobalOptions,
-  columns?: readonly string[],
+  view: View = {},
 ): Promise<void> {
   const format = formatOf(options, context.streams)
-  if (format === 'table') return printTable(context, records, options, columns)
+  if (format === 'table') return printTable(context, records, options, view)
   const sink = await openSink(context, fileOf(options), options)
   try {
     await writers[format](sink, records, options, context)
@@ -32,10 +32,10 @@ export async function printRecords(
 }
 
 async function printTable(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   records: Records,
   options: GlobalOptions,
-  columns: readonly string[] | undefined,
+  view: View,
 ): Promise<void> {
   const rows: Row[] = []
   for await (const row of records()) {
@@ -48,7 +48,7 @@ async function printTable(
     }
     rows.push(row)
   }
-  await print(context, rows, options, columns ? { columns } : {})
+  await print(context, rows, options, view)
 }
 
 type Write = (sink: Sink, records: Records, options: GlobalOptions, context: StreamsContext) => Promise<void>
@@ -74,7 +74,7 @@ async function writeArray(sink: Sink, records: Records, options: GlobalOptions):
 
 function writeRendered(format: 'ndjson' | 'ids'): Write {
   return async (sink, records, options, { streams }) => {
-    const look = lookOf(fileOf(options) === undefined ? streams.stdout : {}, streams.env)
+    const look = lookOf({}, streams.env)
     for await (const rows of chunks(records()))
       await sink.write(await render(rows, format, options, {}, look))
   }

@@ -1,6 +1,6 @@
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
-import { formatCredits, formatNumber, oneLine } from './text.js'
+import { duration, formatCredits, formatNumber, oneLine } from './text.js'
 
 /** How far long work has come. */
 export interface Step {
@@ -114,12 +114,4 @@ function rateText(perSecond: number): string {
   if (perSecond === 0 || perSecond >= 1) return `${formatNumber(Math.round(perSecond))} rows/s`
   const perMinute = Math.max(1, Math.round(perSecond * 60))
   return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
-}
-
-/** Returns a duration in words. */
-export function duration(seconds: number): string {
-  const whole = Math.max(0, Math.ceil(seconds))
-  if (whole < 60) return `${whole} s`
-  if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
-  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
 }

@@ -4,9 +4,9 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
-import { write } from '../context/io.js'
+import { styledStream, write } from '../context/io.js'
 import { formatOf } from './output.js'
-import { oneLine } from './text.js'
+import { type Look, lookOf, messageLines, widthOf } from './text.js'
 
 /** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
 export async function reportError(
@@ -14,10 +14,14 @@ export async function reportError(
   report: Report,
   options: GlobalOptions,
 ): Promise<number> {
-  const { stderr } = context.streams
-  const text = isJson(context, options) ? JSON.stringify(report) : oneLine(toSentence(report))
+  const { stderr, env } = context.streams
+  const look = lookOf(stderr, env, options.color !== false)
+  const { error, hint } = report
+  const text = isJson(context, options)
+    ? context.redact(JSON.stringify(report))
+    : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
   // Where stderr fails too, the exit code has to say it.
-  await write(stderr, `${context.redact(text)}\n`).catch(() => {})
+  await write(styledStream(stderr), `${text}\n`).catch(() => {})
   return report.exit_code
 }
 
@@ -29,8 +33,14 @@ export const isJson = (context: StreamsContext, options: GlobalOptions): boolean
 export const redactBody = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
-const toSentence = ({ error, hint }: Report): string =>
-  `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
+/** Returns what happened, in red where there are colours, and what to do: in one line where the terminal has room. */
+function toText({ error, hint }: Report, { streams }: StreamsContext, look: Look): string {
+  const happened = messageLines(/[.!?…]$/.test(error) ? error : `${error}.`, streams)
+  const todo = hint === '' ? [] : messageLines(hint, streams)
+  const red = happened.map(look.red)
+  const isShort = !look.isTerminal || widthOf([...happened, ...todo].join(' ')) <= look.width
+  return isShort ? [...red, ...todo].join(' ') : [...red, ...todo].join('\n')
+}
 
 /** Reports the error that ended a command; returns the exit code. */
 export async function outcomeOf(

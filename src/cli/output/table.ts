@@ -1,59 +1,123 @@
 import Table from 'cli-table3'
+import { type OperationId, operations } from '../../api/operations/table.js'
+import { isTooLarge } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
 import { toCell } from '../../batch/output/columns.js'
 import { flatten, type Listing, namesOf, type Row, valueAt } from './records.js'
-import { formatNumber, type Look, oneLine, widthOf } from './text.js'
+import {
+  cutEnd,
+  cutPath,
+  drawable,
+  formatNumber,
+  formatTime,
+  type Look,
+  oneLine,
+  shortenId,
+  widthOf,
+  wrapText,
+} from './text.js'
 
 /** What of a record is shown: the fields asked for, else the columns of a list, else everything. */
 export interface Shown {
   readonly fields?: readonly string[] | undefined
   readonly columns?: readonly string[] | undefined
+  /** Columns that a narrow screen leaves out, the first one first; by default those at the right. */
+  readonly optional?: readonly string[] | undefined
+  /** Columns with ids of this machine, which are shown by their beginning. */
+  readonly ids?: readonly string[] | undefined
 }
 
 /** Returns a result for a person: a list as a table, one record as lines of name and value. */
 export function table(body: unknown, listing: Listing, shown: Shown, look: Look): string {
   const [first = {}] = listing.rows
-  if (!listing.isList) return record(shown.fields ? pickValues(first, shown.fields) : flatten(first), look)
+  if (!listing.isList)
+    return record(shown.fields ? pickValues(first, shown.fields) : flatten(first), look, shown.ids)
   const columns = shown.fields ?? shown.columns ?? []
   // Records of one operation can be of two kinds: columns that none of them has are left out.
   const present = columns.filter((column) => listing.rows.some((row) => valueAt(row, column) !== undefined))
   const names =
     shown.fields ?? (present.length > 0 ? present : columns.length > 0 ? columns : namesOf(listing.rows))
-  const list = listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)
-  return list + fieldsBeside(body, listing, look)
+  if (listing.rows.length === 0) return `Nothing found.\n${footer(body, listing, look)}`
+  return grid(names, listing.rows, look, shown) + footer(body, listing, look)
 }
 
 /** Returns lines of name and value, without empty values. Long values are wrapped. */
-export function record(flat: Readonly<Record<string, unknown>>, look: Look): string {
+export function record(
+  flat: Readonly<Record<string, unknown>>,
+  look: Look,
+  ids: readonly string[] = [],
+): string {
   const entries = Object.entries(flat)
-    .map(([name, value]) => [oneLine(name), toCell(value).trim()] as const)
+    .map(([name, value]) => [labelOf(name), ...format(name, value, look, ids)] as const)
     .filter(([, text]) => text !== '')
-  const nameWidth = Math.max(0, ...entries.map(([name]) => widthOf(name)))
-  const room = Math.max(20, Math.min(look.width, 110) - nameWidth - 2)
-  const lines = entries.map(([name, text]) => {
-    const [first = '', ...rest] = wrapText(oneLine(text), room)
-    const padded = look.dim(name) + ' '.repeat(nameWidth - widthOf(name))
-    return [`${padded}  ${first}`, ...rest.map((line) => ' '.repeat(nameWidth + 2) + line)].join('\n')
+  const width = Math.min(look.width, 110)
+  const nameWidth = Math.min(0.4 * width, Math.max(0, ...entries.map(([name]) => widthOf(name))))
+  const lines = entries.map(([name, text, kind]) => {
+    // A word that is too long beside the name, such as an id, stands below it; so does the value of a long name.
+    const longest = Math.max(...text.split(' ').map(widthOf))
+    const isBelow = widthOf(name) > nameWidth || longest > width - nameWidth - 2
+    const margin = isBelow ? 2 : nameWidth + 2
+    const room = Math.max(8, width - margin)
+    const parts = kind === 'path' && look.isTerminal ? [cutPath(text, room, look)] : wrapText(text, room)
+    const values = parts.map((part) => ' '.repeat(margin) + paint(part, kind, look))
+    const label = look.dim(name)
+    if (isBelow) return [label, ...values].join('\n')
+    const [first = '', ...rest] = values
+    return [label + first.slice(widthOf(name)), ...rest].join('\n')
   })
   return lines.length === 0 ? 'Nothing found.\n' : `${lines.join('\n')}\n`
 }
 
-/** Returns a table without borders, with numbers to the right, cut to the width of the terminal. */
-export function grid(names: readonly string[], rows: readonly Row[], look: Look): string {
-  const cells = rows.map((row) => names.map((name) => cell(valueAt(row, name))))
-  const widths = fitWidths(
-    names.map((name, at) => naturalWidth(name, cells, at)),
-    look,
+/** How a value is formatted, cut and aligned. */
+type Kind = 'number' | 'id' | 'path' | 'time' | 'status' | 'text'
+
+/** A column of a table, with the text of each cell. */
+interface Column {
+  readonly name: string
+  readonly label: string
+  readonly kind: Kind
+  readonly cells: readonly string[]
+  readonly natural: number
+}
+
+/** Returns a table without borders that fits the terminal: texts are cut, then columns left out, else it is stacked. */
+export function grid(
+  names: readonly string[],
+  rows: readonly Row[],
+  look: Look,
+  { fields, optional, ids }: Shown = {},
+): string {
+  let columns = names.map((name) => toColumn(name, rows, look, ids))
+  const room = look.isTerminal ? look.width : Number.POSITIVE_INFINITY
+  let widths = fitWidths(columns, room)
+  while (!widths && !fields && columns.length > 3) {
+    const [next] = [...(optional ?? []), ...names.slice(1).reverse()].filter((name) =>
+      columns.some((column) => column.name === name),
+    )
+    columns = columns.filter(({ name }) => name !== next)
+    widths = fitWidths(columns, room)
+  }
+  if (widths) return draw(columns, widths, look)
+  return rows.map((row) => record(pickValues(row, names), look, ids)).join('\n')
+}
+
+function draw(columns: readonly Column[], room: readonly number[], look: Look): string {
+  const cells = columns.map(({ cells, kind }, at) =>
+    cells.map((cell) => (kind === 'path' ? cutPath : cutEnd)(cell, room[at] ?? 0, look)),
   )
-  const grid = new Table({
+  const labels = columns.map(({ label }, at) => cutEnd(label, room[at] ?? 0, look))
+  const widths = cells.map((texts, at) => Math.max(...[labels[at] ?? '', ...texts].map(widthOf)))
+  const drawn = new Table({
     chars: bare,
-    head: names.map((name) => look.bold(oneLine(name))),
+    head: labels.map(look.bold),
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
     colWidths: widths.map((width) => width + 2),
-    colAligns: names.map((name) => (isNumeric(rows, name) ? 'right' : 'left')),
+    colAligns: columns.map(({ kind }) => (kind === 'number' ? 'right' : 'left')),
     wordWrap: false,
   })
-  grid.push(...cells)
-  return `${grid
+  for (const row of cells[0]?.keys() ?? [])
+    drawn.push(columns.map(({ kind }, at) => paint(cells[at]?.[row] ?? '', kind, look)))
+  return `${drawn
     .toString()
     .split('\n')
     .map((line) => line.trimEnd())
@@ -61,71 +125,145 @@ export function grid(names: readonly string[], rows: readonly Row[], look: Look)
 }
 
 const bare = Object.fromEntries(
-  [
-    'top',
-    'top-mid',
-    'top-left',
-    'top-right',
-    'bottom',
-    'bottom-mid',
-    'bottom-left',
-    'bottom-right',
-    'left',
-    'left-mid',
-    'mid',
-    'mid-mid',
-    'right',
-    'right-mid',
-    'middle',
-  ].map((name) => [name, '']),
+  ['top', 'bottom', 'left', 'mid', 'right']
+    .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
+    .concat('middle')
+    .map((name) => [name, '']),
 )
 
 const pickValues = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-const cell = (value: unknown): string =>
-  oneLine(typeof value === 'number' ? formatNumber(value) : toCell(value))
-
-const isNumeric = (rows: readonly Row[], name: string): boolean =>
-  rows.every(
-    (row) => ['number', 'undefined'].includes(typeof valueAt(row, name)) || valueAt(row, name) === null,
-  ) && rows.some((row) => typeof valueAt(row, name) === 'number')
-
-function naturalWidth(name: string, cells: readonly (readonly string[])[], at: number): number {
-  return cells.reduce((most, row) => Math.max(most, widthOf(row[at] ?? '')), widthOf(name))
+function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly string[]): Column {
+  const values = rows.map((row) => valueAt(row, name))
+  const others = ids?.includes(name) ? values.filter((value) => typeof value === 'string') : []
+  const formatted = values.map((value) => format(name, value, look, ids, others))
+  const kinds = formatted.filter(([text]) => text !== '' && text !== '–').map(([, kind]) => kind)
+  const kind = kinds.find((kind) => kinds.every((one) => one === kind)) ?? 'text'
+  const cells = formatted.map(([text]) => text)
+  const label = labelOf(name)
+  return { name, label, kind, cells, natural: Math.max(widthOf(label), ...cells.map(widthOf)) }
 }
 
-/** Returns column widths that fit. The widest column shrinks first. */
-function fitWidths(natural: readonly number[], look: Look): number[] {
-  const widths = [...natural]
-  const room = (look.isTerminal ? look.width : Number.POSITIVE_INFINITY) - 2 * widths.length
-  for (let sum = widths.reduce((a, b) => a + b, 0); sum > room; sum--) {
-    const widest = widths.indexOf(Math.max(...widths))
-    if ((widths[widest] ?? 0) <= 8) break
+/** The narrowest that a text or a path is cut to; the first column names a row. */
+const narrowest = { text: 12, path: 16, first: 40 }
+
+/** Returns column widths that fit, the widest text cut first; `undefined` where none do. */
+function fitWidths(columns: readonly Column[], room: number): number[] | undefined {
+  const widths = columns.map(({ natural }) => natural)
+  let over = widths.reduce((sum, width) => sum + width + 2, -2) - room
+  for (; over > 0; over--) {
+    const spare = columns.map(({ kind }, at) => {
+      const width = widths[at] ?? 0
+      if (kind !== 'text' && kind !== 'path') return 0
+      return width > (at === 0 ? narrowest.first : narrowest[kind]) ? width : 0
+    })
+    const widest = spare.indexOf(Math.max(...spare))
+    if (!spare[widest]) return undefined
     widths[widest] = (widths[widest] ?? 0) - 1
   }
   return widths
 }
 
-/** Returns the fields beside a list, such as totals and the next cursor, in one line. */
-function fieldsBeside(body: unknown, listing: Listing, look: Look): string {
-  if (listing.from === undefined) return ''
-  const rest = Object.entries(flatten(body as Row)).filter(
-    ([, value]) => !Array.isArray(value) && value !== null,
-  )
-  if (rest.length === 0) return ''
-  return `\n${look.dim(rest.map(([name, value]) => `${oneLine(name)}: ${cell(value)}`).join('   '))}\n`
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
+const commands = new Map(operations().map(({ id, command }) => [id as string, command]))
+
+/** Returns a value as text for a person, with its kind. */
+function format(
+  name: string,
+  value: unknown,
+  look: Look,
+  ids: readonly string[] = [],
+  others: readonly string[] = [],
+): readonly [string, Kind] {
+  const last = name.slice(name.lastIndexOf('.') + 1)
+  if (typeof value === 'number')
+    return [/(?:^|_)year$/.test(last) ? `${value}` : formatNumber(value), 'number']
+  if (typeof value !== 'string') return [oneLine(describe(value)), 'text']
+  const text = oneLine(value)
+  if (ids.includes(name)) return [look.isTerminal ? shortenId(text, others) : text, 'id']
+  if (moment.test(text) && last !== 'now') return [formatTime(text, look), 'time']
+  if (uuid.test(text) || last === 'id') return [text, 'id']
+  if (last === 'operation') return [commands.get(text as OperationId) ?? text, 'id']
+  if (/^_?(?:status|state)$/.test(last)) return [text.replaceAll('_', ' '), 'status']
+  return [text, /^(?:[/\\~]|[A-Z]:\\)/.test(text) ? 'path' : 'text']
 }
 
-function wrapText(text: string, room: number): string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && widthOf(line) + 1 + widthOf(word) > room) {
-      lines.push(line)
-      line = ''
+/** Returns a value that is no text and no number; a list as its values, an object as its first ones. */
+function describe(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'number') return formatNumber(value)
+  if (Array.isArray(value)) return value.map(describe).join(value.some(isObject) ? '; ' : ', ')
+  if (!isObject(value) || isTooLarge(value)) return toCell(value)
+  const texts = Object.values(value).filter((inner) => !isObject(inner) && !Array.isArray(inner))
+  return texts.map(describe).filter(Boolean).join(', ')
+}
+
+const good = /^(?:finished|found|completed|delivered|valid|active|ok|QUALIFIED)$/i
+const bad = /^(?:failed|invalid|expired|revoked|error|DISQUALIFIED)$/i
+
+function paint(text: string, kind: Kind, look: Look): string {
+  if (kind !== 'status') return text
+  return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : look.yellow(text)
+}
+
+const acronyms: Readonly<Record<string, string>> = {
+  ...{
+    id: 'ID',
+    ids: 'IDs',
+    url: 'URL',
+    uuid: 'UUID',
+    sha256: 'SHA-256',
+    email: 'e-mail',
+    emails: 'e-mails',
+  },
+}
+/** Objects whose name says nothing beside that of their fields. */
+const silent = new Set(['lead', 'message', 'account'])
+
+/** Returns the name of a field for people: `First name`, `Company name`, `Started`. */
+export function labelOf(name: string): string {
+  if (!/^_?[a-z][\w.]*$/.test(name)) return oneLine(name)
+  const parts = name.split('.').filter((part, at, all) => at === all.length - 1 || !silent.has(part))
+  const words = parts
+    .join('_')
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .replace(/(?<=.)_at$/, '')
+    .split('_')
+    .filter((word) => word !== '')
+  const text = (words[0] === 'operation' ? ['command'] : words)
+    .map((word) => acronyms[word] ?? word)
+    .join(' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** Names of a total that stands beside a list. */
+const totals = ['total_count', 'total', 'total_jobs']
+
+/** Returns what stands beside a list in one line: its page, the total and how to get the next page. */
+function footer(body: unknown, { from, rows }: Listing, look: Look): string {
+  if (from === undefined) return ''
+  const { pagination, ...beside } = body as Row
+  const page = isObject(pagination) ? pagination : {}
+  const facts = { ...beside, ...page }
+  const total = totals.map((name) => facts[name]).find((value) => typeof value === 'number')
+  const parts = [total === undefined ? '' : `${formatNumber(rows.length)} of ${formatNumber(total)}`]
+  if (typeof page.page === 'number') parts.push(`page ${formatNumber(page.page)}`)
+  if (page.has_more === true)
+    parts.push(
+      typeof page.page === 'number'
+        ? `next: --page ${page.page + 1}`
+        : `next: --cursor ${describe(page.next_cursor)}`,
+    )
+  for (const [name, value] of Object.entries(beside))
+    if (name !== from && !totals.includes(name) && !Array.isArray(value) && value !== false) {
+      const [text] = format(name, isObject(value) ? (value.name ?? value) : value, look)
+      if (text !== '') parts.push(`${labelOf(name)}: ${text}`)
     }
-    line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, line]
+  const text = parts.filter((part) => part !== '').join(drawable(' · ', look))
+  const lines = look.isTerminal ? wrapText(text, look.width) : [text]
+  return text === '' ? '' : `\n${lines.map((line) => `${look.dim(oneLine(line))}\n`).join('')}`
 }

@@ -1,26 +1,67 @@
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { escapeControls } from '../../api/values/controls.js'
-import type { Streams } from '../context/context.js'
+import type { Context, GlobalOptions, Streams } from '../context/context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
+type Env = Streams['env']
 
 /** How text is displayed on a stream. */
 export interface Look {
   readonly isTerminal: boolean
   /** Width in characters. */
   readonly width: number
+  /** Whether only ASCII can be displayed. */
+  readonly isAscii: boolean
+  /** The time that relative times count from, in milliseconds. */
+  readonly now: number
   bold(text: string): string
   dim(text: string): string
+  red(text: string): string
+  green(text: string): string
+  yellow(text: string): string
 }
 
-/** Returns the look of a stream. It has colours only on a terminal that supports them. */
-export function lookOf(stream: Stream, env: Streams['env'], color = true): Look {
+/** Returns the look of a stream. It has colours only on a terminal that supports them, or with FORCE_COLOR. */
+export function lookOf(stream: Stream, env: Env, color = true, now = Date.now()): Look {
   const isTerminal = stream.isTTY === true
-  const colorful = isTerminal && color && !env.NO_COLOR && env.TERM !== 'dumb'
+  const isColorful = color && wantsColor(isTerminal, env)
   const style = (on: number, off: number) => (text: string) =>
-    colorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
-  return { isTerminal, width: stream.columns || 80, bold: style(1, 22), dim: style(2, 22) }
+    isColorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
+  return {
+    ...{ isTerminal, width: stream.columns || 80, isAscii: isAscii(env), now },
+    ...{ bold: style(1, 22), dim: style(2, 22) },
+    ...{ red: style(31, 39), green: style(32, 39), yellow: style(33, 39) },
+  }
 }
+
+/** Returns the look of a stream of a command; `now` is the time of what is shown, where it is not that of this machine. */
+export const lookAt = (
+  { streams, clock }: Pick<Context, 'streams' | 'clock'>,
+  stream: Stream,
+  { color }: GlobalOptions,
+  now = clock.now(),
+): Look => lookOf(stream, streams.env, color !== false, now)
+
+// As Node does it: FORCE_COLOR is stronger than NO_COLOR.
+function wantsColor(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR, TERM }: Env): boolean {
+  if (force !== undefined && force !== '') return force !== '0' && force !== 'false'
+  return isTerminal && !NO_COLOR && TERM !== 'dumb'
+}
+
+/** Whether the locale, as the environment names it, cannot display more than ASCII. */
+export function isAscii({ LC_ALL, LC_CTYPE, LANG, TERM }: Env): boolean {
+  const locale = LC_ALL || LC_CTYPE || LANG
+  return TERM === 'linux' || (locale !== undefined && locale !== '' && !/utf-?8/i.test(locale))
+}
+
+const inAscii: Readonly<Record<string, string>> = {
+  ...{ '…': '...', '·': '-', '–': '-', '—': '-', '→': '->', '’': "'", '“': '"', '”': '"' },
+  ...{ '█': '#', '░': '.' },
+}
+
+/** Returns a text of this program in ASCII, where only that can be displayed. */
+export const drawable = (text: string, { isAscii }: Pick<Look, 'isAscii'>): string =>
+  isAscii ? text.replace(/[…·–—→’“”█░]/g, (sign) => inAscii[sign] ?? sign) : text
 
 /** Returns text on one line, with control characters escaped. */
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
@@ -35,8 +76,114 @@ export function widthOf(text: string): number {
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u
 
+/** Returns a text in lines of at most `width` columns, broken between words; a longer word is broken anywhere. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (widthOf(longer) <= width) {
+      line = longer
+      continue
+    }
+    if (line !== '') lines.push(line)
+    const pieces = breakWord(word, width)
+    line = pieces.pop() ?? ''
+    lines.push(...pieces)
+  }
+  return [...lines, line]
+}
+
+/** A command that a message ends with, such as `Resume with: prospect runs resume 7f6f2d0e`. */
+const endingCommand = /(?<=: )prospect (?:(?!\. |[;)]).)*$/
+
+/**
+ * Returns a message in the lines in which a stream shows it: on a terminal wrapped at its width, with a command at its
+ * end on a line of its own where that keeps it whole; one line elsewhere.
+ */
+export function messageLines(message: string, { stderr, env }: Pick<Streams, 'stderr' | 'env'>): string[] {
+  const text = drawable(oneLine(message), { isAscii: isAscii(env) })
+  const width = stderr.isTTY ? stderr.columns : undefined
+  if (!width || widthOf(text) <= width) return [text]
+  const command = endingCommand.exec(text)?.[0]
+  if (command === undefined || widthOf(command) + 2 > width) return wrapText(text, width)
+  return [...wrapText(text.slice(0, -command.length - 1), width), `  ${command}`]
+}
+
+function breakWord(word: string, width: number): string[] {
+  if (widthOf(word) <= width) return [word]
+  const pieces = ['']
+  for (const character of word) {
+    const last = pieces.length - 1
+    if (widthOf(pieces[last] + character) <= width) pieces[last] += character
+    else pieces.push(character)
+  }
+  return pieces
+}
+
+/** Returns a text cut at its end to a width. */
+export function cutEnd(text: string, width: number, look: Pick<Look, 'isAscii'>): string {
+  if (widthOf(text) <= width) return text
+  const sign = drawable('…', look)
+  return `${breakWord(text, Math.max(1, width - sign.length))[0]}${sign}`
+}
+
+/** Returns a path cut at its front, where possible before the name of a folder: `…/exports/crm.csv`. */
+export function cutPath(path: string, width: number, look: Pick<Look, 'isAscii'>): string {
+  if (widthOf(path) <= width) return path
+  const sign = drawable('…', look)
+  const ends = [...path.matchAll(/[/\\]/g)].map(({ index }) => path.slice(index))
+  const fitting = ends.find((end) => widthOf(end) <= width - sign.length)
+  if (fitting !== undefined && fitting.length > 1) return sign + fitting
+  const name = [...path].reverse().join('')
+  return sign + [...(breakWord(name, Math.max(1, width - sign.length))[0] ?? '')].reverse().join('')
+}
+
+const shortIdLength = 8
+
+/** Returns the beginning of an id of this machine, long enough to differ from those beside it. */
+export function shortenId(id: string, others: readonly string[] = []): string {
+  const prefix = /^[a-z]+_(?=.)/.exec(id)?.[0].length ?? 0
+  const isUnique = (length: number) =>
+    others.every((one) => one === id || !one.startsWith(id.slice(0, length)))
+  let length = prefix + shortIdLength
+  while (length < id.length && (!isUnique(length) || /[-_]/.test(id[length - 1] ?? ''))) length++
+  return id.slice(0, length)
+}
+
+/** Returns a duration in words. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds))
+  if (whole < 60) return `${whole} s`
+  if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
+}
+
+const dayMs = 86_400_000
+
+/** Returns a moment for a person: on a terminal as `3 min ago` or `in 42 s`, beyond a week as its day; else in ISO. */
+export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTerminal' | 'now'>): string {
+  const ms = Date.parse(iso) - now
+  if (!isTerminal || Number.isNaN(ms)) return iso
+  const size = Math.abs(ms)
+  if (size > 7 * dayMs) return iso.slice(0, 10)
+  const seconds = Math.round(size / 1_000)
+  if (seconds === 0) return 'now'
+  const [unit, name] =
+    seconds < 90
+      ? [1, 's']
+      : seconds < 5_400
+        ? [60, 'min']
+        : seconds < 172_800
+          ? [3_600, 'h']
+          : [86_400, 'days']
+  const text = `${Math.round(seconds / unit)} ${name}`
+  return ms < 0 ? `${text} ago` : `in ${text}`
+}
+
 /** Returns a number with commas between its thousands, in every locale. */
-export const formatNumber = (value: number): string => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+export const formatNumber = (value: number): string =>
+  String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+(?!\d))/g, ','))
 
 const units: Readonly<Record<Unit, string>> = {
   company: 'company found',

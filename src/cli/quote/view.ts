@@ -1,8 +1,7 @@
 import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
-import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { countRows, formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
+import { countRows, duration, formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)

@@ -19,7 +19,7 @@ import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
-import { oneLine } from '../output/text.js'
+import { messageLines } from '../output/text.js'
 import { createLocal } from './local-target.js'
 import { createRemoteServer } from './remote-target.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
@@ -61,7 +61,8 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
     givenKey: once((options) => givenKey(streams, options)),
     claim: createClaims(),
     notify: (text, options) => {
-      if (!options.quiet) streams.stderr.write(`${redaction.redact(oneLine(text))}\n`)
+      if (!options.quiet)
+        streams.stderr.write(`${messageLines(redaction.redact(text), streams).join('\n')}\n`)
     },
   }
   return contextOf(shared, home, overrides)

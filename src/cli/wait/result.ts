@@ -6,7 +6,7 @@ import type { EventKind } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
-import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
 import { print } from '../output/output.js'
@@ -21,7 +21,10 @@ export function jobIdOf(body: unknown): string | undefined {
 }
 
 /** Prints the result of an import that was not started, because nothing matches. Returns the exit code. */
-export async function printNothing(context: StreamsContext, globals: GlobalOptions): Promise<number> {
+export async function printNothing(
+  context: StreamsContext & ClockContext,
+  globals: GlobalOptions,
+): Promise<number> {
   await print(context, [], globals)
   return exitCodes.ok
 }
@@ -48,14 +51,14 @@ async function* each(rows: readonly Row[]): AsyncGenerator<Row> {
 
 /** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
 export async function printFound(
-  context: StreamsContext,
+  context: StreamsContext & ClockContext,
   { kind, single }: { readonly kind: EventKind; readonly single: boolean },
   records: Records,
   globals: GlobalOptions,
 ): Promise<boolean> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
-    await printRecords(context, records, globals, columns)
+    await printRecords(context, records, globals, { columns })
     return true
   }
   const found: Row[] = []

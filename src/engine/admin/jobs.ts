@@ -27,6 +27,9 @@ export function jobAdmin(ports: AdminPorts) {
     /** Jobs of the workspace in use, newest first. */
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
       reading((reads, id) => reads.jobs(id, state ? { state } : {}, { skip: 0, limit })),
+    /** Returns the ids of jobs that begin so, the newest first. */
+    jobsStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
+      reading(async (reads, id) => idsOf(await reads.jobs(id, { prefix }, { skip: 0, limit }))),
     job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => readJob(reads, workspaceId, id)),
     /** Records of a job after an ordinal. */
     jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
@@ -52,6 +55,9 @@ export function jobAdmin(ports: AdminPorts) {
     /** Deliveries of the workspace in use, newest first. */
     deliveries: (filter: DeliveryFilter, limit: number): Promise<readonly Delivery[]> =>
       reading((reads, workspaceId) => reads.deliveries(workspaceId, filter, limit)),
+    /** Returns the ids of deliveries that begin so, the newest first. */
+    deliveriesStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
+      reading(async (reads, id) => idsOf(await reads.deliveries(id, { prefix }, limit))),
     /** A delivery with its body. */
     delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
       reading(async (reads, workspaceId) => {
@@ -65,6 +71,8 @@ export function jobAdmin(ports: AdminPorts) {
       writing((tx, workspaceId, now) => tx.replayDeliveries(workspaceId, deliveryIds, now)),
   }
 }
+
+const idsOf = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id)
 
 async function readJob(reads: Reads, workspaceId: string, id: string): Promise<AsyncJob> {
   const job = await reads.job(workspaceId, id)

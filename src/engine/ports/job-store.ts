@@ -18,12 +18,16 @@ export interface JobFilter {
   readonly kind?: EventKind
   readonly state?: JobState
   readonly enriched?: boolean
+  /** The beginning of its id. */
+  readonly prefix?: string
 }
 
 /** Selects deliveries. */
 export interface DeliveryFilter {
   readonly jobId?: string
   readonly state?: Delivery['state']
+  /** The beginning of its id. */
+  readonly prefix?: string
 }
 
 /** How long work is leased to the process that takes it now, without a heartbeat; real time. */

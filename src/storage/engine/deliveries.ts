@@ -48,9 +48,15 @@ export function deliveryReads(connection: Connection) {
   return {
     delivery: (workspaceId, id) =>
       deliveryTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
-    deliveries: (workspaceId, { jobId, state }, limit) => {
-      const where = `${jobId === undefined ? '' : ' AND job_id = ?'}${state ? ' AND state = ?' : ''}`
-      const values: Value[] = [...(jobId === undefined ? [] : [jobId]), ...(state ? [state] : [])]
+    deliveries: (workspaceId, { jobId, state, prefix }, limit) => {
+      const given: [column: string, value: Value | undefined][] = [
+        ['job_id', jobId],
+        ['state', state],
+        [`substr(id, 1, ${prefix?.length})`, prefix],
+      ]
+      const conditions = given.filter(([, value]) => value !== undefined)
+      const where = conditions.map(([column]) => ` AND ${column} = ?`).join('')
+      const values = conditions.map(([, value]) => value as Value)
       // Deliveries of one job are numbered in the order of their creation.
       const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
       const rest = `WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`

@@ -69,8 +69,9 @@ export function jobReads(connection: Connection) {
   } satisfies Partial<JobReads>
 }
 
-function jobConditions({ kind, state, enriched }: JobFilter): { where: string; values: Value[] } {
+function jobConditions({ kind, state, enriched, prefix }: JobFilter): { where: string; values: Value[] } {
   const given: [column: string, value: Value][] = []
+  if (prefix !== undefined) given.push([`substr(id, 1, ${prefix.length})`, prefix])
   if (kind) given.push(['kind', kind])
   if (state) given.push(['state', state])
   if (enriched !== undefined) given.push(['enriched', Number(enriched)])

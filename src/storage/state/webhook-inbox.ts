@@ -68,6 +68,15 @@ export function eventsOver(driver: Driver) {
     /** Returns an event by its id; the newest where several addresses got one with the same id. */
     find: (id: string) =>
       driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
+    /** Returns ids that begin so, those of the newest events first. */
+    idsStartingWith: async (prefix: string, limit: number) => {
+      const sql = `SELECT id, max(seq) AS seq FROM events WHERE substr(id, 1, length(?)) = ?
+        GROUP BY id ORDER BY seq DESC LIMIT ?`
+      const found = await driver.read((connection) =>
+        connection.all<{ id: string }>(sql, prefix, prefix, limit),
+      )
+      return found.map(({ id }) => id)
+    },
     /** Returns an event by its number. */
     at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */

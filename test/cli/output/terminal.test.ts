@@ -1,9 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { escapeControls } from '../../../src/api/values/controls.js'
-import { barOf, duration, progressText } from '../../../src/cli/output/progress.js'
+import { barOf, progressText } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
-import { formatNumber, lookOf, oneLine, widthOf } from '../../../src/cli/output/text.js'
+import {
+  cutPath,
+  drawable,
+  duration,
+  formatNumber,
+  formatTime,
+  isAscii,
+  lookOf,
+  oneLine,
+  shortenId,
+  widthOf,
+  wrapText,
+} from '../../../src/cli/output/text.js'
 
 const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })
@@ -31,12 +43,14 @@ describe('text on a terminal', () => {
   })
 
   it('groups the digits of numbers', () => {
-    expect([0, 999, 1000, 1234567, -1234].map(formatNumber)).toEqual([
+    expect([0, 999, 1000, 1234567, -1234, 0.12345, 1234.5678].map(formatNumber)).toEqual([
       '0',
       '999',
       '1,000',
       '1,234,567',
       '-1,234',
+      '0.12345',
+      '1,234.5678',
     ])
   })
 
@@ -54,11 +68,70 @@ describe('text on a terminal', () => {
   })
 })
 
+describe('text that fits', () => {
+  const at = (ms: number, isTerminal = true) =>
+    formatTime(new Date(1_800_000_000_000 + ms).toISOString(), { isTerminal, now: 1_800_000_000_000 })
+
+  it.each([
+    ['/home/ann/exports/crm.csv', 16, '…/crm.csv'],
+    ['/home/ann/exports/crm.csv', 18, '…/exports/crm.csv'],
+    ['/home/ann/exports/crm.csv', 25, '/home/ann/exports/crm.csv'],
+    ['/a/companies of the quarter.csv', 12, '…quarter.csv'],
+  ])('cuts the path %s at its front to %d columns', (path, width, cut) => {
+    expect(cutPath(path, width, { isAscii: false })).toBe(cut)
+    expect(widthOf(cutPath(path, width, { isAscii: true }))).toBeLessThanOrEqual(width)
+  })
+
+  it('breaks lines between words, and a word only where it is longer than a line', () => {
+    expect(wrapText('one two three', 8)).toEqual(['one two', 'three'])
+    expect(wrapText('a 1,234,567,890 b', 8)).toEqual(['a', '1,234,56', '7,890 b'])
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 2, max: 20 }), (text, width) => {
+        for (const line of wrapText(text, width)) expect(widthOf(line)).toBeLessThanOrEqual(width)
+      }),
+    )
+  })
+
+  it.each([
+    [0, 'now'],
+    [-3_000, '3 s ago'],
+    [42_000, 'in 42 s'],
+    [-180_000, '3 min ago'],
+    [3 * 3_600_000, 'in 3 h'],
+    [-3 * 86_400_000, '3 days ago'],
+    [30 * 86_400_000, '2027-02-14'],
+  ])('says a time %d ms from now as %s', (ms, text) => {
+    expect(at(ms)).toBe(text)
+  })
+
+  it('says times in ISO where there is no terminal', () => {
+    expect(at(-3_000, false)).toBe('2027-01-15T07:59:57.000Z')
+  })
+
+  it('shortens ids as far as they differ', () => {
+    const ids = ['7f6f2d0e-aaaa', '7f6f2d0e-abbb', '9', 'msg_2f1f7c7e-5f0a']
+    expect(ids.map((id) => shortenId(id, ids))).toEqual(['7f6f2d0e-aa', '7f6f2d0e-ab', '9', 'msg_2f1f7c7e'])
+  })
+
+  it('draws in ASCII where the locale is not UTF-8', () => {
+    expect(
+      [{}, { LANG: 'de_DE.UTF-8' }, { LC_ALL: 'C', LANG: 'C.UTF-8' }, { LANG: 'C' }].map(isAscii),
+    ).toEqual([...[false, false, true, true]])
+    expect(drawable('1,204 rows · …', { isAscii: true })).toBe('1,204 rows - ...')
+  })
+
+  it('has colours in a pipe with FORCE_COLOR, and none with FORCE_COLOR=0', () => {
+    const red = (env: Record<string, string>, isTTY: boolean) => lookOf({ isTTY }, env).red('x') !== 'x'
+    expect(red({ FORCE_COLOR: '1', NO_COLOR: '1' }, false)).toBe(true)
+    expect(red({ FORCE_COLOR: '0' }, true)).toBe(false)
+  })
+})
+
 describe('tables and records', () => {
   it('cuts the widest column to fit the terminal', () => {
     const rows = [{ id: 'a', text: 'x'.repeat(200), n: 1234 }]
     const lines = grid(['id', 'text', 'n'], rows, look(40)).trimEnd().split('\n')
-    expect(lines).toEqual(['id  text                             n', `a   ${'x'.repeat(26)}…  1,234`])
+    expect(lines).toEqual([`ID  Text${' '.repeat(31)}N`, `a   ${'x'.repeat(28)}…  1,234`])
   })
 
   it('does not cut columns without a terminal', () => {
@@ -76,12 +149,12 @@ describe('tables and records', () => {
         ],
         look(80),
       ),
-    ).toBe('    n  s\n    5\n1,000  x\n')
+    ).toBe('    N  S\n    5\n1,000  x\n')
   })
 
   it('wraps the values of a record under each other', () => {
     expect(record({ name: 'Acme', text: 'one two three four five', none: null, list: [] }, look(26))).toBe(
-      'name  Acme\ntext  one two three four\n      five\n',
+      'Name  Acme\nText  one two three four\n      five\n',
     )
   })
 })

@@ -62,6 +62,6 @@ export const exportCommand: CommandFactory = ({ command }) =>
     .run(async (context, { args, options, globals }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()
-      await printRecords(context, () => catalogue.exportRecords(kind), globals, columns[kind])
+      await printRecords(context, () => catalogue.exportRecords(kind), globals, { columns: columns[kind] })
       return 0
     })

@@ -1,11 +1,20 @@
 import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import type { Admin } from '../../../engine/admin/admin.js'
 import type { AsyncJob, Delivery, JobState } from '../../../engine/ports/ports.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import {
+  addStoredId,
+  expandId,
+  mostCandidates,
+  resolveIds,
+  type StoredIds,
+  type StoredKind,
+} from '../../options/stored-ids.js'
 import { isoTime, whole } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
@@ -16,6 +25,13 @@ import { columnsOfKind } from '../../wait/result-shape.js'
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export const jobsCommand: CommandFactory = ({ group }) =>
   group('jobs', 'Accepted work: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
+
+const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
+
+const jobIds = (admin: Admin): StoredIds => ({
+  startingWith: (prefix) => admin.jobsStartingWith(prefix, mostCandidates),
+  newest: async () => (await admin.jobs(1))[0]?.id,
+})
 
 const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
 const defaultLimit = 100
@@ -30,32 +46,42 @@ const listJobs: CommandFactory = ({ command }) =>
         const { state, limit = defaultLimit } = options as { state?: JobState; limit?: number }
         return (await admin.jobs(limit, state)).map(toJobView)
       },
-      { columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'] },
+      {
+        columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'],
+        optional: ['created_at', 'expected'],
+        ids: ['id'],
+      },
     )
 
 const showJob: CommandFactory = ({ command }) =>
-  command('show', 'Show a job, or with --records what it found')
-    .argument('<id>', 'id of the search, import, list or enrichment')
+  addStoredId(command('show', 'Show a job, or with --records what it found'), storedJob)
     .option('--records', 'the records it has found so far')
     .addExamples(
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
     )
-    .run(async (context, { args: [id = ''], options, globals }) => {
+    .run(async (context, invocation) => {
+      const { options, globals } = invocation
       const admin = await openAdmin(context, globals)
+      const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       const job = await admin.job(id)
       const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
       if (options.records !== true) await print(context, view, globals)
-      else await printRecords(context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
+      else
+        await printRecords(context, () => recordsOf(admin, job), globals, {
+          columns: columnsOfKind(job.kind),
+        })
       return exitCodes.ok
     })
 
 const retryJob: CommandFactory = ({ command }) =>
-  command('retry', 'Queue the work of a failed job again, as a new job')
-    .argument('<id>', 'id of the job, as jobs list shows it')
+  addStoredId(command('retry', 'Queue the work of a failed job again, as a new job'), storedJob)
     .addExamples('engine jobs retry 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11')
     .addNote('Next: prospect engine jobs run')
-    .printAdmin(async (admin, { args: [id = ''] }) => toJobView(await admin.retryJob(id)))
+    .printAdmin(async (admin, invocation) => {
+      const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
+      return toJobView(await admin.retryJob(id))
+    })
 
 const runJobs: CommandFactory = ({ command }) =>
   command('run', 'Do all work and make all deliveries that are due, once')
@@ -88,6 +114,13 @@ export const deliveriesCommand: CommandFactory = ({ group }) =>
     retryDeliveries,
   ])
 
+const storedDelivery: StoredKind = { noun: 'delivery', list: 'engine deliveries list' }
+
+const deliveryIds = (admin: Admin): StoredIds => ({
+  startingWith: (prefix) => admin.deliveriesStartingWith(prefix, mostCandidates),
+  newest: async () => (await admin.deliveries({}, 1))[0]?.id,
+})
+
 const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 
 const listDeliveries: CommandFactory = ({ command }) =>
@@ -101,10 +134,15 @@ const listDeliveries: CommandFactory = ({ command }) =>
     .printAdmin(
       async (admin, { options }) => {
         const { job, state, limit = defaultLimit } = options as DeliveryFilter
-        const filter = withoutUndefined({ jobId: job, state })
+        const jobId = job && ((await expandId(job, storedJob, jobIds(admin))) ?? job)
+        const filter = withoutUndefined({ jobId, state })
         return (await admin.deliveries(filter, limit)).map(toDeliveryView)
       },
-      { columns: ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at'] },
+      {
+        columns: ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at'],
+        optional: ['due_at', 'status', 'attempts'],
+        ids: ['id'],
+      },
     )
 
 interface DeliveryFilter {
@@ -114,21 +152,25 @@ interface DeliveryFilter {
 }
 
 const showDelivery: CommandFactory = ({ command }) =>
-  command('show', 'Show a delivery with its body')
-    .argument('<id>', 'id of the delivery, as deliveries list shows it')
+  addStoredId(command('show', 'Show a delivery with its body'), storedDelivery)
     .addExamples('engine deliveries show msg_2f1f7c7e', 'engine deliveries show msg_2f1f7c7e --fields body')
-    .printAdmin(async (admin, { args: [id = ''] }) => {
+    .printAdmin(async (admin, invocation) => {
+      const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
       const { body, ...delivery } = await admin.delivery(id)
       return { ...toDeliveryView(delivery), body }
     })
 
 const retryDeliveries: CommandFactory = ({ command }) =>
-  command('retry', 'Make deliveries that have ended due again, from their first attempt on')
-    .argument('<id...>', 'ids of deliveries, as deliveries list shows them')
+  addStoredId(
+    command('retry', 'Make deliveries that have ended due again, from their first attempt on'),
+    storedDelivery,
+    true,
+  )
     .addExamples('engine deliveries retry msg_2f1f7c7e')
     .addNote('Next: prospect engine jobs run')
-    .printAdmin(async (admin, { args }) => {
-      const retried = await admin.retryDeliveries(args)
+    .printAdmin(async (admin, invocation) => {
+      const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+      const retried = await admin.retryDeliveries(ids)
       if (retried === 0)
         throw new Stop(
           'None of these deliveries has ended.',

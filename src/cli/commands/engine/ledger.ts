@@ -45,8 +45,10 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
     return 0
   }
   const nameOf = await readMemberNames(admin)
-  const columns = ['created_at', 'kind', 'change', 'credits', 'operation', 'member']
-  await printRecords(context, () => readMovements(admin, range, nameOf), globals, columns)
+  await printRecords(context, () => readMovements(admin, range, nameOf), globals, {
+    columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
+    now: async () => (await admin.clock()).now,
+  })
   return 0
 }
 

@@ -6,6 +6,7 @@ import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '.
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
 import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
@@ -117,6 +118,7 @@ const listKeys: CommandFactory = ({ command }) =>
     .addNote('Take one back: prospect engine keys revoke ID')
     .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
       columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
+      ids: ['id'],
     })
 
 const toKeyView = ({ createdAt, expiresAt, revokedAt, ...key }: Key & { readonly member: string }) => ({
@@ -126,11 +128,15 @@ const toKeyView = ({ createdAt, expiresAt, revokedAt, ...key }: Key & { readonly
   revoked_at: isoTime(revokedAt),
 })
 
+const storedKeys: StoredKind = { noun: 'valid key', list: 'engine keys list' }
+
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')
-    .argument('<id>', 'id of the key, as keys list shows it')
+    .argument('<id>', 'id of the key, or its beginning, as keys list shows it')
     .addExamples('engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55')
-    .printAdmin(async (admin, { args: [id = ''], globals }, context) => {
+    .printAdmin(async (admin, { args: [given = ''], globals }, context) => {
+      const valid = (await admin.keys()).filter(({ revokedAt }) => revokedAt === null)
+      const id = (await expandId(given, storedKeys, among(valid.map(({ id }) => id)))) ?? given
       await admin.revokeKey(id)
       await forgetDeadKey(context, admin, globals)
       return { id, revoked: true }

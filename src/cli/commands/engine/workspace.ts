@@ -4,10 +4,11 @@ import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
 import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
-import { formatNumber, type Look } from '../../output/text.js'
+import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
@@ -145,13 +146,18 @@ export function formatStatus(body: unknown, look: Look): string {
     Workspace: at('workspace.name'),
     Plan: at('plan_listed') === false ? `${at('plan')} (not listed: limits of free)` : at('plan'),
     Credits: `${number('credits.enrichment')}${at('credits.held') ? `, ${number('credits.held')} held` : ''}`,
-    'Next grant': at('next_allocation_at'),
+    'Next grant': formatTime(String(at('next_allocation_at')), look),
     Members: at('members'),
     'Valid keys': at('keys'),
     Jobs: formatStates(at('jobs'), ['queued', 'running'], 'none under way'),
     Deliveries: formatStates(at('deliveries'), ['pending', 'failed', 'delivered'], 'none'),
     Sessions: `network ${formatValidity(at('sessions.network'))}, premium ${formatValidity(at('sessions.premium'))}`,
-    Clock: `${at('clock.now')}${formatClockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
+    Clock: `${String(at('clock.now'))
+      .replace('T', ' ')
+      .replace(
+        /(?:\.\d+)?Z$/,
+        ' UTC',
+      )}${formatClockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
     Catalogue: Object.entries((at('catalogue') ?? {}) as Row)
       .map(([kind, count]) => `${formatNumber(Number(count))} ${kind}`)
       .join(', '),
@@ -197,7 +203,7 @@ const listWorkspaces: CommandFactory = ({ command }) =>
     .addExamples('engine workspaces list')
     .printAdmin(
       async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
-      { columns: ['name', 'plan', 'used', 'created_at', 'id'] },
+      { columns: ['name', 'plan', 'used', 'created_at', 'id'], ids: ['id'] },
     )
 
 const createWorkspace: CommandFactory = ({ command }) =>
@@ -207,12 +213,18 @@ const createWorkspace: CommandFactory = ({ command }) =>
     .addNote('Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL')
     .printAdmin(async (admin, { args: [name = ''] }) => toWorkspaceView(await admin.createWorkspace(name)))
 
+const storedWorkspace: StoredKind = { noun: 'workspace', list: 'engine workspaces list' }
+
 const useWorkspace: CommandFactory = ({ command }) =>
   command('use', 'Use a workspace from now on, in every command of this machine')
-    .argument('<name>', 'its name or id')
+    .argument('<name>', 'its name, or the beginning of its id')
     .addExamples('engine workspaces use Trial')
     .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
-      const used = toWorkspaceView(await admin.useWorkspace(name))
+      const all = await admin.workspaces()
+      const isName = all.some((one) => one.name === name)
+      const ids = among(all.map(({ id }) => id))
+      const given = (isName ? undefined : await expandId(name, storedWorkspace, ids)) ?? name
+      const used = toWorkspaceView(await admin.useWorkspace(given))
       if ((await admin.members()).length === 0)
         context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
       return used

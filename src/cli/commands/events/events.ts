@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import {
@@ -9,11 +8,13 @@ import {
   type ListedEvent,
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { addStoredId, mostCandidates, resolveIds, type StoredKind } from '../../options/stored-ids.js'
 import { durationMs, endMs, isoTime, momentMs, whole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
+import type { View } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
 import type { Row } from '../../output/records.js'
 import { sendAll } from './send.js'
@@ -29,7 +30,13 @@ export const eventsCommand: CommandFactory = ({ group }) =>
     .addExamples('events list', 'events show ID')
     .addNote('Receive some: prospect listen')
 
-const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', 'id']
+const stored: StoredKind = { noun: 'event', list: 'events list' }
+
+const view: View = {
+  columns: ['id', 'event', 'received_at', 'verified', 'forwarded', 'search_id'],
+  optional: ['forwarded', 'search_id'],
+  ids: ['id'],
+}
 
 /** `prospect events list`: what was received, newest first. */
 export const listEvents: CommandFactory = ({ command }) =>
@@ -47,7 +54,7 @@ export const listEvents: CommandFactory = ({ command }) =>
       const records = async function* (): AsyncGenerator<Row> {
         for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
       }
-      await printRecords(context, records, globals, columns)
+      await printRecords(context, records, globals, view)
       return 0
     })
 
@@ -63,12 +70,14 @@ const toEventRow = ({ id, receivedAt, event, search, verified, forwarded, bytes 
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
 export const showEvent: CommandFactory = ({ command }) =>
-  command('show', 'Show a received event: its body, its headers, and where it was sent on to')
-    .argument('<id>', 'id of the event, as events list shows it')
+  addStoredId(
+    command('show', 'Show a received event: its body, its headers, and where it was sent on to'),
+    stored,
+  )
     .addExamples('events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body')
-    .printResult(async (context, { args: [id = ''] }) => {
-      const events = await openEvents(context)
-      return toEventView(await findEvent(events, id))
+    .printResult(async (context, invocation) => {
+      const [event] = await findEvents(await openEvents(context), invocation)
+      return event && toEventView(event)
     })
 
 const toEventView = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
@@ -100,17 +109,19 @@ function readBody(text: string): unknown {
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
 export const replayEvents: CommandFactory = ({ command }) =>
-  command('replay', 'Send received events to an address, with the headers and body they came with')
-    .argument('<id...>', 'ids of the events, as events list shows them')
+  addStoredId(
+    command('replay', 'Send received events to an address, with the headers and body they came with'),
+    stored,
+    true,
+  )
     .requiredOption('--to <url>', 'where to send them')
     .addExamples('events replay msg_2f1f7c7e --to http://localhost:3000/hooks')
     .addNote('An old signature stays as it is: what checks it must allow for its age.')
-    .run(async (context, { args, options, globals }) => {
-      const target = targetUrl((options as { to: string }).to, '--to')
+    .run(async (context, invocation) => {
+      const target = targetUrl((invocation.options as { to: string }).to, '--to')
       const events = await openEvents(context)
-      const numbers: number[] = []
-      for (const id of args) numbers.push((await findEvent(events, id)).seq)
-      return sendAll(context, { events, target, numbers }, globals)
+      const numbers = (await findEvents(events, invocation)).map(({ seq }) => seq)
+      return sendAll(context, { events, target, numbers }, invocation.globals)
     })
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
@@ -210,14 +221,12 @@ export async function* readEvents(
   }
 }
 
-/** Returns the event with an id. Throws a `Stop` (exit 9) when there is none. */
-export async function findEvent(events: Events, id: string): Promise<KeptEvent> {
-  const event = await events.find(id)
-  if (event) return event
-  throw new Stop(
-    `There is no event ${id}.`,
-    exitCodes.notFound,
-    'See what was received: prospect events list',
-    'not_found',
-  )
+/** Returns the events that arguments and `--last` name; the newest where several addresses got one with the same id. */
+async function findEvents(events: Events, invocation: Invocation): Promise<readonly KeptEvent[]> {
+  const ids = await resolveIds(invocation, stored, {
+    startingWith: (prefix) => events.idsStartingWith(prefix, mostCandidates),
+    newest: async () => (await events.list({}, 'newest', 1))[0]?.id,
+  })
+  const found = await Promise.all(ids.map((id) => events.find(id)))
+  return found.flatMap((event) => event ?? [])
 }

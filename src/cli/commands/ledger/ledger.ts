@@ -39,7 +39,11 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
   const spending = await openSpending(context, runPlaceOf(context, options))
   const spent = await spending.list({ ...readDays(options), profile: globals.profile })
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
-  await print(context, by ? sumBy(spent, by) : spent, globals, { columns: [...names, 'calls', 'credits'] })
+  await print(context, by ? sumBy(spent, by) : spent, globals, {
+    columns: [...names, 'calls', 'credits'],
+    optional: ['target', 'profile', 'calls'],
+    ids: ['run'],
+  })
   return exitCodes.ok
 }
 

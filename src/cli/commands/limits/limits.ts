@@ -1,13 +1,14 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import { reportRefusal } from '../../operation/refusal.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { formatNumber, type Look } from '../../output/text.js'
+import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
@@ -23,10 +24,12 @@ export const limitsCommand: CommandFactory = ({ command }) =>
 
 async function showLimits(context: Context, invocation: Invocation): Promise<number> {
   const { globals } = invocation
+  const isLocal = context.isLocal(globals)
   const found = await limitsOf(context, globals)
   if (isRefused(found)) return reportRefusal(context, found.operation, found.reply, globals)
-  if (!context.isLocal(globals)) context.notify(describeUnknown(found), globals)
-  await print(context, found, globals, { layout: formatLimits, columns })
+  if (!isLocal) context.notify(describeUnknown(found), globals)
+  const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
+  await print(context, found, globals, withoutUndefined({ layout: formatLimits, columns, now }))
   return exitCodes.ok
 }
 
@@ -40,7 +43,7 @@ const describeUnknown = ({ windows }: Limits): string =>
 export function formatLimits(body: unknown, look: Look): string {
   const limits = body as Limits
   const parts = [
-    record(listFacts(limits), look),
+    record(listFacts(limits, look), look),
     Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(limits.quotas, look),
     formatWindows(limits, 'plan', look),
     formatWindows(limits, 'own', look),
@@ -48,17 +51,17 @@ export function formatLimits(body: unknown, look: Look): string {
   return parts.filter((part) => part !== '').join('\n')
 }
 
-function listFacts({ plan, credits, weekly }: Limits): Readonly<Record<string, string>> {
+function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Record<string, string>> {
   const { enrichment, held, next_allocation: next } = credits
   return {
     Plan: plan === null ? '' : formatPlan(plan),
     Credits: `${enrichment === null ? '–' : formatNumber(enrichment)}${held ? `, ${formatNumber(held)} held` : ''}`,
-    'Next grant': next === null ? '' : `${formatNumber(next.credits)} at ${next.at}`,
+    'Next grant': next === null ? '' : `${formatNumber(next.credits)}, ${formatTime(next.at, look)}`,
     'This week':
       weekly === null
         ? ''
         : `${formatNumber(weekly.left)} left of ${formatNumber(weekly.limit)}: ${formatNumber(weekly.spent)} spent, ` +
-          `${formatNumber(weekly.held)} held; resets at ${weekly.resets_at}`,
+          `${formatNumber(weekly.held)} held; resets ${formatTime(weekly.resets_at, look)}`,
   }
 }
 
@@ -84,7 +87,7 @@ function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): 
       Of: window.limit,
       Resets: window.resets_at,
     }))
-  return rows.length === 0 ? '' : grid(names, rows, look)
+  return rows.length === 0 ? '' : grid(names, rows, look, { optional: ['Resets', 'Used'] })
 }
 
 /** Returns the command that a window counts. */

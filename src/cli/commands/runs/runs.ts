@@ -9,10 +9,10 @@ import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
 import { groups } from '../../options/global-options.js'
+import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
 import { isoTime } from '../../options/values.js'
 
 /** `prospect runs`: the batches of this machine, with their answers. */
@@ -37,23 +37,26 @@ const listCommand: CommandFactory = ({ command }) =>
         const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
         return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
       },
-      { columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'] },
+      {
+        columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
+        optional: ['rows', 'operation', 'started_at'],
+        ids: ['id'],
+      },
     )
 
 const showCommand: CommandFactory = ({ command }) =>
-  command('show', 'Show a run: its file, its state and what it cost')
-    .argument('<id>', idText)
+  addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
     .addOptions(sharedOptions())
     .addExamples('runs show 7f6f2d0e', 'runs show 7f6f2d0e --json')
-    .printResult(async (context, { args: [id = ''], options }) => {
-      const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
-      const run = await findRun(records, id)
+    .printResult(async (context, invocation) => {
+      const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
+      const run = await findRun(records, invocation)
       const { reserved, profile, fileHash } = run
       const view = await toRunView(context, run, records)
       return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash }
     })
 
-const idText = 'id of the run, or its beginning, as runs list shows it'
+const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
 /** Returns a run in the form in which commands print it. */
 async function toRunView(context: HomeContext & ClockContext, run: Run, { locks }: RunRecords) {
@@ -74,19 +77,22 @@ async function toRunView(context: HomeContext & ClockContext, run: Run, { locks 
   }
 }
 
-/** Returns the run with an id, or with one that begins so. Throws a `Stop` (exit 9) when there is none. */
-async function findRun({ runs }: RunRecords, id: string): Promise<Run> {
-  const found = id === '' ? [] : await runs.find(id)
-  const [run, other] = found
-  if (!run)
-    throw new Stop(`There is no run ${id}.`, exitCodes.notFound, 'List them: prospect runs list', 'not_found')
-  if (other) throw new UsageError(`${found.length} runs begin with ${id}.`, 'Give more of the id.')
-  return run
+/** Returns the runs that arguments and `--last` name. */
+async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
+  const found = new Map<string, Run>()
+  const note = (all: readonly Run[]) => all.map((run) => found.set(run.id, run) && run.id)
+  const ids = await resolveIds(invocation, stored, {
+    startingWith: async (prefix) => note(await runs.find(prefix)),
+    newest: async () => note((await runs.list()).slice(0, 1))[0],
+  })
+  return ids.flatMap((id) => found.get(id) ?? [])
 }
 
+const findRun = async (records: RunRecords, invocation: Invocation): Promise<Run> =>
+  (await findRuns(records, invocation))[0] as Run
+
 const resumeCommand: CommandFactory = ({ command }) =>
-  command('resume', 'Resume a run: it remembers its file, columns, options and output')
-    .argument('<id>', idText)
+  addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
     .addOptions([sameFile(), ...spending()].map((option) => option.helpGroup(groups.batch)))
     .option('--dry-run', 'show what the rest can cost, send nothing')
     .addOptions(sharedOptions())
@@ -95,21 +101,20 @@ const resumeCommand: CommandFactory = ({ command }) =>
     .run(async (context, invocation) => {
       const place = runPlaceOf(context, invocation.options)
       const records = await openRuns(toRunHome(context), place)
-      const run = await findRun(records, invocation.args[0] ?? '')
+      const run = await findRun(records, invocation)
       const command = await fromRecord(run, invocation, context.streams)
       return executeBatch(context, { ...command, ...place, records })
     })
 
 const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Write the output of a run again, as far as it has come')
-    .argument('<id>', idText)
+  addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
     .addOptions([sameFile(), ...sharedOptions()])
     .addExamples('runs export 7f6f2d0e -o again.csv', 'runs export 7f6f2d0e --format ndjson')
     .addNote('Rows that were not looked up yet have the status skipped.')
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
       const records = await openRuns(toRunHome(context), place)
-      const run = await findRun(records, invocation.args[0] ?? '')
+      const run = await findRun(records, invocation)
       const request = await fromRecord({ ...run, output: null }, invocation, context.streams)
       return exportAnswers(context, {
         ...{ ...request, ...place, run, records },
@@ -118,20 +123,22 @@ const exportCommand: CommandFactory = ({ command }) =>
     })
 
 const forgetCommand: CommandFactory = ({ command }) =>
-  command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store')
-    .argument('<id...>', 'ids of the runs, or their beginnings, as runs list shows them')
+  addStoredId(
+    command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store'),
+    stored,
+    true,
+  )
     .addOptions(sharedOptions())
     .addExamples('runs forget 7f6f2d0e')
     .addNote('Their answers are still taken by a batch with --max-age.')
-    .run(async (outer, { args, options, globals }) => {
-      const { context, place } = contextOfRuns(outer, options)
+    .run(async (outer, invocation) => {
+      const { context, place } = contextOfRuns(outer, invocation.options)
       const records = await openRuns(toRunHome(context), place)
       const discardReplies = (run: Run) => discardLocalReplies(context, run)
       const held = new Set<string>()
-      for (const id of args) {
-        const run = await findRun(records, id)
+      for (const run of await findRuns(records, invocation)) {
         await forgetRun(context, run, { records, held, discardReplies })
-        context.notify(`Run ${run.id} is forgotten.`, globals)
+        context.notify(`Run ${run.id} is forgotten.`, invocation.globals)
       }
       return exitCodes.ok
     })

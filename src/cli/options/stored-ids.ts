@@ -1,0 +1,91 @@
+import { Argument, Option } from 'commander'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Stop, UsageError } from '../context/errors.js'
+import { shortenId } from '../output/text.js'
+import type { Invocation, ProspectCommand } from './command-environment.js'
+
+/** A kind of thing that is stored on this machine and named by an id. */
+export interface StoredKind {
+  /** Singular, such as `run`. */
+  readonly noun: string
+  /** The command that lists them, without the leading `prospect`. */
+  readonly list: string
+}
+
+/** How things of a kind are found. */
+export interface StoredIds {
+  /** Returns the ids that begin so, newest first; a few are enough. */
+  startingWith(prefix: string): Promise<readonly string[]>
+  /** Returns the id of the newest one. */
+  newest(): Promise<string | undefined>
+}
+
+/** Returns how ids are found among all of them, newest first. */
+export const among = (ids: readonly string[]): StoredIds => ({
+  startingWith: async (prefix) => ids.filter((id) => id.startsWith(prefix)),
+  newest: async () => ids[0],
+})
+
+/** The most ids that a search for a prefix needs to return. */
+export const mostCandidates = 6
+
+/** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */
+export const addStoredId = (
+  command: ProspectCommand,
+  { noun, list }: StoredKind,
+  several = false,
+): ProspectCommand =>
+  command
+    .addArgument(
+      several
+        ? new Argument('[id...]', `ids, or their beginnings, as ${list} shows them`)
+        : new Argument('[id]', `id, or its beginning, as ${list} shows it`),
+    )
+    .addOption(new Option('--last', `the newest ${noun}`))
+
+/**
+ * Returns the whole ids that arguments and `--last` name. Throws UsageError for none or an ambiguous one, and a `Stop`
+ * (exit 9) for one that nothing has.
+ */
+export async function resolveIds(
+  { args, options }: Pick<Invocation, 'args' | 'options'>,
+  kind: StoredKind,
+  ids: StoredIds,
+): Promise<readonly string[]> {
+  if (options.last === true) {
+    if (args.length > 0)
+      throw new UsageError('--last and an id exclude each other.', 'Leave one of them out.')
+    const id = await ids.newest()
+    if (id === undefined) throw new Stop(`There is no ${kind.noun} yet.`, exitCodes.notFound, '', 'not_found')
+    return [id]
+  }
+  if (args.length === 0)
+    throw new UsageError(
+      '<id> is missing.',
+      `Give the id of a ${kind.noun} or --last. See: prospect ${kind.list}`,
+    )
+  return Promise.all(args.map((arg) => resolveId(arg, kind, ids)))
+}
+
+async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promise<string> {
+  const id = await expandId(given, kind, ids)
+  if (id !== undefined) return id
+  const hint = `See what there is: prospect ${kind.list}`
+  throw new Stop(`There is no ${kind.noun} ${given}.`, exitCodes.notFound, hint, 'not_found')
+}
+
+/** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */
+export async function expandId(
+  given: string,
+  { noun }: StoredKind,
+  ids: StoredIds,
+): Promise<string | undefined> {
+  const found = given === '' ? [] : await ids.startingWith(given)
+  if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]
+  const shown = found.slice(0, mostCandidates - 1).map((id) => shortenId(id, found))
+  const more = found.length > shown.length ? ' and others' : ''
+  throw new UsageError(
+    `${given} is the beginning of more than one ${noun}: ${shown.join(', ')}${more}.`,
+    'Give more of the id.',
+  )
+}

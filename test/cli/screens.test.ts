@@ -1,0 +1,147 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Reply } from '../../src/api/calls/caller.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { widthOf } from '../../src/cli/output/text.js'
+import recorded from '../../src/reference/examples.json' with { type: 'json' }
+import { answering, command, type Given, keyed } from '../support/command.js'
+
+/** The time of every screen. */
+const now = Date.parse('2026-03-10T12:05:00.000Z')
+const widths = [60, 80, 120] as const
+
+// A folder whose name is as long on every machine: screens cut paths.
+const home = mkdtempSync('/tmp/prospect-')
+const folder = join(home, 'quarter')
+
+/** Ids that are the same in every run. */
+function countingIds() {
+  let count = 0
+  return {
+    uuid: () => `7f6f2d${(++count + 0x10).toString(16)}-0000-4000-8000-000000000000`,
+    bytes: (size: number) => Buffer.alloc(size, ++count),
+  }
+}
+const ids = countingIds()
+
+let clock = now
+const run = (line: string, given: Given = {}) =>
+  command(line.split(' '), {
+    ...{ env: { PROSPECT_HOME: home }, cwd: folder, terminal: true, ids, sleep: async () => {} },
+    ...{ clock: { now: () => clock }, ...given },
+  })
+
+/** Returns the reply that the documents show for an operation. */
+const reply = (id: OperationId, more: Partial<Reply> = {}) =>
+  answering({ body: recorded.operations[id].reply, ...more })
+
+/** Compares what a command shows at each width with the screen of that name, and that no line is wider. */
+async function check(name: string, line: string, given: Given = {}): Promise<void> {
+  const screens: string[] = []
+  for (const columns of widths) {
+    const { stdout, stderr } = await run(line, { columns, ...given })
+    const shown = `${stderr}${stdout}`.replaceAll(home, '/tmp/prospect-folder')
+    const wide = shown.split('\n').filter((each) => widthOf(each) > columns)
+    expect(wide, `lines of ${name} wider than ${columns} columns`).toEqual([])
+    screens.push(`--- ${columns} columns ${'-'.repeat(columns - 15)}\n${shown}`)
+  }
+  await expect(`$ prospect ${line}\n${screens.join('\n')}`).toMatchFileSnapshot(`screens/${name}.txt`)
+}
+
+const events = Object.values(recorded.events).slice(0, 3)
+
+describe.skipIf(process.platform === 'win32')('the screens of a terminal', () => {
+  beforeAll(async () => {
+    mkdirSync(join(folder, 'exports'), { recursive: true })
+    const rows = Array.from({ length: 1_204 }, (_, at) => `Company ${at},company-${at}.example`)
+    writeFileSync(
+      join(folder, 'exports', 'companies of the first quarter.csv'),
+      `name,domain\n${rows.join('\n')}\n`,
+    )
+    writeFileSync(join(folder, 'crm.csv'), 'domain,name\nacme.example,Acme\n,\nnothing,\n')
+    await run('init --yes')
+    clock = now - 90_000
+    const enrich = [
+      'accounts',
+      'enrich',
+      '--csv',
+      'exports/companies of the first quarter.csv',
+      '-o',
+      'exports/out.csv',
+    ]
+    const given = { env: keyed(home), cwd: folder, clock: { now: () => clock }, ids }
+    await command(enrich, { ...given, caller: reply('accounts.enrich', { credits: 1 }) })
+    clock = now - 3_000
+    await command(['accounts', 'enrich', '--csv', 'crm.csv', '--max-credits', '0'], {
+      ...given,
+      caller: reply('accounts.enrich', { credits: 1 }),
+    })
+    const { eventsOver } = await import('../../src/storage/state/webhook-inbox.js')
+    const { openState } = await import('../../src/storage/state/open.js')
+    const state = await openState(join(home, 'state.db'))
+    const inbox = eventsOver(state)
+    for (const [at, body] of events.entries())
+      await inbox.keep({
+        ...{ id: `msg_${ids.uuid()}`, path: '/', receivedAt: now - at * 3_700_000, verified: at > 0 },
+        ...{ event: body.event, search: ids.uuid(), headers: {}, body: JSON.stringify(body) },
+      })
+    await inbox.close()
+    clock = now
+  })
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  it.each([
+    ['credits', 'credits'],
+    ['limits', 'limits'],
+    ['runs-list', 'runs list'],
+    ['runs-show', 'runs show --last'],
+    ['ledger', 'ledger'],
+    ['ledger-by-day', 'ledger --by day'],
+    ['events-list', 'events list'],
+    ['events-show', 'events show --last'],
+    ['engine-status', 'engine status'],
+    ['engine-ledger', 'engine ledger'],
+    ['error-unknown-run', 'runs show 99'],
+    ['error-ambiguous-run', 'runs show 7f6f'],
+    ['error-usage', 'accounts enrich --domian acme.example'],
+    ['error-csv', 'accounts enrich --csv missing.csv'],
+  ])('show %s', async (name, line) => {
+    await check(name, line)
+  })
+
+  const answered: readonly (readonly [string, string, OperationId])[] = [
+    ['accounts-enrich', 'accounts enrich --domain acme-robotics.example', 'accounts.enrich'],
+    ['accounts-headcount', 'accounts headcount --company-domain acme-robotics.example', 'accounts.headcount'],
+    ['accounts-hiring', 'accounts hiring --company-domain acme-robotics.example', 'accounts.hiring'],
+    ['accounts-stack', 'accounts stack --company-domain acme-robotics.example', 'accounts.stack'],
+    [
+      'leads-enrich',
+      'leads enrich --network-profile-url https://www.network.example/in/lenya',
+      'leads.enrich',
+    ],
+    [
+      'leads-search',
+      'leads search --company-domain acme-robotics.example --functions 18 --no-wait',
+      'leads.search',
+    ],
+    ['leads-preview', 'leads advanced-search --preview --first-name Ann', 'leads.advanced_search_preview'],
+    ['people', 'searches get 2f1f7c7e-0000-4000-8000-000000000004', 'searches.get'],
+    ['searches-list', 'searches list --per-page 1', 'searches.list'],
+    ['lists-list', 'lists list', 'lists.list'],
+    ['contacts-get', 'contacts get 2f1f7c7e-0000-4000-8000-000000000011', 'contacts.get'],
+    ['titles-suggest', 'titles suggest head', 'titles.suggest'],
+    ['account', 'account', 'account.show'],
+  ]
+  it.each(answered)('show %s', async (name, line, id) => {
+    await check(name, line, { env: keyed(home), caller: reply(id) })
+  })
+
+  it('show a refusal', async () => {
+    const caller = answering({
+      status: 402,
+      body: { error: 'Insufficient credits', code: 'insufficient_credits' },
+    })
+    await check('error-credits', 'accounts enrich --domain acme.example', { env: keyed(home), caller })
+  })
+})
