@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { command } from '../support/command.js'
 
+const map = async () => JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
 const shown = async (...argv: string[]) => (await command(argv)).stdout
 
 describe('help', () => {
@@ -26,6 +28,38 @@ describe('help', () => {
     expect(preview).toContain('Preview a company search')
   })
 
+  it.each(Object.entries({ csv: '--max-credits', all: '--profile' }))(
+    'prints other options of a command with --help %s',
+    async (topic, option) => {
+      const [own, more] = [
+        await shown('accounts', 'enrich', '--help'),
+        await shown('accounts', 'enrich', '--help', topic),
+      ]
+      expect([own.includes(option), more.includes(option)]).toEqual([false, true])
+    },
+  )
+
+  it('prints the help of every command on at most 45 lines, or 20 more than the command has options', async () => {
+    const shared = ['Many rows', 'Output', 'Target and key', 'Other']
+    const long: unknown[] = []
+    for (const { command: words, flag = '', options } of await map()) {
+      const own = options.filter(({ group }) => !shared.includes(group ?? ''))
+      const lines = (await shown(...words.split(' '), ...(flag ? [flag] : []), '--help'))
+        .trimEnd()
+        .split('\n')
+      if (lines.length > Math.max(45, own.length + 20)) long.push([words, flag, own.length, lines.length])
+      const wide = lines.filter((line) => line.length > 80 && !line.startsWith('  $ '))
+      if (wide.length > 0) long.push([words, flag, wide])
+    }
+    expect(long).toEqual([])
+  }, 120_000)
+
+  it('prints the list of commands on as many lines as it has commands, and 20 more', async () => {
+    const lines = (await shown()).trimEnd().split('\n')
+    const commands = lines.filter((line) => /^ {2}\w+ {2}/.test(line))
+    expect(lines.length).toBeLessThanOrEqual(commands.length + 20)
+  })
+
   it('exits 0 however help is requested', async () => {
     const ways = [
       [],
@@ -34,6 +68,12 @@ describe('help', () => {
       ['help'],
       ['accounts'],
       ['help', 'accounts', 'enrich'],
+      ['accounts', 'help'],
+      ['--help', 'accounts'],
+      ['help', 'help'],
+      ['help', 'version'],
+      ['accounts', 'enrich', '--help=all'],
+      ['version'],
       ['credits', '-h'],
     ]
     for (const argv of ways) expect([argv, (await command(argv)).code]).toEqual([argv, 0])

@@ -40,29 +40,27 @@ const reading = (): Option[] => [
     'give every row this value, whatever its column says (repeatable)',
   ).argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
-  new Option('--save-map <name>', 'keep under a name which column fills which field'),
-  new Option('--use-map <name>', 'fill fields as that name says, and no others'),
-  new Option('--encoding <label>', 'encoding of the file where it is not recognised, such as windows-1252'),
-  new Option('--delimiter <character>', 'delimiter of the file where it is not recognised').argParser(
-    delimiter,
-  ),
+  new Option('--save-map <name>', 'save the mapping under a name'),
+  new Option('--use-map <name>', 'use a saved mapping, and no other columns'),
+  new Option('--encoding <label>', 'the encoding, such as windows-1252 (default: detected)'),
+  new Option('--delimiter <character>', 'the delimiter (default: detected)').argParser(delimiter),
   new Option('--sample <n>', 'look up this many rows, spread over the file').argParser(whole),
-  new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
-  new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
+  new Option('--skip-lines <n>', 'lines above the header (default: detected)').argParser(whole),
+  new Option('--raw-csv', 'leave cells as they are, also those that look like a formula'),
   new Option(
     '--rejects <file>',
-    'where invalid rows go, with the reason; by default OUT.rejects.csv beside the file of -o',
+    'where invalid rows go, with the reason (default: OUT.rejects.csv beside OUT)',
   ),
 ]
 
 const writing = (isMany: boolean): Option[] => [
-  new Option('--only-missing <field>', 'skip rows that have this result already; fill the others in place'),
+  new Option('--only-missing <field>', 'skip rows that have this result; fill the others in place'),
   ...(isMany ? [new Option('--explode', 'a row for each result, instead of all results in one cell')] : []),
-  new Option('--excel', 'write for a spreadsheet: with a byte order mark and the delimiter of your locale'),
+  new Option('--excel', 'write for a spreadsheet: byte order mark, delimiter of your locale'),
 ]
 
 const summary = (): Option =>
-  new Option('--summary-json <file>', 'write how the run ended to this file, as JSON')
+  new Option('--summary-json <file>', 'write the summary of the run to this file, as JSON')
 
 /** The option that says where the input of a recorded run is now. */
 export const sameFile = (): Option =>
@@ -70,43 +68,38 @@ export const sameFile = (): Option =>
 
 /** The options of a run that may change when it is resumed. */
 export const spending = (): Option[] => [
-  new Option(
-    '--max-credits <n>',
-    'stop before the run has cost more than this, with all its parts',
-  ).argParser(whole),
-  new Option(
-    '--max-credits-per-day <n>',
-    'stop before the runs of this profile have cost more than this today (UTC)',
-  ).argParser(whole),
+  new Option('--max-credits <n>', 'the budget of the run, with all its parts').argParser(whole),
+  new Option('--max-credits-per-day <n>', 'the budget of all runs of this profile today (UTC)').argParser(
+    whole,
+  ),
   new Option(
     '--rows <n>',
-    'look up the first rows only; without it, the same command goes on with the others',
+    'look up the first rows only; without it, the same command resumes with the others',
   ).argParser(whole),
   summary(),
-  new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
-  new Option('--lock <name>', 'refuse to run while another command holds the lock of this name (exit 15)'),
-  new Option('--distribute', 'have the workers that share the PostgreSQL database make the calls'),
+  new Option('--retry-unknown', 'retry rows whose call may have been charged without an answer'),
+  new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
+  new Option('--distribute', 'let the workers that share the PostgreSQL database make the calls'),
 ]
 
 const running = (): Option[] => [
-  new Option('--fresh', 'start a new run instead of going on with the same one'),
-  new Option(
-    '--max-age <duration>',
-    'take answers of earlier runs that are not older, such as 90d',
-  ).argParser(durationMs),
-  new Option('--refresh', 'take no answers of earlier runs'),
+  new Option('--fresh', 'start a new run instead of resuming'),
+  new Option('--max-age <duration>', 'use stored answers that are not older, such as 90d').argParser(
+    durationMs,
+  ),
+  new Option('--refresh', 'use no stored answers'),
   new Option(
     '--database <url>',
-    'the PostgreSQL database of engine and run, postgres://… (default: engine and runs of this machine)',
+    'the PostgreSQL database of engine and run, postgres://… (default: this machine)',
   ).argParser(serverAddress),
   ...spending(),
 ]
 
 const failOn = (): Option =>
-  new Option('--fail-on <when>', 'any: exit 11 when rows failed or were invalid; none: never').choices([
-    'any',
-    'none',
-  ])
+  new Option(
+    '--fail-on <when>',
+    'exit code 11 when rows failed or were invalid (any) or never (none)',
+  ).choices(['any', 'none'])
 
 const delimiterNames: Readonly<Record<string, string>> = {
   ...{ '\\t': '\t', tab: '\t', comma: ',', semicolon: ';', bar: '|', pipe: '|' },

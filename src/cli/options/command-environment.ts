@@ -1,14 +1,15 @@
-import { Command, type ErrorOptions, Option } from 'commander'
+import { Command, type ErrorOptions, Help, Option } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { styledStream } from '../context/io.js'
 import { openAdmin } from '../context/open-databases.js'
 import { print, type View } from '../output/output.js'
+import { printPaged } from '../output/pager.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsOf, groups } from './global-options.js'
+import { closeUp, type HelpTopic, helpLayout, moreHelp, withMore, wrapText } from './help.js'
 
 /** The arguments and options that a command was given. */
 export interface Invocation {
@@ -34,13 +35,13 @@ export interface CommandEnvironment {
   exitCode(): number
 }
 
-/** Creates the environment of one invocation. */
-export function createCommandEnvironment(context: Context): CommandEnvironment {
+/** Creates the environment of one invocation, which may be a request for help. */
+export function createCommandEnvironment(context: Context, topic: HelpTopic = 'own'): CommandEnvironment {
   let code = 0
   const environment: CommandEnvironment = {
     context,
     command: (name, summary) =>
-      new ProspectCommand(name, summary, context, (exit) => {
+      new ProspectCommand(name, summary, { context, topic }, (exit) => {
         code = exit
       }),
     group: (name, summary, parts) => {
@@ -56,34 +57,45 @@ export function createCommandEnvironment(context: Context): CommandEnvironment {
 /** A command with the help and errors of all commands. It suggests an option for an unknown one. */
 export class ProspectCommand extends Command {
   readonly #context: Context
+  readonly #topic: HelpTopic
   readonly #onEnd: (exit: number) => void
+  readonly #examples: string[] = []
+  readonly #notes: string[] = []
 
-  constructor(name: string, summary: string, context: Context, onEnd: (exit: number) => void) {
+  constructor(
+    name: string,
+    summary: string,
+    { context, topic }: { readonly context: Context; readonly topic: HelpTopic },
+    onEnd: (exit: number) => void,
+  ) {
     super(name)
     this.#context = context
+    this.#topic = topic
     this.#onEnd = onEnd
     const look = lookOf(context.streams.stdout, context.streams.env)
+    const width = Math.min(look.width, 110)
     this.description(summary)
       .exitOverride()
       .allowExcessArguments(false)
       .enablePositionalOptions()
       .helpCommand(false)
       .configureOutput({
-        writeOut: (text) => styledStream(context.streams.stdout).write(text),
         // Commander throws an error with the same text, which is reported once, in our form.
         writeErr: () => {},
         outputError: () => {},
-        getOutHelpWidth: () => Math.min(look.width, 110),
+        getOutHelpWidth: () => width,
         getOutHasColors: () => look.isTerminal,
       })
-      .configureHelp({
-        styleTitle: look.bold,
-        // Our descriptions already list the values of an option.
-        optionDescription: (option) => option.description,
-        helpWidth: Math.min(look.width, 110),
-        minWidthToWrap: 16,
-      })
+      .configureHelp({ ...helpLayout(topic, new Help()), styleTitle: look.bold, helpWidth: width })
       .addHelpOption(helpOption())
+  }
+
+  /** Adds an option. Its description begins with a capital, like those of fields. */
+  override addOption(option: Option): this {
+    const { description: text } = option
+    // What begins with a list of values keeps them as they are typed.
+    if (!/^\w+ \|/.test(text)) option.description = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+    return super.addOption(option)
   }
 
   addOptions(options: readonly Option[]): this {
@@ -93,13 +105,32 @@ export class ProspectCommand extends Command {
 
   /** Adds examples to the help, without the leading `prospect`. */
   addExamples(...examples: readonly string[]): this {
-    const lines = examples.map((example) => `  $ prospect ${example}`)
-    return this.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
+    this.#examples.push(...examples.map((example) => `  $ prospect ${example}`))
+    return this
   }
 
   /** Adds a paragraph to the end of the help. */
   addNote(text: string): this {
-    return this.addHelpText('after', `\n${text}`)
+    this.#notes.push(text)
+    return this
+  }
+
+  /** Returns the whole help: usage and options, notes, examples, and where the rest is. */
+  override helpInformation(): string {
+    const { helpWidth = 80, styleTitle } = this.createHelp()
+    const isWhole = this.#topic !== 'csv'
+    const notes = isWhole ? this.#notes.map((note) => wrapText(note, helpWidth)) : []
+    const examples = isWhole && this.#examples.length > 0 ? [styleTitle('Examples:'), ...this.#examples] : []
+    const paragraphs = [
+      closeUp(super.helpInformation().trimEnd()),
+      ...withMore(notes, moreHelp(this, this.#topic)),
+      examples.join('\n'),
+    ]
+    return paragraphs.flatMap((text) => (text === '' ? [] : [`${text}\n`])).join('\n')
+  }
+
+  override outputHelp(): void {
+    printPaged(this.#context, this.helpInformation())
   }
 
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
@@ -135,7 +166,7 @@ export class ProspectCommand extends Command {
   override error(message: string, options?: ErrorOptions): never {
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
-    const known = this.createHelp().visibleOptions(this)
+    const known = this.options.filter(({ hidden }) => !hidden)
     const meant = suggestOptions(
       typed,
       known.flatMap(({ long }) => long ?? []),
@@ -175,7 +206,8 @@ export function asGroup<T extends Command>(command: T): T {
     })
 }
 
-const helpOption = (): Option => new Option('-h, --help', 'show this help').helpGroup(groups.other)
+const helpOption = (): Option =>
+  new Option('-h, --help', 'show this help; --help all shows every option').helpGroup(groups.other)
 
 /** Throws UsageError, with a suggestion, where a word is no command of its parent. */
 export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {

@@ -8,6 +8,7 @@ import { notNegative, positive, word } from './values.js'
 export const groups = {
   fields: 'Fields:',
   request: 'Request:',
+  everyRequest: 'Every request:',
   batch: 'Many rows:',
   output: 'Output:',
   target: 'Target and key:',
@@ -35,21 +36,21 @@ export const globals = (): [string, Option[]][] => [
         `${formats.join(' | ')} (default: table on a terminal, else json)`,
       ).choices(formats),
       new Option('--json', 'short for --format json'),
-      new Option('--fields <a,b>', 'only these fields, in this order; dots reach into objects'),
-      new Option('-o, --output <file>', 'write the result to a file; its extension chooses the format'),
+      new Option('--fields <a,b>', 'only these fields, in this order; a.b is field b of a'),
+      new Option('-o, --output <file>', 'write the result to this file; its extension sets the format'),
       new Option('--quiet', 'no progress and no notices'),
-      new Option('--verbose', 'say on stderr what was asked and answered'),
+      new Option('--verbose', 'log requests and replies on stderr'),
       new Option('--no-color', 'no colours'),
     ],
   ],
   [
     groups.target,
     [
-      new Option('--profile <name>', 'use this profile'),
+      new Option('--profile <name>', 'the profile to use'),
       new Option('--local', 'use the local engine, whatever the profile says'),
-      new Option('--base-url <url>', 'use the server at this address, which ends in /api/v2'),
-      new Option('--direct', 'nothing kept between the command and the server'),
-      new Option('--insecure-http', 'permit an http address that is not this machine'),
+      new Option('--base-url <url>', 'the address of the server, which ends in /api/v2'),
+      new Option('--direct', 'talk to the server directly: no local ledger, pacing or stored answers'),
+      new Option('--insecure-http', 'allow an http address of another machine'),
       new Option('--network-name <word>', "the server's word for network in the names of fields").argParser(
         word,
       ),
@@ -65,9 +66,9 @@ export const globals = (): [string, Option[]][] => [
     groups.other,
     [
       notInput(),
-      new Option('--yes', 'answer questions with yes'),
-      new Option('--timeout <seconds>', 'give up after so long').argParser(positive),
-      new Option('--max-wait <seconds>', 'wait at most so long when rate limited (default: 10)').argParser(
+      new Option('--yes', 'answer every question with yes'),
+      new Option('--timeout <seconds>', 'timeout in seconds').argParser(positive),
+      new Option('--max-wait <seconds>', 'longest wait for a rate limit, in seconds (default: 10)').argParser(
         notNegative,
       ),
     ],
@@ -76,7 +77,7 @@ export const globals = (): [string, Option[]][] => [
 
 /** Creates `--no-input`. Commander would store it under the same name as `--input FILE`. */
 function notInput(): Option {
-  const option = new Option('--no-input', 'never ask')
+  const option = new Option('--no-input', 'never ask a question')
   option.negate = false
   return option
 }

@@ -4,6 +4,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { aliasesOf, flagOf } from '../../api/operations/aliases.js'
 import type { OperationId } from '../../api/operations/table.js'
+import { importFields, liveOnlyFilters } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
 import { type Node, nodeOf, unknownField } from '../../batch/output/columns.js'
@@ -17,12 +18,14 @@ export interface Field {
   readonly kind: FieldKind
   /** The long option, without dashes. */
   readonly flag: string
+  /** The heading in help, where it is not that of all fields. */
+  readonly heading?: string
 }
 
 /** Descriptions of the options that turn off what is on by default. */
 const turnedOff: Readonly<Record<string, string>> = {
-  live: 'results from the database of the service, not from the network in real time',
-  enriched: 'all searches, not only the enriched ones',
+  live: 'Results of the database, not live ones',
+  enriched: 'All searches, not only the enriched ones',
 }
 
 /** Returns the fields of an input schema, in its order. */
@@ -46,9 +49,31 @@ export function spellingsOf(id: OperationId, fields: readonly Field[]): Field[] 
 /** The values of options that are checked with their field, for completion. */
 export const optionValues = new WeakMap<Option, readonly string[]>()
 
+const isOfImport: ReadonlySet<string> = new Set([...importFields, 'live'])
+const isOfNetwork: ReadonlySet<string> = new Set(liveOnlyFilters)
+
+/** Operations with more fields than this have them under several headings. */
+const fewFields = 12
+
+/** Sets the headings under which help has many fields: those of an import, and what a search filters by. */
+export function withHeadings(id: OperationId, fields: readonly Field[]): Field[] {
+  if (fields.length <= fewFields) return [...fields]
+  const ofPeople = id.startsWith('leads.')
+  const headingOf = (name: string): string => {
+    if (isOfImport.has(name)) return groups.request
+    if (isOfNetwork.has(name)) return 'Only with live results:'
+    if (!ofPeople) return 'Filters:'
+    return /compan|industr|account/.test(name) && !name.startsWith('years') ? 'Companies:' : 'People:'
+  }
+  const filters = fields.filter(({ name }) => !isOfImport.has(name))
+  const others = fields.filter(({ name }) => isOfImport.has(name))
+  return [...filters, ...others].map((field) => ({ ...field, heading: headingOf(field.name) }))
+}
+
 /** Returns the options of a field: two for a switch, of which help shows the one that changes the default. */
 export function optionsOf(field: Field): Option[] {
-  const { flag, kind, name } = field
+  const { flag, kind, name, heading = groups.fields } = field
+  const inFieldGroup = (option: Option): Option => option.helpGroup(heading)
   if (kind.type === 'boolean') {
     const on = new Option(`--${flag}`, describe(kind))
     const off = new Option(`--no-${flag}`, turnedOff[name] ?? describe(kind))
@@ -59,8 +84,6 @@ export function optionsOf(field: Field): Option[] {
   const isMany = kind.type === 'array' || kind.type === 'object'
   return [inFieldGroup(isMany ? option.argParser(repeated) : option)]
 }
-
-const inFieldGroup = (option: Option): Option => option.helpGroup(groups.fields)
 
 function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'

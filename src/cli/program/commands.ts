@@ -27,7 +27,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     load: async () => (await import('../commands/setup/login.js')).logoutCommand,
   },
   engine: {
-    summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
+    summary: 'The local workspace: plan, credits, keys, clock, ledger, jobs',
     group: 'engine',
     load: async () => (await import('../commands/engine/engine.js')).engineCommand,
   },

@@ -3,6 +3,7 @@ import { watchStreams, write } from '../context/io.js'
 import { version } from '../context/version.js'
 import { createCommandEnvironment } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
+import { readHelp } from '../options/help.js'
 import { outcomeOf } from '../output/report-error.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
@@ -29,17 +30,17 @@ export async function main(
 
 /** Runs the command that the arguments name. Returns its exit code. */
 async function runCommand(context: Context, argv: readonly string[]): Promise<number> {
-  if (argv[0] === '--version' || argv[0] === '-V') {
+  if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
     await write(context.streams.stdout, `${await version()}\n`)
     return 0
   }
-  const environment = createCommandEnvironment(context)
   if (argv[0] === '__complete') {
     const { completeWords } = await import('./complete.js')
-    await completeWords(environment, argv.slice(1))
+    await completeWords(createCommandEnvironment(context), argv.slice(1))
     return 0
   }
-  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
+  const { argv: words, topic } = readHelp(argv)
+  const environment = createCommandEnvironment(context, topic)
   await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
   return environment.exitCode()
 }

@@ -16,6 +16,7 @@ import {
   fieldsOfSchema,
   optionsOf,
   spellingsOf,
+  withHeadings,
   withWords,
 } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
@@ -68,7 +69,7 @@ export async function operationCommand(
 
 /** Returns the options of the fields: required ones first, else in the order of the schema. */
 const fieldOptions = (operation: Operation, fields: readonly Field[]): Option[] =>
-  fields
+  withHeadings(operation.id, fields)
     .map((field) => (operation.starts && field.name === 'webhook_url' ? ownedWebhook(field) : field))
     .sort((a, b) => Number(b.kind.required) - Number(a.kind.required))
     .flatMap(optionsOf)
@@ -91,17 +92,18 @@ function flagOptions(operation: Operation, siblings: readonly Operation[]): Opti
 
 function requestOptions(operation: Operation): Option[] {
   const key = new Option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
-  const options = [
-    new Option('--input <file>', 'the whole request as JSON, from a file or - for stdin'),
+  return [
     new Option(
       '--dry-run',
       `print the request and its price${operation.batch ? ', with --csv the quote' : ''}; send nothing`,
+    ).helpGroup(groups.request),
+    ...(operation.starts ? waitOptions() : []),
+    new Option('--input <file>', 'the whole request as JSON, from a file or - for stdin').helpGroup(
+      groups.everyRequest,
     ),
     // Other operations accept the key and ignore it, as the API does.
-    key.hideHelp(!operation.idempotent),
-    ...(operation.starts ? waitOptions() : []),
+    key.hideHelp(!operation.idempotent).helpGroup(groups.everyRequest),
   ]
-  return options.map((option) => option.helpGroup(groups.request))
 }
 
 function factsText(operation: Operation): string {

@@ -11,8 +11,7 @@ Start here (no account, no network):
   $ prospect accounts enrich --domain acme-robotics.example
   $ prospect accounts enrich --csv companies.csv -o enriched.csv
   $ prospect credits         what is left
-
-Every command explains itself: prospect accounts enrich --help`
+Every command explains itself: prospect help accounts enrich`
 
 /** Headings of the list of commands. */
 const headings = {
@@ -40,12 +39,12 @@ export async function buildProgram(
   const words = wordsOf(argv)
   const program = environment.command(
     'prospect',
-    'Enrich companies and contacts, know the price before, never pay twice.',
+    'Enrich companies and contacts. See the price first. Never pay twice.',
   )
   program
     .usage('<area> <command> [options]')
     .addOption(new Option('-V, --version', 'show the version').hideHelp())
-  program.addHelpText('after', start)
+  program.addNote(start.trim())
   asGroup(program)
   const [area = ''] = words
   for (const name of Object.keys(areas))

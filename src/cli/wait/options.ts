@@ -28,7 +28,7 @@ export const waitOptions = (): Option[] =>
       'the port of this machine that --public-url leads to (default: 4011)',
     ).argParser(port),
     new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
-  ].map((option) => option.helpGroup(groups.request))
+  ].map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
 
 /** Reads these options. Without them the command does the work and prints the reply. */
 export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {

@@ -53,14 +53,13 @@ export const serveCommand: CommandFactory = ({ command }) =>
       'serve --upstream https://api.example.com/api/v2',
     )
     .addNote(
-      'The first line on stdout is the base url (with --json, an object with base_url and pid). With --dashboard, the\n' +
-        'second is the link to open it (dashboard_url); it admits one browser.\n' +
-        'Requests carry a key in X-API-KEY; make one with: prospect engine keys create --member me@localhost\n' +
-        'Imports and waterfalls are done here too, and delivered: to public addresses, to this machine while it\n' +
-        'listens on loopback and the workspace has one member, and to what --allow-target names.\n' +
-        'With --upstream, people use keys of this workspace, and the server gets its own one (PROSPECT_API_KEY, --api-key-file or\n' +
-        'prospect login) at a pace it takes; with --direct their own keys are passed on.\n' +
-        'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
+      'The first line on stdout is the base url (with --json, an object with base_url and pid); with --dashboard, the\n' +
+        'second is a link that admits one browser (dashboard_url).\n' +
+        'Requests carry a key in X-API-KEY: prospect engine keys create --member me@localhost\n' +
+        'Accepted work is done here, too, and delivered to public addresses, to what --allow-target names, and to this\n' +
+        'machine while the server listens on loopback and the workspace has one member.\n' +
+        'With --upstream, people use keys of this workspace, and the server gets its own key; with --direct it gets theirs.\n' +
+        'SIGTERM or Ctrl-C ends it with exit code 0, after the requests in flight.',
     )
     .run(serve)
 

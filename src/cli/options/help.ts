@@ -1,0 +1,141 @@
+import type { Command, Help, Option } from 'commander'
+import { groups } from './global-options.js'
+
+/** What the help of a command shows: its own options, those about a file, or everything. */
+export type HelpTopic = 'own' | 'csv' | 'all'
+
+/** A command line without its request for help, which `--help` at its end stands for. */
+export interface HelpRequest {
+  readonly argv: readonly string[]
+  readonly topic: HelpTopic
+}
+
+/** Reads `help WORDS`, `WORDS help`, `WORDS --help`, `--help csv` and `--help all`. */
+export function readHelp(argv: readonly string[]): HelpRequest {
+  const [first, second] = argv
+  if (first === 'help' || (second === 'help' && argv.length === 2)) {
+    const words = argv.filter((word, at) => at > 1 || !(isHelp(word) || word === 'version'))
+    return readHelp([...words, '--help'])
+  }
+  const ending = argv.indexOf('--')
+  const at = argv.findIndex((word) => /^(?:-h|--help(?:=.*)?)$/.test(word))
+  if (at < 0 || (ending >= 0 && ending < at)) return { argv, topic: 'own' }
+  const attached = /=(.*)/.exec(argv[at] ?? '')?.[1]
+  const word = attached ?? argv[at + 1]
+  const topic = word === 'csv' || word === 'all' ? word : undefined
+  const rest = argv.slice(at + (topic !== undefined && attached === undefined ? 2 : 1))
+  return { argv: [...argv.slice(0, at), ...rest, '--help'], topic: topic ?? 'own' }
+}
+
+const isHelp = (word: string): boolean => word === 'help' || word === '--help' || word === '-h'
+
+/** Headings that only `--help all` shows, since their options are the same in many commands. */
+const shared: readonly string[] = [groups.everyRequest, groups.output, groups.target, groups.other]
+
+const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boolean => {
+  if (topic === 'all') return true
+  if (topic === 'csv') return helpGroupHeading === groups.batch
+  return long === '--csv' || (helpGroupHeading !== groups.batch && !shared.includes(helpGroupHeading))
+}
+
+/** Returns how the help of a command is laid out: one line for each option where that is possible. */
+export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
+  return {
+    visibleOptions: (command) => usual.visibleOptions(command).filter((option) => isAbout(topic, option)),
+    // What an option says, too, is said once.
+    visibleArguments: (command) => {
+      const said = new Set(command.options.map(({ description }) => description))
+      return usual.visibleArguments(command).filter(({ description }) => !said.has(description))
+    },
+    // Our descriptions already list the values of an option.
+    optionDescription: ({ description }) => description,
+    padWidth: (command, helper) =>
+      Math.min(usual.padWidth(command, helper), Math.floor((helper.helpWidth ?? 80) * widestTerm)),
+    formatItem: (term, termWidth, description, helper) =>
+      formatItem(term, topic === 'own' ? shorterTexts(description) : [description], termWidth, helper),
+    minWidthToWrap: 16,
+  }
+}
+
+/** The part of the width that the names of options take at most; longer names reach into their description. */
+const widestTerm = 0.4
+
+function formatItem(term: string, texts: readonly string[], termWidth: number, helper: Help): string {
+  const width = helper.helpWidth ?? 80
+  const column = termWidth + 4
+  const from = Math.max(column, term.length + 4)
+  const fitting = texts.find((text) => from + text.length <= width)
+  if (fitting !== undefined) return `  ${term}`.padEnd(from) + fitting
+  const indent = ' '.repeat(column)
+  const lines = helper.boxWrap(texts.at(-1) ?? '', Math.max(width - column, 16)).split('\n')
+  const head = term.length + 4 > column ? `  ${term}\n${indent}` : `  ${term}`.padEnd(column)
+  return head + lines.join(`\n${indent}`)
+}
+
+/** Returns a description and shorter ones, of which the first that fits is shown: `--help all` has the whole. */
+function shorterTexts(description: string): string[] {
+  const repeatable = description.replace(/(?: \(|; )repeatable\)$/, (match) => (match[0] === ';' ? ')' : ''))
+  const cuts = [
+    / \([^()]*\)$/,
+    / and parentheses$/,
+    /; .*$/,
+    /: .*$/,
+    /, such as .*$/,
+    /, (?:with|so|also) .*$/,
+  ]
+  const shorter = [repeatable]
+  for (const cut of cuts) shorter.push((shorter.at(-1) ?? '').replace(cut, ''))
+  return [description, ...shorter]
+}
+
+/** Returns the line that says where the rest of a command's help is; an empty one where this is all of it. */
+export function moreHelp(command: Command, topic: HelpTopic): string {
+  const has = (heading: string) =>
+    command.options.some(({ hidden, helpGroupHeading }) => !hidden && helpGroupHeading === heading)
+  const more = [
+    topic === 'own' && has(groups.batch) ? '--help csv for a file' : '',
+    topic !== 'all' && has(groups.output) ? '--help all for every option' : '',
+  ].filter((part) => part !== '')
+  return more.length === 0 ? '' : `More:     ${more.join(', ')}`
+}
+
+/** Adds that line to notes: below price and limits, else as a paragraph. */
+export const withMore = (notes: readonly string[], more: string): readonly string[] =>
+  more !== '' && /^Price:/m.test(notes[0] ?? '')
+    ? [`${notes[0]}\n${more}`, ...notes.slice(1)]
+    : [...notes, more]
+
+/** Options that take more lines than this have no empty lines between their groups. */
+const manyLines = 40
+
+/** Returns the options of a command; where they are many, without the empty lines before their headings. */
+export const closeUp = (text: string): string =>
+  text.split('\n').length > manyLines ? text.replace(/(\n {2}.*)\n(?=\n\S.*:\n {2}-)/g, '$1') : text
+
+/** Returns text wrapped to a width. Lines that end within a sentence are joined with the next one first. */
+export function wrapText(text: string, width: number): string {
+  const lines: string[] = []
+  for (const line of text.split('\n')) {
+    const last = lines.at(-1)
+    const goesOn = last !== undefined && /^\S.*[^.:]$/.test(last) && /^[a-z\d-]/.test(line)
+    if (goesOn) lines[lines.length - 1] = `${last} ${line}`
+    else lines.push(line)
+  }
+  return lines.map((line) => wrapLine(line, width)).join('\n')
+}
+
+const hasLabel = /^(?:\w+: {2,}| +\S+ {2,})/
+
+function wrapLine(line: string, width: number): string {
+  const label = hasLabel.exec(line)?.[0] ?? /^ */.exec(line)?.[0] ?? ''
+  const indent = ' '.repeat(label.length)
+  let rest = line.slice(label.length)
+  const wrapped: string[] = []
+  while (label.length + rest.length > width) {
+    const at = rest.lastIndexOf(' ', width - label.length)
+    if (at <= 0) break
+    wrapped.push(rest.slice(0, at))
+    rest = rest.slice(at + 1)
+  }
+  return label + [...wrapped, rest].join(`\n${indent}`)
+}

@@ -1,0 +1,51 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { printPaged } from '../../../src/cli/output/pager.js'
+import { createContext } from '../../../src/cli/target/create.js'
+import { folder, removed, streamsOf } from '../../support/command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const text = 'line\n'.repeat(30)
+const paged = () => (existsSync(join(home, 'paged')) ? readFileSync(join(home, 'paged'), 'utf8') : undefined)
+
+/** Prints the text on a terminal of some rows; returns what is printed without a pager. */
+async function print(rows: number, env: Record<string, string> = {}, isTTY = true): Promise<string> {
+  const pager = `cat > '${join(home, 'paged')}'`
+  const streams = streamsOf({ env: { PROSPECT_HOME: home, PAGER: pager, ...env }, terminal: true })
+  Object.assign(streams.stdout, { rows, isTTY })
+  const context = createContext(streams)
+  printPaged(context, text)
+  await context.close()
+  return streams.stdout.text()
+}
+
+describe('the pager', () => {
+  it('gets help that is longer than the terminal', async () => {
+    expect([await print(20), paged()]).toEqual(['', text])
+  })
+
+  it('is not started for text that the terminal has room for', async () => {
+    expect([await print(40), paged()]).toEqual([text, undefined])
+  })
+
+  it.each([{ TERM: 'dumb' }, { CI: 'true' }, { PAGER: '' }, { PAGER: 'cat' }])(
+    'is not started with %j',
+    async (env) => {
+      expect([await print(20, env), paged()]).toEqual([text, undefined])
+    },
+  )
+
+  it('is not started in a pipe', async () => {
+    expect([await print(20, {}, false), paged()]).toEqual([text, undefined])
+  })
+
+  it('is replaced by plain text where it does not exist', async () => {
+    expect(await print(20, { PAGER: 'prospect-no-such-pager' })).toBe(text)
+  })
+})
