@@ -25,7 +25,7 @@ export interface Receiver {
 }
 
 type ReceiverContext = StreamsContext & ClockContext & HomeContext
-type Place = Pick<WaitStrategy, 'address' | 'port'>
+type Endpoint = Pick<WaitStrategy, 'address' | 'port'>
 
 /** The port of `prospect listen`, so that a tunnel to it leads here as well. */
 export const deliveriesPort = 4011
@@ -33,7 +33,7 @@ export const deliveriesPort = 4011
 /** Listens for the deliveries of one command. Each is stored before it is acknowledged. */
 export async function openReceiver(
   context: ReceiverContext,
-  place: Place,
+  endpoint: Endpoint,
   { globals, options }: Invocation,
 ): Promise<Receiver> {
   const { receiver } = await import('../../http/receiver.js')
@@ -48,12 +48,12 @@ export async function openReceiver(
     token,
     secrets: [],
     clock: context.clock,
-    ...(place.address ? { prefix: place.address.prefix } : {}),
+    ...(endpoint.address ? { prefix: endpoint.address.prefix } : {}),
     received: arrivals.notify,
     report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`, globals),
   })
-  const listening = await listenAt(handler, place, derivedPort)
-  const url = webhookUrl(listening, token, place.address)
+  const listening = await listenAt(handler, endpoint, derivedPort)
+  const url = webhookUrl(listening, token, endpoint.address)
   if (globals.verbose) context.notify(`Waiting for the result at ${url}.`, globals)
   const { port, close } = listening
   return { key, token, port, url, events, arrived: arrivals.next, close: () => close() }
@@ -97,7 +97,7 @@ async function deriveAddress(
 
 async function listenAt(
   handler: (request: Request) => Promise<Response>,
-  { address, port }: Place,
+  { address, port }: Endpoint,
   derivedPort: number,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../http/listen.js')

@@ -65,7 +65,7 @@ function* newRecords({ found }: Carried, printed: Set<string>): Generator<Row> {
   }
 }
 
-interface Place {
+interface DeliveryPosition {
   readonly seq: number
   readonly first: number
 }
@@ -73,7 +73,7 @@ interface Place {
 /** Combines the deliveries of one command. Only keys of records are held in memory. */
 function createGathering(accepted: AcceptedWork) {
   const known = new Set<string>()
-  const places: Place[] = []
+  const positions: DeliveryPosition[] = []
   const parts = new Set<number>()
   const end = { parts: Number.POSITIVE_INFINITY, total: 0, truncated: false, spent: 0, failures: 0 }
   let error: string | undefined
@@ -84,7 +84,7 @@ function createGathering(accepted: AcceptedWork) {
       known.add(recordKey(one))
       end.spent += creditsOfRecord(accepted.operation, accepted.kind, one.record)
     }
-    if (newRecords.length > 0) places.push({ seq, first: firstOf(newRecords) })
+    if (newRecords.length > 0) positions.push({ seq, first: firstOf(newRecords) })
   }
   return {
     /** Adds the delivery with the number `seq`; records that came before are ignored. */
@@ -116,7 +116,7 @@ function createGathering(accepted: AcceptedWork) {
     },
     /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
     order: () =>
-      [...places].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
+      [...positions].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
   }
 }
 

@@ -39,8 +39,8 @@ async function forget(outer: Context, { args, options, globals }: Invocation): P
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
   const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
-  const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
-  await print(context, report, globals, { layout: (body) => formatSummary(body as Report) })
+  const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
+  await print(context, report, globals, { layout: (body) => formatSummary(body as ForgetReport) })
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
@@ -94,7 +94,7 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 }
 
 /** What was deleted, or would be, and where the person may still be. */
-interface Report extends Omit<Erased<ErasedRecords>, 'state'> {
+interface ForgetReport extends Omit<Erased<ErasedRecords>, 'state'> {
   readonly dry_run: boolean
   readonly state: Omit<Erased<ErasedRecords>['state'], 'runs'>
   /** Database files that were rewritten. */
@@ -104,7 +104,7 @@ interface Report extends Omit<Erased<ErasedRecords>, 'state'> {
   readonly files: readonly string[]
 }
 
-function formatSummary(report: Report): string {
+function formatSummary(report: ForgetReport): string {
   const lines = [
     `${report.dry_run ? 'Would delete' : 'Deleted'} ${formatCounts(report)}.`,
     ...(report.files.length === 0
@@ -114,7 +114,7 @@ function formatSummary(report: Report): string {
   return `${lines.join('\n')}\n`
 }
 
-function formatCounts({ catalogue, engine, state }: Pick<Report, 'catalogue' | 'engine' | 'state'>): string {
+function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>): string {
   const counts: [number, string, string][] = [
     [catalogue.people, 'person of the catalogue', 'people of the catalogue'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],
