@@ -60,7 +60,7 @@ export async function readItems(
         }
         if (found.items.length > mostItems)
           throw new Refusal(
-            `${table.path} has more than ${mostItems.toLocaleString('en-US')} companies, which is the most a list takes.`,
+            `${table.path} has more than ${mostItems.toLocaleString('en-US')} companies, the maximum for a list.`,
             'Split the file.',
           )
       }
@@ -100,7 +100,7 @@ export function checkSize({ body }: Operation, input: Input, file: string): void
   if (body === undefined || bytes <= body.bytes) return
   const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
   throw new Refusal(
-    `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(body.bytes)}.`,
+    `${file} makes a request of ${mebibytes(bytes)}; the limit is ${mebibytes(body.bytes)}.`,
     'Split the file.',
   )
 }

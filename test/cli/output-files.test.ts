@@ -27,12 +27,12 @@ const at = (name: string): string => join(here.home, name)
 async function refusal(...argv: string[]): Promise<string> {
   const { code, stderr } = await here.run([...argv, '--format', 'csv'])
   const told =
-    /\S+ (?:\(by default \S+\) )?(?:names a file that prospect keeps|would replace)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
+    /\S+ (?:\(by default \S+\) )?(?:names a file of prospect's own data|would overwrite the input file)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
   const sentence = code === 2 ? (told.exec(stderr)?.[0] ?? stderr) : stderr
   return `${code} ${sentence}`
 }
 
-const ownFile = (option: string): string => `2 ${option} names a file that prospect keeps`
+const ownFile = (option: string): string => `2 ${option} names a file of prospect's own data`
 
 const enrich = (...more: string[]) => refusal('accounts', 'enrich', '--csv', 'in.csv', ...more)
 
@@ -99,7 +99,7 @@ describe('files that prospect keeps its own data in', () => {
     await here.run(['init', '--yes'], { env })
     for (const name of ['elsewhere/books.partial', 'elsewhere/books', 'elsewhere/books.partial-wal']) {
       const { code, stderr } = await here.run(['credits', '-o', name], { env })
-      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining('keeps its own data')])
+      expect([name, code, stderr]).toEqual([name, 2, expect.stringContaining("prospect's own data")])
     }
     expect((await here.run(['engine', 'ledger', 'verify'], { env })).code).toBe(0)
   })
@@ -136,10 +136,16 @@ describe('the files of one command', () => {
       '2 --summary-json and --rejects',
     )
     expect(existsSync(at('a.csv.partial'))).toBe(false)
-    expect(await enrich('-o', 'in.csv')).toBe('2 -o would replace')
-    expect(await enrich('-o', 'a.csv', '--rejects', 'same.csv')).toBe('2 --rejects would replace')
-    expect(await enrich('--summary-json', 'x/../in.csv')).toBe('2 --summary-json would replace')
-    expect(await refusal('data', 'import', 'companies', 'in.csv', '-o', 'in.csv')).toBe('2 -o would replace')
+    expect(await enrich('-o', 'in.csv')).toBe('2 -o would overwrite the input file')
+    expect(await enrich('-o', 'a.csv', '--rejects', 'same.csv')).toBe(
+      '2 --rejects would overwrite the input file',
+    )
+    expect(await enrich('--summary-json', 'x/../in.csv')).toBe(
+      '2 --summary-json would overwrite the input file',
+    )
+    expect(await refusal('data', 'import', 'companies', 'in.csv', '-o', 'in.csv')).toBe(
+      '2 -o would overwrite the input file',
+    )
     expect(await refusal('engine', 'backup', 'a.db', '--catalogue', './a.db')).toBe('2 FILE and --catalogue')
     expect((await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment).toBe(1_000)
     expect(readFileSync(at('in.csv'), 'utf8')).toBe('domain\nacme-robotics.example\n')

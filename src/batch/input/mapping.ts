@@ -356,9 +356,9 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   if (fields.length === 0 || isIdentified(request, filled)) return
   const [first = 'field'] = fields
   throw new MappingError(
-    `No column of the file is known to hold ${fields.join(', ')}. ` +
+    `No column is recognised as ${fields.join(', ')}. ` +
       `The file has: ${request.header.map((name) => `"${name}"`).join(', ')}. ` +
-      `Say which column it is, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
+      `Choose one, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
     fields,
   )
 }

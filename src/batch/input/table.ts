@@ -75,7 +75,7 @@ async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> 
     const found = await stat(path)
     if (!found.isFile())
       throw new CsvError(
-        `${path} is no regular file. To read from a pipe, use --csv - and redirect it to stdin.`,
+        `${path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.`,
       )
     const file = await open(path)
     try {

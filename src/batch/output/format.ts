@@ -242,7 +242,7 @@ function unknownColumn(field: string, wanted: string, header: readonly string[])
   return new MappingError(
     `${option} ${field}: the file has no column "${wanted}". ` +
       (near === undefined ? `It has: ${list}. ` : `Did you mean "${near}"? `) +
-      `Say which one it is, for example: ${option} ${field}="${near ?? header.find((name) => name !== '') ?? 'Column'}"`,
+      `Choose one, for example: ${option} ${field}="${near ?? header.find((name) => name !== '') ?? 'Column'}"`,
   )
 }
 

@@ -52,7 +52,7 @@ async function openFile(
   const csv = await ports.convertSheet(path, sheet, makeCopy)
   if (csv === undefined) {
     if (sheet === undefined) return openTable(path, { encoding, delimiter, skipLines, raw })
-    throw new Refusal(`${path} is no workbook, so it has no sheets.`, 'Leave out --sheet.')
+    throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (encoding === undefined && delimiter === undefined)
     return openTable(csv, { ...sheetOptions, skipLines, sheetOf: path })
@@ -67,8 +67,8 @@ export async function openRunInput(ports: RunPorts, { choices, run }: BatchReque
   } catch (error) {
     if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
     throw new Refusal(
-      `${error.message} Run ${run.id} read it there, maybe on another machine.`,
-      'Say where the same file is now, with --csv FILE; --csv - reads it from stdin.',
+      `${error.message} Run ${run.id} read it there, possibly on another machine.`,
+      'Give its current location with --csv FILE, or its content on stdin with --csv -.',
     )
   }
 }
@@ -139,7 +139,7 @@ export async function findRun(
       ? 'Put the file back to resume it'
       : `To resume it with the file that it read: prospect runs resume ${where} --csv FILE`
   throw new Refusal(
-    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', maybe on another machine'}, which has ` +
+    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', possibly on another machine'}, which has ` +
       `${formatCount(other.done)} of ${formatCount(other.total)} rows and is not finished.`,
     `${resume}; to start a new run instead, add --fresh, or forget it: prospect runs forget ${where}`,
   )
@@ -162,7 +162,7 @@ export async function samplesOf(
   const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
   if (open)
     throw new Refusal(
-      `A sample of this file, run ${open.id}, has rows that were sent and have no answer yet.`,
+      `A sample of this file, run ${open.id}, still waits for answers to some rows.`,
       `Finish it first: prospect runs resume ${open.id}${place}`,
     )
   for (const run of samples) await runs.index(run)
@@ -196,7 +196,7 @@ async function sameRun(
     )
   if (choices.file !== run.file && identity.fileHash !== run.fileHash)
     throw new Refusal(
-      `${choices.file === '-' ? 'What came through the pipe' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
+      `${choices.file === '-' ? 'The input from stdin' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
       'Give the same file with --csv, or start a new run with this one.',
     )
   throw new Refusal(

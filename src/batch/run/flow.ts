@@ -13,7 +13,7 @@ interface Cause {
 }
 
 /** Rows that were paid for without a recorded answer are sent again under the same keys. */
-const notLost = 'Check free space and permissions; what was paid for is not lost.'
+const notLost = 'Check free space and permissions; paid results are kept.'
 
 /** Whether and why a run ends before its last row. The first cause counts. */
 export class StopReason {
@@ -39,7 +39,7 @@ export class StopReason {
 
   /** Ends the run because results of rows that were accepted cannot be read. */
   refuseAll({ text, hint, exit }: Failure): void {
-    const reason = `What became of accepted rows cannot be read: ${text}`
+    const reason = `The results of accepted rows cannot be read: ${text}`
     // Unless the key is wrong, the server does not know what it accepted.
     this.#end({
       reason,

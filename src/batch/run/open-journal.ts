@@ -28,7 +28,7 @@ interface OpenRun {
   readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
 }
 
-const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } as const
+const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
 
 /** Returns the answer of rows that must not be sent and have none; `undefined` where all may be sent. */
 const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)

@@ -41,7 +41,7 @@ export async function gatherRows(
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const rows = await readItems(operation, item, table, mapping, rejects, choices.overrides)
   showProblems(context, rows.problems, globals, rejects?.file ?? null)
-  if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
+  if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }
 }
 
@@ -55,7 +55,7 @@ function showProblems(
   rejects: string | null,
 ): void {
   for (const { line, text } of problems.slice(0, maxProblems))
-    context.notify(`Line ${line} is left out: ${text}.`, globals)
+    context.notify(`Line ${line} was skipped: ${text}.`, globals)
   const more = problems.length - maxProblems
   if (more > 0)
     context.notify(`${formatNumber(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)

@@ -142,7 +142,7 @@ function findMap(context: Context, name: string): SavedMap {
   if (near !== undefined) throw new UsageError(`There is no saved map "${name}".`, `Did you mean ${near}?`)
   throw new UsageError(
     `There is no saved map "${name}".`,
-    names.length > 0 ? `There are: ${names.join(', ')}.` : `Keep one with --save-map ${name}.`,
+    names.length > 0 ? `There are: ${names.join(', ')}.` : `Save one with --save-map ${name}.`,
   )
 }
 
@@ -170,7 +170,7 @@ function readMaps(context: Context): Maps {
   if (text === undefined) return {}
   const value = parseMaps(text)
   if (isMaps(value)) return value
-  throw new UsageError(`${file} is not what --save-map wrote.`, 'Mend it, or remove it to begin anew.')
+  throw new UsageError(`${file} is not a valid saved map.`, 'Fix it, or delete it and save the map again.')
 }
 
 function parseMaps(text: string): unknown {

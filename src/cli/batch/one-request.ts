@@ -21,7 +21,7 @@ export async function sendTogether(
   const { operation, shape, input: constants } = request
   const { globals, options } = request.invocation
   if (constants[into] !== undefined)
-    throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
+    throw new UsageError(`--csv and --${into} cannot be used together.`, `Put all ${into} into the file.`)
   const { summaryJson } = runChoicesOf(options, context.streams)
   const overrides = readOverrides(itemOf(shape, into), options)
   const asked = { ...inputChoicesOf(request.invocation, context.streams), overrides, summaryJson }

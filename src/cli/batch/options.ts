@@ -133,15 +133,15 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
   }
 }
 
-/** Reads the options of a batch command. Throws UsageError for options that exclude each other. */
+/** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
 export function choicesOf(invocation: Invocation, streams: Streams): BatchChoices {
   const { options, globals } = invocation
   if (options.idempotencyKey !== undefined)
-    throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
+    throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
   if (options.rows !== undefined && options.sample !== undefined)
-    throw new UsageError('--rows and --sample exclude each other.', 'Give one of them.')
+    throw new UsageError('--rows and --sample cannot be used together.', 'Use one or the other.')
   if (options.wait === false)
-    throw new UsageError('--no-wait does not go with --csv: each row is answered in the output.')
+    throw new UsageError('--no-wait cannot be used with --csv: each row is answered in the output.')
   return {
     ...inputChoicesOf(invocation, streams),
     ...runChoicesOf(options, streams),
@@ -182,5 +182,5 @@ export function rowFormat(globals: GlobalOptions, streams: Streams): BatchChoice
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(globals, streams)
   if (format !== 'table' && format !== 'ids') return format
-  throw new UsageError(`The format ${format} does not go with --csv.`, 'Use csv, tsv, ndjson or json.')
+  throw new UsageError(`The format ${format} cannot be used with --csv.`, 'Use csv, tsv, ndjson or json.')
 }

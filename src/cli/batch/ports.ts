@@ -108,7 +108,7 @@ export function checkDatabase(context: Context, database: string | undefined, gl
       'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…',
     )
   throw new UsageError(
-    '--distribute is about workers that share a PostgreSQL database, and the target is a server.',
+    '--distribute needs workers that share a PostgreSQL database, but the target is a server.',
     'Give the database of workers that have the same --upstream, with --database postgres://…, or choose the local engine with --local.',
   )
 }

@@ -77,7 +77,10 @@ const bugOf = (error: unknown) => ({
 async function checkFile(file: string): Promise<void> {
   const found = await stat(dirname(file)).catch(() => undefined)
   if (!found?.isDirectory())
-    throw new UsageError(`--summary-json: ${dirname(file)} is no folder.`, 'Make it, or name another file.')
+    throw new UsageError(
+      `--summary-json: ${dirname(file)} is not a folder.`,
+      'Create it, or name another file.',
+    )
   const there = await stat(file).catch(() => undefined)
   if (there?.isDirectory()) throw new UsageError(`--summary-json: ${file} is a folder; name a file in it.`)
 }

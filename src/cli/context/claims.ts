@@ -20,16 +20,13 @@ export function createClaims(): (home: Home, claim: Claim) => void {
   return (home, claim) => {
     const { option, path, use } = claim
     if (use === 'write' && written(path).some((file) => isOwn(home, file)))
-      throw new UsageError(
-        `${option} names a file that prospect keeps its own data in: ${path}.`,
-        'Name another file.',
-      )
+      throw new UsageError(`${option} names a file of prospect's own data: ${path}.`, 'Name another file.')
     for (const other of claims) {
       if (other.option === option || !isConflict(claim, other)) continue
       const [output, input] = use === 'write' ? [claim, other] : [other, claim]
       throw new UsageError(
         input.use === 'read'
-          ? `${output.option} would replace the file that is read: ${output.path}.`
+          ? `${output.option} would overwrite the input file: ${output.path}.`
           : `${other.option} and ${option} name the same file: ${path}.`,
         `Name another file with ${output.option.replace(/ .*/, '')}.`,
       )

@@ -34,7 +34,7 @@ export function forgetKey(home: Home, origin: string, unique: string): boolean {
 /** Returns the key given with this command: by `--api-key-stdin`, `--api-key-file`, else by the environment. */
 export async function givenKey(streams: Streams, options: GlobalOptions): Promise<string | undefined> {
   if (options.apiKeyStdin && options.apiKeyFile)
-    throw new UsageError('--api-key-stdin and --api-key-file exclude each other.')
+    throw new UsageError('--api-key-stdin and --api-key-file cannot be used together.')
   if (options.apiKeyStdin) return clean(await readStdin(streams, 64 * 1024), 'stdin')
   if (options.apiKeyFile) {
     const path = resolve(streams.cwd, options.apiKeyFile)
@@ -51,7 +51,7 @@ function clean(text: string, source: string): string {
   const key = text.trim()
   if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
   const what = key === '' ? 'holds no API key' : 'holds something that cannot be an API key'
-  throw new Stop(`${source} ${what}.`, exitCodes.key, 'Put the key alone into it, on one line.', 'key')
+  throw new Stop(`${source} ${what}.`, exitCodes.key, 'It must contain only the key, on one line.', 'key')
 }
 
 function readKeys(home: Home): Keys {

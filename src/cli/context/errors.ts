@@ -47,7 +47,7 @@ export function reportOf(error: unknown): Report | undefined {
   }
   // A prompt throws this at Ctrl-C.
   if (error instanceof Error && error.name === 'ExitPromptError')
-    return report('Stopped at the question; nothing was done.', null, null, exitCodes.interrupted, '')
+    return report('Cancelled at the prompt; nothing was done.', null, null, exitCodes.interrupted, '')
   if (error instanceof ConnectionLost) return reportOfLoss(error)
   if (isInterruption(error))
     return report(
@@ -74,7 +74,7 @@ function reportOfLoss({ message, unknown }: ConnectionLost): Report {
   return report(message, 'unreachable', null, exitCodes.unreachable, hint)
 }
 
-const openQuestion = 'Whether the work was done and charged is not known'
+const openQuestion = 'It is unknown whether the work was done and charged'
 const unknownHint =
   'Run the same command again: it sends the same idempotency key, so that a server that honours keys charges once. ' +
   'prospect credits shows the balance.'

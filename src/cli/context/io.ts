@@ -92,7 +92,7 @@ const toOutputStop = (error: Error): Stop =>
   new Stop(
     `The output cannot be written: ${systemReason(error)}.`,
     exitCodes.unreachable,
-    'Free some space, or write it to another place, and run the command again.',
+    'Free some disk space, or choose another location, then run the command again.',
     'output',
   )
 

@@ -150,7 +150,7 @@ export async function everyPage(
   option: '--all' | '--paginate' = '--all',
 ): Promise<Reply> {
   if (input.page !== undefined)
-    throw new UsageError(`${option} and a page exclude each other: ${option} has every page.`)
+    throw new UsageError(`${option} and a page cannot be used together: ${option} has every page.`)
   const pages: Reply[] = []
   const seen = new Set<unknown>()
   for (let cursor = input.cursor; ; ) {

@@ -12,7 +12,7 @@ export function withoutPassword(location: string): string {
   if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
     throw new UsageError(
       '--database must not hold a password: other users of this machine could see it.',
-      'Put the address into PROSPECT_DATABASE_URL, or the password into the file that PGPASSFILE names.',
+      'Set PROSPECT_DATABASE_URL instead, or put the password in the file that PGPASSFILE names.',
     )
   return location
 }

@@ -84,7 +84,7 @@ function notInput(): Option {
 
 function refuseKey(): never {
   throw new UsageError(
-    'An API key is never an argument: other users of this machine could see it, and the shell keeps it.',
+    'API keys are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.',
     'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
   )
 }

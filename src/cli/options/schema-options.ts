@@ -208,7 +208,7 @@ export function withWords(
   if (options.csv !== undefined)
     throw new UsageError(
       `"${words[0]}" is one ${field.name}, and --csv has one in each row.`,
-      'Give one of them.',
+      'Use one or the other.',
     )
   if (options[name] !== undefined)
     throw new UsageError(`"${words[0]}" and --${field.flag} both give the ${field.name}.`, 'Give it once.')

@@ -67,7 +67,7 @@ export function publicAddress(text: string | undefined): PublicAddress | undefin
   if (text === undefined) return undefined
   const { origin, host, pathname, search } = new URL(targetUrl(text, '--public-url'))
   if (search !== '')
-    throw new UsageError('--public-url must not have a query (?…).', 'The path is completed by itself.')
+    throw new UsageError('--public-url must not have a query (?…).', 'prospect adds the rest of the path.')
   return { origin, host, prefix: pathname.replace(/\/+$/, '') }
 }
 
@@ -75,7 +75,7 @@ export function publicAddress(text: string | undefined): PublicAddress | undefin
 export function givenToken(text: string | undefined): string | undefined {
   if (text === undefined || /^[\w-]{16,128}$/.test(text)) return text
   throw new UsageError(
-    '--path takes 16 to 128 letters, digits, - and _: whoever could guess it could send events.',
+    '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.',
     'Leave it out: the path is then the same at every start.',
   )
 }
@@ -108,7 +108,7 @@ export const secretOptions = (): Option[] => [
  */
 export async function givenSecrets(streams: Streams, choice: SecretChoice): Promise<readonly string[]> {
   if (choice.secretStdin && choice.secretFile !== undefined)
-    throw new UsageError('--secret-stdin and --secret-file exclude each other.')
+    throw new UsageError('--secret-stdin and --secret-file cannot be used together.')
   if (choice.secretStdin) return secretsIn(await readStdin(streams, 64 * 1024), 'stdin')
   if (choice.secretFile !== undefined) {
     checkSecret(resolve(streams.cwd, choice.secretFile))
@@ -129,7 +129,7 @@ function secretsIn(text: string, source: string): string[] {
   if (secrets.length === 0 || !secrets.every(isSecret))
     throw new UsageError(
       `${source} does not hold a signing secret.`,
-      'Put the secret alone into it: whsec_ and what follows.',
+      'It must contain only the secret, which starts with whsec_.',
     )
   return secrets
 }
@@ -146,7 +146,7 @@ function secretInJson(text: string): string | undefined {
 
 function refuseSecret(): never {
   throw new UsageError(
-    'A signing secret is never an argument: other users of this machine could see it, and the shell keeps it.',
+    'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.',
     'Use PROSPECT_WEBHOOK_SECRET, --secret-file FILE or --secret-stdin.',
   )
 }

@@ -15,9 +15,7 @@ export async function runOperation(context: Context, request: OperationRequest):
     return fromCsv(context, request)
   }
   if (options.distribute === true || options.database !== undefined)
-    throw new UsageError(
-      `--${options.distribute === true ? 'distribute' : 'database'} is about the rows of a file: it goes with --csv.`,
-    )
+    throw new UsageError(`--${options.distribute === true ? 'distribute' : 'database'} needs --csv.`)
   // A command that waits for the result on a server gives its own address later.
   const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)

@@ -32,7 +32,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
       `${source} must not hold a user or password.`,
-      `Write ${correctUrl(url)} and give the key as any other.`,
+      `Write ${correctUrl(url)} and give the key separately.`,
     )
   if (
     url.search !== '' ||
@@ -43,8 +43,8 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
     throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}${syncHint(url)}`)
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
     throw new UsageError(
-      `${source} is an http address: the key and the data could be read on the way.`,
-      'Use its https address, or add --insecure-http where nobody else is on the way.',
+      `${source} is an http address: others could read the key and the data in transit.`,
+      'Use its https address, or add --insecure-http on a trusted network.',
     )
   url.pathname = url.pathname.replace(/\/$/, '')
   return url
@@ -122,7 +122,7 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   const url = options.local ? undefined : addressOf(options, env, profile)
   if (url) return { ...remoteOf(url, options, profile), ...limits }
   if (options.direct)
-    throw new UsageError('--direct is about a remote server, and the target is the local engine.')
+    throw new UsageError('--direct needs a remote server, but the target is the local engine.')
   return { kind: 'local', ...limits }
 }
 

@@ -25,7 +25,7 @@ export async function runAsync(
   const { globals, options } = request.invocation
   const wait = waitOf(options)
   if (options.publicUrl !== undefined && !wait.printsResult)
-    throw new UsageError('--public-url is where the result comes to: it goes with --wait.')
+    throw new UsageError('--public-url needs --wait.')
   if (!context.isLocal(globals)) {
     const { runRemote } = await import('./run-remote.js')
     return runRemote(context, request, wait.printsResult)

@@ -54,7 +54,7 @@ export function waitStrategyOf(
 export function checkWebhook({ operation, shape, input }: OperationRequest): void {
   if (!wantsWebhook(shape) || input.webhook_url !== undefined) return
   throw new UsageError(
-    `${operation.command} delivers its result by webhook: a --webhook-url is missing.`,
+    `${operation.command} delivers its result by webhook, so it needs --webhook-url.`,
     'Give one, such as that of prospect listen; or add --wait, and this command receives the result itself.',
   )
 }

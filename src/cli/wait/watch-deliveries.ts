@@ -116,7 +116,9 @@ function createGathering(accepted: AcceptedWork) {
     },
     /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
     order: () =>
-      [...positions].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
+      [...positions]
+        .sort((one, other) => one.first - other.first || one.seq - other.seq)
+        .map(({ seq }) => seq),
   }
 }
 

@@ -79,6 +79,6 @@ describe('a file that is not a table is refused with its line', () => {
 
   test('when it does not exist or is a folder', async () => {
     await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
-    await expect(openTable(folder.path('.'))).rejects.toThrow(/no regular file/)
+    await expect(openTable(folder.path('.'))).rejects.toThrow(/not a regular file/)
   })
 })

@@ -37,6 +37,6 @@ describe('columns that are not recognised', () => {
   ])('refuses a file without a recognised column with %s', async (_, more, env, person) => {
     const ended = await here.run([...argv, ...more], { env, ...(person ? { typed: person } : {}) })
     expect([ended.code, ended.stdout]).toEqual([2, ''])
-    expect(ended.stderr).toContain('No column of the file is known to hold')
+    expect(ended.stderr).toContain('No column is recognised as')
   })
 })

@@ -35,9 +35,9 @@ describe('lists create --csv', () => {
     expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])
     expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'Targets' }] })
     for (const line of [
-      'Line 3 is left out: "Société", "Site web" are empty',
-      'Line 5 is left out: "Pays"',
-      'Line 6 is left out: it has 2',
+      'Line 3 was skipped: "Société", "Site web" are empty',
+      'Line 5 was skipped: "Pays"',
+      'Line 6 was skipped: it has 2',
     ])
       expect(stderr).toContain(line)
     expect(stderr).toContain('1 of 3 companies could not be resolved: Who (line 7).')
@@ -79,7 +79,7 @@ describe('lists create --csv', () => {
     expect((await create('--summary-json', 'sum.json')).code).toBe(2)
     expect(summary()).toMatchObject({
       ...{ run: null, status: 'refused', exit_code: 2 },
-      stopped: { reason: expect.stringContaining('no row that could be sent') },
+      stopped: { reason: expect.stringContaining('has no valid rows') },
     })
     writeFileSync(join(here.home, 'companies.csv'), messy)
     const { code } = await here.run([
@@ -132,7 +132,7 @@ describe('lists create --csv', () => {
   })
 
   it.each([
-    ['no row that makes sense', 'name\n" "\n', 'no row that could be sent'],
+    ['no row that makes sense', 'name\n" "\n', 'has no valid rows'],
     ['no column that names a company', 'colour\nred\n', '--map'],
     ['too many rows', `domain\n${'acme.example\n'.repeat(100_001)}`, 'more than 100,000 companies'],
     ['too many bytes', `domain,name\n${`acme.example,${'x'.repeat(390)}\n`.repeat(90_000)}`, '32 MiB'],

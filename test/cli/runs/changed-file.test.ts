@@ -116,7 +116,7 @@ describe('an output that is the input', () => {
     symlinkSync(join(here.home, 'in.csv'), join(here.home, 'link.csv'))
     for (const name of ['in.csv', './in.csv', 'link.csv']) {
       const { code, stderr } = await here.enrich('-o', name)
-      expect([code, stderr.includes('would replace the file that is read')]).toEqual([2, true])
+      expect([code, stderr.includes('would overwrite the input file')]).toEqual([2, true])
     }
     expect([await charged(), here.read('in.csv')]).toEqual([0, csvOf(3)])
   })

@@ -133,7 +133,7 @@ describe('a run that is resumed on another machine', () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(13))
     const { code, stderr } = await enrich(here, ...at())
     expect(code).toBe(2)
-    expect(stderr).toContain('maybe on another machine')
+    expect(stderr).toContain('possibly on another machine')
     expect(stderr).toContain(`prospect runs forget ${id} --database '${schema.url}'`)
     expect(stderr).toContain(`prospect runs resume ${id} --database '${schema.url}' --csv FILE`)
   })

@@ -96,7 +96,7 @@ describe('--sample', () => {
     expect(await charged()).toBe(20)
   })
 
-  it('and --rows exclude each other', async () => {
+  it('and --rows cannot be used together', async () => {
     expect((await here.enrich('--sample', '2', '--rows', '2')).code).toBe(2)
     expect(await charged()).toBe(0)
   })

@@ -101,7 +101,11 @@ describe('--csv with a workbook', () => {
 
   it.each([
     ['an unknown sheet', ['--csv', 'in.xlsx', '--sheet', 'Three'], 'has no sheet "Three". It has: "Sheet1".'],
-    ['a sheet of a CSV file', ['--csv', 'in.csv', '--sheet', 'One'], 'is no workbook, so it has no sheets.'],
+    [
+      'a sheet of a CSV file',
+      ['--csv', 'in.csv', '--sheet', 'One'],
+      'is not a workbook, so it has no sheets.',
+    ],
     ['a delimiter', ['--csv', 'in.xlsx', '--delimiter', ';'], '--delimiter is for text files.'],
     ['an old workbook', ['--csv', 'old.xls'], 'is an old Excel workbook (.xls). Save it as .xlsx or CSV.'],
     [

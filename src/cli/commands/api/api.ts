@@ -139,7 +139,7 @@ const origin = 'http://127.0.0.1'
 
 function toUrl(path: string, query: Fields): URL {
   if (/^\w+:\/\//.test(path))
-    throw new UsageError('The path must not be a whole address.', 'Write it as /credits.')
+    throw new UsageError('The path must not be a full URL.', 'Write it as /credits.')
   const rooted = path.startsWith('/') ? path : `/${path}`
   const isWhole = /^\/(?:api\/|(?:health|openapi\.json)$)/.test(rooted)
   const url = new URL(origin + (isWhole ? rooted : `/api/v2${rooted}`))

@@ -71,7 +71,7 @@ function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | u
   if (typeof copied === 'object')
     return new UsageError(
       `${copied.tooLong} is too long for a server. Nothing was copied.`,
-      'Shorten it: prospect data import with the record as it should be updates it. Then copy again.',
+      'Shorten it with prospect data import, which updates the record, then copy again.',
     )
   if (copied === 'not empty')
     return new UsageError(

@@ -114,7 +114,11 @@ function formatSummary(report: ForgetReport): string {
   return `${lines.join('\n')}\n`
 }
 
-function formatCounts({ catalogue, engine, state }: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>): string {
+function formatCounts({
+  catalogue,
+  engine,
+  state,
+}: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>): string {
   const counts: [number, string, string][] = [
     [catalogue.people, 'person of the catalogue', 'people of the catalogue'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],

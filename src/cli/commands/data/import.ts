@@ -73,7 +73,7 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
   }
   const csv = file === '-' ? undefined : await toCsv(context, resolve(context.streams.cwd, file), sheet)
   if (csv === undefined && sheet !== undefined)
-    throw new UsageError(`${file} is no workbook, so it has no sheets.`, 'Leave out --sheet.')
+    throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   if (csv !== undefined && (from !== undefined || encoding !== undefined))
     throw new UsageError(
       `${file} is a workbook; --from and --encoding are for text files.`,

@@ -52,7 +52,7 @@ const setMember: CommandFactory = ({ command }) =>
     .printAdmin(async (admin, { args: [email = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>
       if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-        throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
+        throw new UsageError('There is nothing to change.', `Add --weekly-limit or ${consent}.`)
       const limit = weeklyLimit === 'none' ? null : weeklyLimit
       const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
       return toMemberView(await admin.changeMember(email, change))

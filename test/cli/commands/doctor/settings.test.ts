@@ -104,7 +104,7 @@ describe('doctor: target', () => {
     const found = await look({ baseUrl: 'http://api.example.com/api/v2', insecureHttp: true })
     expect(found).toEqual([
       expect.stringMatching(/^ok/),
-      expect.stringMatching(/^warning .*could be read on the way/),
+      expect.stringMatching(/^warning .*could read the key and the data in transit/),
     ])
   })
 

@@ -168,10 +168,10 @@ describe('listen', () => {
   })
 
   it.each<[string[], string, Given]>([
-    [['--secret', 'whsec_AAAA'], 'never an argument', {}],
-    [['--secret=whsec_AAAA'], 'never an argument', {}],
+    [['--secret', 'whsec_AAAA'], 'are not accepted as arguments', {}],
+    [['--secret=whsec_AAAA'], 'are not accepted as arguments', {}],
     [['--secret-stdin'], 'does not hold a signing secret', { stdin: 'whsec_AAAA' }],
-    [['--secret-stdin', '--secret-file', 'x'], 'exclude each other', {}],
+    [['--secret-stdin', '--secret-file', 'x'], 'cannot be used together', {}],
     [['--secret-file', 'nothing'], '--secret-file', {}],
     [['--secret-file', 'open.secret'], 'chmod 600', {}],
     [[], 'PROSPECT_WEBHOOK_SECRET', { env: { PROSPECT_WEBHOOK_SECRET: 'whsec_AAAA' } }],
