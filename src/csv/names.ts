@@ -43,6 +43,18 @@ export function isColumnName(name: string): boolean {
   return known.has(normaliseName(name))
 }
 
+let ofPeople: ReadonlySet<string> | undefined
+
+/** Whether a column of this name may hold names of people. */
+export function isNameOfPeople(name: string): boolean {
+  ofPeople ??= new Set(
+    ['first_name', 'last_name', 'full_name']
+      .flatMap((field) => [field, ...Object.values(synonymsOf('people', field)).flat()])
+      .map(normaliseName),
+  )
+  return ofPeople.has(normaliseName(name))
+}
+
 /** Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal. */
 export function normaliseName(name: string): string {
   return name

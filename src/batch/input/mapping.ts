@@ -117,7 +117,8 @@ export function mapColumns(asked: MappingRequest): Mapping {
     const winner = filled.get(guess.field)
     if (winner) {
       const lesser = guess.rank >= likely && winner.rank < likely
-      if (winner.by !== 'pin' && !lesser) notes.push(describeOther(guess, winner))
+      const isEmpty = request.samples?.[guess.at]?.length === 0
+      if (winner.by !== 'pin' && !lesser && !isEmpty) notes.push(describeOther(guess, winner))
       continue
     }
     taken.add(guess.at)
@@ -295,7 +296,7 @@ export const fileKindOf = (subject: Identity): 'companies' | 'people' =>
 function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] {
   const about = fileKindOf(subject)
   const names = header.map(normaliseName)
-  const kinds = header.map((_, at) => toColumnKind(samples?.[at]))
+  const kinds = header.map((column, at) => toColumnKind(samples?.[at], column))
   const ranks = fields.map((field) => namesOfField(about, field))
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
   const isOfPeople = about === 'companies' && names.some((name) => personNames.has(name))
@@ -312,7 +313,9 @@ function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] 
       return isKnown(name) && isMeant(about, field, kind) ? [{ ...guess, by: 'values', rank: likely }] : []
     })
   })
-  return found.sort((a, b) => a.rank - b.rank || a.at - b.at)
+  // Columns without a value come last.
+  const isEmpty = ({ at }: Guess) => samples?.[at]?.length === 0
+  return found.sort((a, b) => Number(isEmpty(a)) - Number(isEmpty(b)) || a.rank - b.rank || a.at - b.at)
 }
 
 /** Names of columns with which a file is about people: its plain name and country are theirs, not their company's. */
@@ -333,9 +336,9 @@ function namesOfField(about: 'companies' | 'people', field: string): readonly Re
   )
 }
 
-/** Whether values alone say that they are a field's: profiles, addresses and phone numbers, but no names. */
+/** Whether values alone say that they are a field's. Of a person's name they do not say which part it is. */
 const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind | undefined): boolean =>
-  kind !== undefined && !kind.endsWith('name') && kindsOfField(about, field)?.includes(kind) === true
+  kind !== undefined && kind !== 'person name' && kindsOfField(about, field)?.includes(kind) === true
 
 function describeOther(guess: Guess, winner: MappedColumn): string {
   return (

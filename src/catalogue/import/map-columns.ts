@@ -103,11 +103,11 @@ function guessField(
   const named = matchFields(kind, column).filter(
     ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),
   )
-  const held = toColumnKind(cells)
+  const held = toColumnKind(cells, column)
   const fitting = named.find(({ field }) => fitsColumn(kind, field, held) && canRead(kind, field, cells))
   if (fitting)
     return held === 'person profile' ? { ...fitting, field: ofProfiles(fitting.field, cells) } : fitting
-  if (named.length === 0 || held === undefined || held.endsWith('name')) return undefined
+  if (named.length === 0 || held === undefined || held === 'person name') return undefined
   const field = Object.keys(fields[kind]).find((one) => kindsOfField(kind, one)?.includes(held))
   return field === undefined ? undefined : { field: ofProfiles(field, cells), rank: likely }
 }

@@ -1,6 +1,8 @@
-import { isCountry } from '../../api/values/countries.js'
 import { networkHosts } from '../../api/values/network-url.js'
+import { isNameOfPeople } from '../../csv/names.js'
+import { toCountryCode } from './country.js'
 import { freeMailboxes, toDomain } from './domain.js'
+import commonNames from './given-names.json' with { type: 'json' }
 import { foldText, trailingForms } from './name.js'
 import { parseProfile } from './profile.js'
 import socialHosts from './shared-hosts.json' with { type: 'json' }
@@ -24,6 +26,8 @@ const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\
 /** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
 const phone = /^(?:tel:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
 const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
+/** Words of letters, at most six. */
+const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
 const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 
 /** Returns what a cell holds, where its form shows it; `undefined` for other text. */
@@ -36,23 +40,38 @@ export function toValueKind(cell: string): ValueKind | undefined {
   }
   if (isPhone(text)) return 'phone'
   if (text.includes('.') && web.test(text)) return 'web address'
-  if (/^[A-Z]{2}$/.test(text) && isCountry(text)) return 'country'
-  return trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? '')) && /\s/.test(text)
-    ? 'company name'
-    : undefined
+  if (/\s/.test(text) && trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? ''))) return 'company name'
+  if (!words.test(text)) return undefined
+  const mayBeCountry = text.length > 3 || /^[A-Z]{2}$|^USA$/.test(text)
+  if (mayBeCountry && toCountryCode(text) !== undefined) return 'country'
+  return isPersonName(text) ? 'person name' : undefined
 }
+
+/** Whether one of the words before a family name, or after its comma, is a common given name. */
+function isPersonName(text: string): boolean {
+  const [family = '', given = family] = text.split(',', 2)
+  const [first = ''] = given.trim().split(/[\s-]/, 1)
+  givenNames ??= new Set(commonNames.flatMap((names) => names.split(' ')))
+  return givenNames.has(foldText(first))
+}
+
+let givenNames: ReadonlySet<string> | undefined
 
 const isPhone = (text: string): boolean =>
   american.test(text) || (phone.test(text) && !date.test(text) && text.replace(/\D/g, '').length >= 8)
 
-/** Returns the kind that more than half of the cells of a column are; `undefined` where there is none. */
-export function toColumnKind(cells: readonly string[] = []): ValueKind | undefined {
+/**
+ * Returns the kind that more than half of the cells of a column are; `undefined` where there is none. Companies may be
+ * called like people, so a column holds names of people only if its own name may mean that.
+ */
+export function toColumnKind(cells: readonly string[] = [], column?: string): ValueKind | undefined {
   const counts = new Map<ValueKind, number>()
   for (const cell of cells) {
     const kind = toValueKind(cell)
     if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   }
-  return [...counts].find(([, count]) => count * 2 > cells.length)?.[0]
+  const kind = [...counts].find(([, count]) => count * 2 > cells.length)?.[0]
+  return kind === 'person name' && column !== undefined && !isNameOfPeople(column) ? undefined : kind
 }
 
 /** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
@@ -78,7 +97,7 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
   ...{ last_name: personName, lastname: personName },
   ...{ network_profile_url: personProfile, premium_profile_url: personProfile, linkedin_url: personProfile },
   ...{ company_network_url: ['company profile'], author_profile_url: ['person profile', 'company profile'] },
-  ...{ country: countryName, country_code: countryName },
+  ...{ country: countryName, country_code: countryName, network_id: [], company_network_id: [] },
 }
 
 const certain: readonly (ValueKind | undefined)[] = ['company profile', 'person profile', 'e-mail', 'phone']
@@ -120,7 +139,8 @@ export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
   if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
   if (kind === 'phone') return `${field} must not be a phone number`
-  if (kind === 'e-mail' && toDomain(cell) !== undefined) return `${field} must not be an e-mail address`
+  const isFree = fieldKinds[field] === webAddress && toDomain(cell) === undefined
+  if (kind === 'e-mail' && !isFree) return `${field} must not be an e-mail address`
   return `${field} must be a company's own: social networks, short links and free e-mail hosts identify none`
 }
 

@@ -180,6 +180,33 @@ describe('the values of a column decide', () => {
     ])
   })
 
+  test('that names of people below "Name" are no companies', () => {
+    const samples = [['Ada Lovelace', 'Grace Hopper', 'Alan Turing'], ['acme.example']]
+    expect(pairs(map(['Name', 'Website'], { samples }))).toEqual({ domain: 'Website' })
+    expect(pairs(map(['Company', 'Website'], { samples }))).toEqual({ name: 'Company', domain: 'Website' })
+  })
+
+  test('that companies below the name of a person are companies', () => {
+    const samples = [
+      ['Acme GmbH', 'Beta Ltd', 'Gamma SARL'],
+      ['Ada', 'Grace', 'Alan'],
+    ]
+    expect(pairs(map(['Surname', 'Vorname'], { ...person, samples }))).toEqual({
+      first_name: 'Vorname',
+      company_name: 'Surname',
+    })
+  })
+
+  test('that countries below "Company" are countries', () => {
+    const samples = [['Frankreich', 'Deutschland', 'USA'], ['acme.example']]
+    expect(pairs(map(['Company', 'Domain'], { samples }))).toEqual({ country: 'Company', domain: 'Domain' })
+  })
+
+  test('that a column without a value comes last, without a note', () => {
+    const mapping = map(['Website', 'Homepage'], { samples: [[], ['acme.example']] })
+    expect([pairs(mapping), mapping.notes]).toEqual([{ domain: 'Homepage' }, []])
+  })
+
   test('only below a header that is known', () => {
     expect(refusal(() => map(['x', 'y'], { samples: [['acme.example'], ['Acme']] }))).toMatch(/^No column/)
   })

@@ -25,6 +25,13 @@ describe('a value is recognised by its form', () => {
     ['acme.example', 'web address'],
     ['https://acme.example/about?x=1', 'web address'],
     ['FR', 'country'],
+    ['USA', 'country'],
+    ['Vereinigte Staaten', 'country'],
+    ["Côte d'Ivoire", 'country'],
+    ['Ada Lovelace', 'person name'],
+    ['Müller, Jürgen', 'person name'],
+    ['Jean-Pierre de la Tour', 'person name'],
+    ['Zoé', 'person name'],
     ['Acme Holding GmbH', 'company name'],
     ['Acme, Inc.', 'company name'],
   ])('%s is a %s', (cell, kind) => {
@@ -34,7 +41,11 @@ describe('a value is recognised by its form', () => {
   test.each([
     '',
     'Acme',
-    'Ada Lovelace',
+    'Acme Robotics',
+    'Head of Sales',
+    'SAP',
+    'München, Germany',
+    'Lovelace',
     '51-200',
     '1001-5000',
     '2024-01-15',
@@ -52,6 +63,12 @@ test('a column is of the kind that more than half of its cells are', () => {
   expect(toColumnKind([url, url, 'acme.example'])).toBe('person profile')
   expect(toColumnKind([url, 'acme.example'])).toBeUndefined()
   expect(toColumnKind([])).toBeUndefined()
+})
+
+test('a column holds names of people only if its own name may mean that', () => {
+  const names = ['Thomas Cook', 'Hugo Boss', 'Levi Strauss', 'John Deere']
+  expect(toColumnKind(names, 'Name')).toBe('person name')
+  expect(toColumnKind(names, 'Company')).toBeUndefined()
 })
 
 test('a column of e-mail addresses fills a domain only as the last resort', () => {
