@@ -224,25 +224,42 @@ export function chosenColumns(
   fields: readonly string[] | undefined,
 ): readonly ResultColumn[] {
   if (!fields) return usual
+  const names = all.map(({ name }) => name)
   return fields.flatMap((field) => {
-    const chosen = all.filter(({ name }) => name === field || name.startsWith(`${field}.`))
-    if (chosen.length > 0) return chosen
-    throw unknownField(
-      field,
-      all.map(({ name }) => name),
-    )
+    const found = resolveField(field, names)
+    return all.filter(({ name }) => name === found || name.startsWith(`${found}.`))
   })
 }
 
-/** Returns the refusal of a name in `--fields`, with the nearest name or all names. */
-export function unknownField(field: string, names: readonly string[]): Refusal {
-  const [problem, hint] = missingField(field, names)
-  return new Refusal(`--fields ${problem}`, hint)
+/**
+ * Returns the name that a person means in `--fields`: in any spelling (`first-name`, `firstname`), or only its last part
+ * where that is unambiguous. The name of an object stands for its fields. Throws a Refusal with the nearest names.
+ */
+export function resolveField(field: string, names: readonly string[]): string {
+  const known = [...new Set(names.flatMap(withObjects))]
+  const typed = toSpelling(field)
+  const [whole] = known.includes(field) ? [field] : known.filter((name) => toSpelling(name) === typed)
+  if (whole !== undefined) return whole
+  const ending = known.filter((name) => toSpelling(name).endsWith(`.${typed}`))
+  const [only, ...others] = ending
+  if (only === undefined) {
+    const [problem, hint] = missingField(field, names)
+    throw new Refusal(`--fields ${problem}`, hint)
+  }
+  if (others.length === 0) return only
+  throw new Refusal(`--fields names "${field}", which is ambiguous.`, `Did you mean ${ending.join(' or ')}?`)
 }
+
+/** Returns a name and those of the objects that it is in. */
+const withObjects = (name: string): string[] =>
+  name.split('.').map((_, at, parts) => parts.slice(0, at + 1).join('.'))
+
+const toSpelling = (name: string): string => name.toLowerCase().replace(/[_-]/g, '')
 
 /** Returns what is wrong with the name of a field, and the nearest name or all names. */
 export function missingField(field: string, names: readonly string[]): [problem: string, hint: string] {
-  const meant = nearest(field, names)
+  const inner = names.filter((name) => nearest(field, [name.slice(name.lastIndexOf('.') + 1)]) !== undefined)
+  const meant = nearest(field, names) ?? (inner.length > 0 ? inner.slice(0, 3).join(' or ') : undefined)
   return [
     `names "${field}", which the result does not have.`,
     meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,

@@ -4,8 +4,9 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { checkFields } from '../options/schema-options.js'
+import { hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
+import { recordsIn, valueAt } from '../output/records.js'
 import { formatCredits } from '../output/text.js'
 import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
@@ -23,15 +24,35 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     await print(context, { ...dryRun(operation, input), price }, globals)
     return exitCodes.ok
   }
-  checkReplyFields(shape, globals)
-  const reply = await sendAndPrint(context, request)
+  const resolved = { ...request, invocation: { ...invocation, globals: withFields(shape, globals) } }
+  const reply = await sendAndPrint(context, resolved)
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   return reportSuccess(context, request, reply)
 }
 
-/** Throws UsageError where `--fields` names a field that no reply has. */
-export const checkReplyFields = ({ output }: Shape, globals: GlobalOptions): void =>
-  checkFields(output, fieldsOf(globals))
+/** Returns the options with `--fields` as a result has them. Throws a Refusal for a field that no result has. */
+export function withFields({ output }: Pick<Shape, 'output'>, globals: GlobalOptions): GlobalOptions {
+  const fields = fieldsOf(globals)
+  return fields ? { ...globals, fields: resolveFields(output, fields).join(',') } : globals
+}
+
+/** Returns the options without `--fields`, after a warning, where the body has none of a field that only it could know. */
+function withKnownFields(
+  context: StreamsContext,
+  { shape }: OperationRequest,
+  body: unknown,
+  globals: GlobalOptions,
+) {
+  const fields = fieldsOf(globals) ?? []
+  const { rows } = recordsIn(body, fields)
+  const isMissing = (field: string) =>
+    rows.length > 0 && rows.every((row) => valueAt(row, field) === undefined)
+  const missing = fields.find((field) => isMissing(field) && !hasField(shape.output, field))
+  if (missing === undefined) return globals
+  context.notify(`The result has no field "${missing}", so all of it is printed.`, globals)
+  const { fields: _, ...rest } = globals
+  return rest
+}
 
 /** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
@@ -44,7 +65,8 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
     // The times of an engine are those of its clock.
     const now = context.isLocal(globals) ? async () => (await (await context.admin()).clock()).now : undefined
     const view = { columns: operation.columns, ...withoutUndefined({ layout, now }) }
-    if (isOk(reply)) await printTo(sink, context, reply.body, globals, view)
+    const shown = () => withKnownFields(context, request, reply.body, globals)
+    if (isOk(reply)) await printTo(sink, context, reply.body, shown(), view)
     else await sink.discard()
     return reply
   } catch (error) {

@@ -1,12 +1,14 @@
 import { Command, type ErrorOptions, Help, Option } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
+import { resolveField } from '../../batch/output/columns.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
-import { print, type View } from '../output/output.js'
+import { fieldsOf, print, type View } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
+import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsOf, groups } from './global-options.js'
 import { closeUp, type HelpTopic, helpLayout, moreHelp, withMore, wrapText } from './help.js'
@@ -158,7 +160,8 @@ export class ProspectCommand extends Command {
   printResult(work: Work<unknown>, view?: View): this {
     return this.run(async (context, invocation) => {
       const result = await work(context, invocation)
-      if (result !== undefined) await print(context, result, invocation.globals, view)
+      if (result !== undefined)
+        await print(context, result, withNames(result, invocation.globals, view), view)
       return 0
     })
   }
@@ -174,6 +177,14 @@ export class ProspectCommand extends Command {
     const [said] = message.split('\n')
     return super.error(meant.length > 0 ? `${said}\nDid you mean ${meant.join(' or ')}?` : `${said}`, options)
   }
+}
+
+/** Returns the options with `--fields` as a result of this machine has them. Throws a Refusal for one that it has not. */
+function withNames(result: unknown, globals: GlobalOptions, view?: View): GlobalOptions {
+  const fields = fieldsOf(globals)
+  const names = fields ? namesOf(recordsIn(result, view?.columns).rows) : []
+  if (!fields || names.length === 0) return globals
+  return { ...globals, fields: fields.map((field) => resolveField(field, names)).join(',') }
 }
 
 /** The options that name a file, as they are typed, and what a command does with it. */

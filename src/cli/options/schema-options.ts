@@ -7,7 +7,7 @@ import type { OperationId } from '../../api/operations/table.js'
 import { importFields, liveOnlyFilters } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
-import { type Node, nodeOf, unknownField } from '../../batch/output/columns.js'
+import { type Node, nodeOf, resolveField } from '../../batch/output/columns.js'
 import { UsageError } from '../context/errors.js'
 import { groups } from './global-options.js'
 import { repeated } from './values.js'
@@ -147,28 +147,35 @@ function checkWord(flag: string, words: readonly string[], word: string): void {
   )
 }
 
-/** Throws a Refusal for names in `--fields` that no result of this schema has. */
-export function checkFields(output: Shape['output'], fields: readonly string[] | undefined): void {
-  if (!fields) return
-  const names = new Set<string>()
-  // A reply with arbitrary keys can have any name.
-  if (collect(nodeOf(output), names) === 'open') return
-  for (const part of fields.flatMap((field) => field.split('.'))) {
-    if (names.has(part)) continue
-    throw unknownField(part, [...names])
-  }
+/** Returns the names of `--fields` as a result of this schema has them. Throws a Refusal for one that it cannot have. */
+export function resolveFields(output: Shape['output'], fields: readonly string[]): string[] {
+  const names = namesIn(nodeOf(output))
+  const open = names.flatMap((name) => (name.endsWith('*') ? [name.slice(0, -1)] : []))
+  const known = names.filter((name) => !name.endsWith('*'))
+  return fields.map((field) => {
+    const isOpen = open.some((object) => field.startsWith(object))
+    return isOpen && !known.includes(field) ? field : resolveField(field, known)
+  })
 }
 
-/** Collects all names of a schema, at any depth; returns `open` where it allows arbitrary names. */
-function collect(node: Node, names: Set<string>): 'open' | undefined {
-  if (node.def.type === 'record') return 'open'
-  const { innerType, out, element, options = [] } = node.def
-  const inner = [innerType, out, element, ...options].filter((each) => each !== undefined)
-  for (const [name, field] of Object.entries(node.shape ?? {})) {
-    names.add(name)
-    inner.push(field)
-  }
-  return inner.map((each) => collect(each, names)).find((answer) => answer === 'open')
+/** Whether a result of this schema can have a field of this name; not among an object's own keys. */
+export const hasField = (output: Shape['output'], field: string): boolean =>
+  namesIn(nodeOf(output)).includes(field)
+
+/**
+ * Returns the dotted names of a result: those of its body, and those of the records in its lists. `custom.*` stands for
+ * an object with any keys.
+ */
+function namesIn(node: Node, path: readonly string[] = []): string[] {
+  const { innerType, out, element, type, options = [] } = node.def
+  if (type === 'record') return [[...path, '*'].join('.')]
+  const fields = Object.entries(node.shape ?? {}).flatMap(([name, field]) => [
+    [...path, name].join('.'),
+    ...namesIn(field, [...path, name]),
+  ])
+  const same = [innerType, out, ...options].flatMap((inner) => (inner ? namesIn(inner, path) : []))
+  const records = element && path.length < 2 ? namesIn(element) : []
+  return [...new Set([...fields, ...same, ...records])]
 }
 
 /** The fields that the words after a command fill, as in `accounts technologies react`. */

@@ -2,7 +2,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest, withOwnWebhook } from '../operation/request.js'
-import { checkReplyFields, runSync } from '../operation/run-sync.js'
+import { runSync, withFields } from '../operation/run-sync.js'
 import { canAsk } from '../output/prompt.js'
 import { waitOf } from '../wait/options.js'
 
@@ -21,7 +21,7 @@ export async function runOperation(context: Context, request: OperationRequest):
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
-      checkReplyFields(shape, globals)
+      withFields(shape, globals)
       await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
     }
     return runSync(context, { ...request, input })

@@ -3,21 +3,25 @@ import type { OperationId } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { checkFields } from '../options/schema-options.js'
-import { fieldsOf, fileOf, isDevice, openSink } from '../output/output.js'
+import { withFields } from '../operation/run-sync.js'
+import { fileOf, isDevice, openSink } from '../output/output.js'
 
-/** Throws where a result would not have the `--fields`, or could not be written to `-o`. */
+/**
+ * Returns the options with `--fields` as the result has them. Throws where it would not have them, or could not be written
+ * to `-o`.
+ */
 export async function checkOutput(
   context: StreamsContext,
   id: OperationId,
   globals: GlobalOptions,
-): Promise<void> {
+): Promise<GlobalOptions> {
   const kind = eventOf(id)
-  if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
+  const resolved = kind ? withFields({ output: resultOfKind(kind) }, globals) : globals
   const file = fileOf(globals)
   // The reader of a pipe would take this for the end of the output.
-  if (file !== undefined && (await isDevice(context, file))) return
+  if (file !== undefined && (await isDevice(context, file))) return resolved
   await (await openSink(context, file, globals)).discard()
+  return resolved
 }
 
 /** Returns the columns of a table of the records of a kind. */

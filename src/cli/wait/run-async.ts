@@ -5,7 +5,7 @@ import { UsageError } from '../context/errors.js'
 import { sendRequest } from '../operation/call.js'
 import { reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
-import { checkReplyFields, reportSuccess, runSync, sendAndPrint } from '../operation/run-sync.js'
+import { reportSuccess, runSync, sendAndPrint, withFields } from '../operation/run-sync.js'
 import { confirmCall } from '../quote/confirm.js'
 import { finishLocalWork } from './local-work.js'
 import { waitOf } from './options.js'
@@ -22,7 +22,8 @@ export async function runAsync(
   lineOf?: (ordinal: number) => number | undefined,
 ): Promise<number> {
   const { operation, shape } = request
-  const { globals, options } = request.invocation
+  const { options } = request.invocation
+  let { globals } = request.invocation
   const wait = waitOf(options)
   if (options.publicUrl !== undefined && !wait.printsResult)
     throw new UsageError('--public-url needs --wait.')
@@ -31,10 +32,12 @@ export async function runAsync(
     return runRemote(context, request, wait.printsResult)
   }
   if (options.dryRun === true) return runSync(context, request)
-  if (wait.printsResult) await checkOutput(context, operation.id, globals)
-  else checkReplyFields(shape, globals)
+  if (wait.printsResult) globals = await checkOutput(context, operation.id, globals)
+  else globals = withFields(shape, globals)
   await confirmCall(context, request)
-  const reply = await (wait.printsResult ? sendRequest(context, request) : sendAndPrint(context, request))
+  const reply = await (wait.printsResult
+    ? sendRequest(context, request)
+    : sendAndPrint(context, { ...request, invocation: { ...request.invocation, globals } }))
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   const id = jobIdOf(reply.body)
   if (id === undefined) return wait.printsResult ? printNothing(context, globals) : exitCodes.ok

@@ -15,18 +15,20 @@ export async function runRemote(
   isAwaited: boolean,
 ): Promise<number> {
   const { operation, invocation } = request
-  const { globals, options } = invocation
+  const { options } = invocation
+  let { globals } = invocation
   const strategy = isAwaited ? strategyFor(context, request) : undefined
   if (!strategy) checkWebhook(request)
   if (options.dryRun === true)
     return runSync(context, strategy ? await withReceiver(context, request, strategy) : request)
-  if (strategy) await checkOutput(context, operation.id, globals)
+  if (strategy) globals = await checkOutput(context, operation.id, globals)
+  const resolved = { ...request, invocation: { ...invocation, globals } }
   await confirmCall(context, request)
   if (!strategy) return runSync(context, request)
   const receiver = strategy.receives ? await openReceiver(context, strategy, invocation) : undefined
   try {
     return await interruptible(context.streams, (interrupted) =>
-      sendAndWait(context, request, strategy, receiver, interrupted),
+      sendAndWait(context, resolved, strategy, receiver, interrupted),
     )
   } finally {
     await receiver?.close()

@@ -32,10 +32,7 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .addOptions(listenOptions(defaultPort))
     .option('--allow-host <name>', 'another name clients may call it by; repeat it for more', repeated)
     .addOptions(deliveringOptions())
-    .option(
-      '--observed-limits',
-      'count limits seen at the real service and not specified: 50 synchronous waterfalls a second',
-    )
+    .option('--observed-limits', 'count limits that were observed: 50 synchronous waterfalls a second')
     .option('--no-worker', 'accept work, and leave it to prospect worker')
     .option('--upstream <url>', 'serve this server, which ends in /api/v2, in place of the local engine')
     .option(
