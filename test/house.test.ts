@@ -36,7 +36,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/file-lock',
   ],
   reference: ['api'],
-  dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'batch/run/records'],
+  dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'batch/plan/quote'],
   index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'batch', 'reference'],
   cli: [
     'api',

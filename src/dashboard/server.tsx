@@ -193,8 +193,11 @@ const json = (body: unknown, headers: Readonly<Record<string, string>> = {}, sta
     headers: { ...securityHeaders, 'content-type': 'application/json', ...headers },
   })
 
+/** Returns the text of an element. Components are not asynchronous: views read first, and render then. */
+const toText = async (html: Html): Promise<string> => String(await html)
+
 const page = async (html: Html): Promise<Response> =>
-  new Response(`<!doctype html>${String(await html)}`, {
+  new Response(`<!doctype html>${await toText(html)}`, {
     headers: { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' },
   })
 

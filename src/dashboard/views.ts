@@ -1,5 +1,8 @@
 import type { View } from './page/view.js'
+import { inbox } from './views/inbox.js'
+import { jobs } from './views/jobs.js'
 import { overview } from './views/overview.js'
+import { runs } from './views/runs.js'
 
 /** The views in the order of the navigation. */
-export const views: readonly View[] = [overview]
+export const views: readonly View[] = [overview, runs, jobs, inbox]

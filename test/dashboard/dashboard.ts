@@ -1,7 +1,47 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { openPage } from '../support/browser.js'
 import { type Machine, machine } from '../support/command.js'
 import { launchServer, prospect } from '../support/processes.js'
+
+/** Fills a machine with sample companies, a finished run, a run that its budget stopped, and a received event. */
+export async function fillWithSamples(here: Machine, env: Environment = {}): Promise<void> {
+  const run = async (...argv: string[]) => {
+    const result = await here.run(argv, { env })
+    if (![0, 11, 12].includes(result.code)) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
+  }
+  const domains = ['acme-robotics', 'birchwood', 'cedarpoint', 'kastanje', 'harbourlane', 'deltavega']
+  const rows = domains.map((name) => `${name}.example,\n`).join('')
+  writeFileSync(
+    join(here.home, 'companies.csv'),
+    `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`,
+  )
+  writeFileSync(join(here.home, 'leads.csv'), `domain,note\n${rows}`)
+  await run('data', 'sample', '--yes')
+  await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
+  await run(
+    'accounts',
+    'enrich',
+    '--csv',
+    'leads.csv',
+    '--yes',
+    '-o',
+    'leads-out.csv',
+    '--max-credits',
+    '2',
+    '--fresh',
+  )
+  const listening = await here.start(['listen', '--port', '0', '--json'], { env })
+  const { url } = JSON.parse(listening.line) as { url: string }
+  for (const event of ['lead_search.completed', 'lead_search.record'])
+    await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'webhook-id': `msg_${event}` },
+      body: JSON.stringify({ event, id: 'search-1', leads: [{ name: 'Ada' }] }),
+    })
+  await listening.stop()
+}
 
 /** Environment variables of the server and of the commands. */
 type Environment = Readonly<Record<string, string>>

@@ -1,16 +1,7 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible, hasNoBrowser, launchBrowser, tabTo } from '../support/browser.js'
-import type { Machine } from '../support/command.js'
-import { type ServedDashboard, serveDashboard } from './dashboard.js'
-
-async function sample(here: Machine): Promise<void> {
-  await here.run(['data', 'sample', '--yes'])
-  writeFileSync(join(here.home, 'companies.csv'), 'domain\nacme-robotics.example\nnobody.example\n')
-  await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv'])
-}
+import { expectAccessible, hasNoBrowser, launchBrowser, tabTo, takeScreenshot } from '../support/browser.js'
+import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
 
 describe.skipIf(hasNoBrowser)('the overview', () => {
   let browser: Browser
@@ -19,7 +10,7 @@ describe.skipIf(hasNoBrowser)('the overview', () => {
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    full = await serveDashboard(sample)
+    full = await serveDashboard(fillWithSamples)
     empty = await serveDashboard()
   })
   afterAll(async () => {
@@ -61,11 +52,7 @@ describe.skipIf(hasNoBrowser)('the overview', () => {
           viewport: { width, height: 800 },
         })
         await expectAccessible(page)
-        if (process.env.PROSPECT_SCREENSHOTS)
-          await page.screenshot({
-            path: join(process.env.PROSPECT_SCREENSHOTS, `overview-${colorScheme}-${width}.png`),
-            fullPage: true,
-          })
+        await takeScreenshot(page, `overview-${colorScheme}-${width}`)
         expect(problems).toEqual([])
         await close()
       })

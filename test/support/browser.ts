@@ -109,3 +109,9 @@ export async function tabTo(page: Page, name: string): Promise<void> {
   }
   throw new Error(`"${name}" cannot be reached with the keyboard`)
 }
+
+/** Writes a picture of the page to the folder that PROSPECT_SCREENSHOTS names, for people to look at. */
+export async function takeScreenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.PROSPECT_SCREENSHOTS
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}

@@ -1,8 +1,11 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { BatchQuote } from '../../batch/plan/quote.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { AnswerCount, RunFilter } from '../../storage/state/runs/runs.js'
+import type { EventFilter, KeptEvent, ListedEvent } from '../../storage/state/webhook-inbox.js'
 
 /** What the dashboard reads and does: the ports behind the commands. */
 export interface DashboardPorts {
@@ -13,6 +16,68 @@ export interface DashboardPorts {
   /** Calls an operation with the key of this machine. */
   call(operation: OperationId, input: Input): Promise<Reply>
   catalogue(): Promise<Catalogue>
+  readonly runs: RunsPort
+  readonly inbox: InboxPort
+}
+
+/** A run as `prospect runs` prints it, with what a list needs. */
+export interface ListedRun {
+  readonly id: string
+  readonly number: number
+  readonly operation: string
+  readonly file: string
+  readonly output: string | null
+  readonly target: string
+  readonly status: string
+  readonly rows: number
+  readonly done: number
+  readonly credits: number
+  readonly started_at: string | null
+  readonly finished_at: string | null
+  /** Rows answered per second of late; absent while that is not known. */
+  readonly rate?: number
+}
+
+/** A run as it is shown alone. */
+export interface ShownRun extends ListedRun {
+  readonly answers: readonly AnswerCount[]
+  /** Who works on it, as part of a sentence. */
+  readonly holder: string | undefined
+  /** What the last command said that was started from here and failed. */
+  readonly problem: string | undefined
+}
+
+/** What `prospect runs resume --dry-run` says of a run. */
+export type RestQuote = Pick<
+  BatchQuote,
+  'credits' | 'balance' | 'lookups' | 'invalid' | 'invalid_reasons' | 'seconds'
+>
+
+/** The runs of this machine, or those that machines share. */
+export interface RunsPort {
+  /** Whether the engine's database is on a server, where machines can share runs. */
+  readonly canShare: boolean
+  list(filter: RunFilter, shared: boolean): Promise<readonly ListedRun[]>
+  /** Throws a refusal when there is no such run. */
+  show(id: string, shared: boolean): Promise<ShownRun>
+  /** Returns what the rest of a run can cost. It sends nothing. */
+  quote(id: string, shared: boolean): Promise<RestQuote>
+  /** Starts `prospect runs resume` as a process. It spends at most so many credits more. */
+  resume(id: string, shared: boolean, mostCredits: number): Promise<void>
+  /** Sends SIGTERM to the process of a run. Throws a refusal when none runs on this machine. */
+  stop(id: string, shared: boolean): Promise<void>
+  /** Returns the output of a run as far as it is. */
+  export(id: string, shared: boolean): Promise<ReadableStream<Uint8Array>>
+}
+
+/** The received events of this machine. */
+export interface InboxPort {
+  list(filter: EventFilter, limit: number, after?: number): Promise<readonly ListedEvent[]>
+  find(id: string): Promise<KeptEvent | undefined>
+  /** Sends one event to an address, with the headers and body it came with. Returns the answer. */
+  replay(id: string, url: string): Promise<string>
+  /** Sends all events of a filter, the oldest first. Returns how many the address accepted. */
+  forward(filter: EventFilter, url: string): Promise<number>
 }
 
 /** A refusal as a person reads it: what happened, and what to do. */

@@ -1,9 +1,10 @@
 import { operation } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { AsyncJob } from '../../engine/ports/ports.js'
 import { DayChart, type Sum } from '../page/chart.js'
 import { Bar, count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
-import type { DashboardPorts } from '../page/ports.js'
+import type { DashboardPorts, ListedRun } from '../page/ports.js'
 import type { Html, View } from '../page/view.js'
 
 const dayMs = 86_400_000
@@ -24,12 +25,16 @@ export const overview: View = {
       admin.consumption({ from }, 'operation'),
     ])
     const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
+    const runs = await ports.runs.list({ status: 'running', limit: 20 }, false)
+    const stopped = runs
+      .filter(({ status: state }) => state === 'stopped')
+      .concat(await ports.runs.list({ status: 'stopped', limit: 5 }, false))
     return (
       <div class="grid">
         <Section title="Credits">
           <Balance limits={limits} />
         </Section>
-        <Section title="Needs attention">{await attention(ports, limits, status)}</Section>
+        <Section title="Needs attention">{await attention(ports, limits, status, stopped)}</Section>
         <Section title="Credits by day" wide>
           {days.length === 0 ? (
             <Empty command="accounts enrich --domain acme-robotics.example">
@@ -54,24 +59,7 @@ export const overview: View = {
           )}
         </Section>
         <Section title="Running work">
-          {work.length === 0 ? (
-            <Empty>No job is queued or running.</Empty>
-          ) : (
-            <Table
-              label="Running work"
-              columns={[
-                { title: 'Job', cell: ({ id, name }) => <a href={pathOf('jobs', { id })}>{name || id}</a> },
-                { title: 'Operation', cell: ({ operation: id }) => id },
-                { title: 'State', cell: ({ state }) => <State state={state} /> },
-                {
-                  title: 'Done',
-                  number: true,
-                  cell: ({ done, expected }) => `${formatNumber(done)} of ${formatNumber(expected)}`,
-                },
-              ]}
-              rows={work}
-            />
-          )}
+          <Running work={work} runs={runs.filter(({ status: state }) => state === 'running')} />
         </Section>
         <Section title="Quotas" wide>
           <Quotas quotas={limits.quotas} />
@@ -82,6 +70,48 @@ export const overview: View = {
       </div>
     )
   },
+}
+
+/** What is under way: jobs of the engine and batches of this machine. */
+function Running({
+  work,
+  runs,
+}: {
+  readonly work: readonly AsyncJob[]
+  readonly runs: readonly ListedRun[]
+}) {
+  const rows = [
+    ...runs.map(({ id, file, operation: what, status, done, rows: all }) => ({
+      ...{
+        path: pathOf('runs', { id }),
+        name: file.split(/[\\/]/).at(-1) ?? id,
+        what,
+        state: status,
+        done,
+        all,
+      },
+    })),
+    ...work.map(({ id, name, operation: what, state, done, expected: all }) => ({
+      ...{ path: pathOf('jobs', { id }), name: name || id, what, state, done, all },
+    })),
+  ]
+  if (rows.length === 0) return <Empty>No run or job is under way.</Empty>
+  return (
+    <Table
+      label="Running work"
+      columns={[
+        { title: 'Run or job', cell: ({ path, name }) => <a href={path}>{name}</a> },
+        { title: 'Operation', cell: ({ what }) => what },
+        { title: 'State', cell: ({ state }) => <State state={state} /> },
+        {
+          title: 'Done',
+          number: true,
+          cell: ({ done, all }) => `${formatNumber(done)} of ${formatNumber(all)}`,
+        },
+      ]}
+      rows={rows}
+    />
+  )
 }
 
 const Balance = ({ limits: { plan, credits, weekly } }: { readonly limits: LimitsReport }) => (
@@ -173,7 +203,12 @@ type Status = Awaited<ReturnType<DashboardPorts['admin']['status']>>
 /** The share of a quota that is worth a notice while it is left. */
 const little = 0.1
 
-async function attention({ admin }: DashboardPorts, { quotas }: LimitsReport, status: Status): Promise<Html> {
+async function attention(
+  { admin }: DashboardPorts,
+  { quotas }: LimitsReport,
+  status: Status,
+  stopped: readonly ListedRun[],
+): Promise<Html> {
   const failedJobs = await admin.jobs(5, 'failed')
   const notes: Html[] = [
     ...(status.credits.enrichment === 0
@@ -190,6 +225,12 @@ async function attention({ admin }: DashboardPorts, { quotas }: LimitsReport, st
           {quotaNames[name] ?? name}: {formatNumber(remaining)} of {formatNumber(limit)} left.
         </>
       )),
+    ...stopped.map(({ id, file, done, rows }) => (
+      <>
+        <a href={pathOf('runs', { id })}>The run over {file.split(/[\\/]/).at(-1)}</a> stopped after{' '}
+        {formatNumber(done)} of {formatNumber(rows)} rows.
+      </>
+    )),
     ...failedJobs.map(({ id, operation: what, error }) => (
       <>
         <a href={pathOf('jobs', { id })}>A job of {what} failed</a>: {error ?? 'no reason is known'}.
@@ -205,7 +246,11 @@ async function attention({ admin }: DashboardPorts, { quotas }: LimitsReport, st
     ...(status.clock.frozen ? [<>The engine’s clock is frozen.</>] : []),
   ]
   if (notes.length === 0)
-    return <Empty>Nothing: no job or delivery has failed, and no quota is nearly used up.</Empty>
+    return (
+      <Empty>
+        Nothing: no run has stopped, no job or delivery has failed, and no quota is nearly used up.
+      </Empty>
+    )
   return (
     <ul class="notes">
       {notes.map((note) => (

@@ -4,6 +4,8 @@ import type { Dashboard } from '../../../dashboard/server.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
 import { reportOf, UsageError } from '../../context/errors.js'
+import { openInboxPort } from './inbox.js'
+import { openRunsPort } from './runs.js'
 
 /** How a dashboard is served. */
 export interface DashboardChoices {
@@ -62,6 +64,8 @@ export async function openDashboard(
       call: (operation, input) =>
         caller.call(operation, input, { ...(apiKey === undefined ? {} : { apiKey }) }),
       catalogue: () => context.catalogue(),
+      runs: openRunsPort(context),
+      inbox: await openInboxPort(context),
     },
     explain: reportOf,
     report: (error) => {

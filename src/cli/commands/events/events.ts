@@ -141,7 +141,8 @@ export const forwardEvents: CommandFactory = ({ command }) =>
       return sendAll(context, { events, target, numbers: readNumbers(events, which) }, globals)
     })
 
-async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
+/** Returns the numbers of selected events, the oldest first; without unusable replies unless these are asked for. */
+export async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
   for await (const { seq, event } of readEvents(events, which, 'oldest'))
     if (event !== unusableReply || which.filter.event !== undefined) yield seq
 }

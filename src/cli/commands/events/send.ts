@@ -11,7 +11,7 @@ import { print } from '../../output/output.js'
 const pausesMs = [1_000, 5_000]
 
 /** The result of sending an event, as commands print it. */
-interface SentEvent {
+export interface SentEvent {
   readonly id: string
   readonly event: string
   readonly delivered: boolean
@@ -37,7 +37,7 @@ export async function sendAll(
 ): Promise<number> {
   const sent: SentEvent[] = []
   const exit = await interruptible(context.streams, async (signal) => {
-    await send(context, sending, sent, signal)
+    await sendEvents(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
   await print(context, sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
@@ -46,7 +46,8 @@ export async function sendAll(
   return exitCodes.ok
 }
 
-async function send(
+/** Sends events to an address in sequence, and adds the result of each to `sent`. */
+export async function sendEvents(
   context: ClockContext,
   sending: SendRequest,
   sent: SentEvent[],
@@ -82,7 +83,7 @@ async function sendWithRetries(
 const isSilent = ({ ok, answer }: Passed): boolean => !ok && !/^(?!408|429)[1-4]\d\d$/.test(answer)
 
 /** Throws a `Stop` when an event was not delivered. */
-function checkSent(sent: readonly SentEvent[], target: string): void {
+export function checkSent(sent: readonly SentEvent[], target: string): void {
   const failed = sent.filter(({ delivered }) => !delivered)
   const last = sent.at(-1)
   if (failed.length === 0 || !last) return

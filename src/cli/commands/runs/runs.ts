@@ -59,7 +59,7 @@ const showCommand: CommandFactory = ({ command }) =>
 const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
 /** Returns a run in the form in which commands print it. */
-async function toRunView(context: HomeContext & ClockContext, run: Run, { locks }: RunRecords) {
+export async function toRunView(context: HomeContext & ClockContext, run: Run, { locks }: RunRecords) {
   const isStopped = run.status === 'running' && !(await isRunning(context, run, locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
   return {

@@ -1,4 +1,4 @@
-import { unknownAnswer } from '../../../batch/journal/answer.js'
+import { type RowStatus, unknownAnswer } from '../../../batch/journal/answer.js'
 import type { Connection, Driver, Value } from '../../driver/connection.js'
 import { placesOf, toPlace } from '../../engine/row-replies.js'
 import { forgetAnswers, indexNext } from './answers.js'
@@ -93,6 +93,9 @@ const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
 /** Stands in the identity of a run of some rows, between that of the whole file and their number. */
 export const sampleMark = '-sample-'
 
+const countAnswersSql = `SELECT status, CASE WHEN status = 'failed' THEN error END AS error, count(*) AS lookups
+  FROM answers WHERE place >= ? AND place < ? GROUP BY 1, 2 ORDER BY 3 DESC`
+
 const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
 
 /** Returns the scope of transactions about one run. */
@@ -104,6 +107,21 @@ const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN st
   file = ?, output = ?, request = ?, indexed = 0, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END,
   lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
   WHERE number = ? AND fence = ? RETURNING ${columns}`
+
+/** Selects runs. */
+export interface RunFilter {
+  readonly status?: Run['status']
+  /** The number of the run before which to begin. */
+  readonly before?: number
+  readonly limit?: number
+}
+
+/** A number of lookups that ended in the same way. */
+export interface AnswerCount {
+  readonly status: RowStatus
+  readonly error: string | null
+  readonly lookups: number
+}
 
 /** The runs of this machine, or of all machines that share a database. */
 export type Runs = ReturnType<typeof runsOver>
@@ -147,8 +165,15 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     },
     /** Returns the runs whose ids begin with `id`. */
     find: (id: string) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
-    /** Returns all runs, newest first. */
-    list: () => all('ORDER BY number DESC'),
+    /** Returns runs, newest first: all of them, or at most `limit` with a number below `before`, of one status if given. */
+    list: ({ status, before, limit = Number.MAX_SAFE_INTEGER }: RunFilter = {}) =>
+      all(
+        `AND number < ? ${status ? 'AND status = ?' : ''} ORDER BY number DESC LIMIT ?`,
+        ...[before ?? Number.MAX_SAFE_INTEGER, ...(status ? [status] : []), limit],
+      ),
+    /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
+    countAnswers: ({ number }: Pick<Run, 'number'>) =>
+      driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */

@@ -1,0 +1,173 @@
+import { parseBody, toPrintableJson } from '../../api/values/json.js'
+import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
+import { count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
+import { pathOf } from '../page/layout.js'
+import type { Fields, Html, Page, View } from '../page/view.js'
+
+const perPage = 50
+
+/** Events that the receiver of this machine has kept. */
+export const inbox: View = {
+  name: 'inbox',
+  title: 'Inbox',
+  render: async (page) => {
+    const id = page.query.get('id')
+    return id === null ? showList(page) : showEvent(page, id)
+  },
+  actions: {
+    replay: async ({ inbox }, { id = '', url = '' }) => ({
+      message: `${url} answered ${await inbox.replay(id, url)}.`,
+    }),
+    forward: async ({ inbox }, { url = '', ...fields }) => {
+      const sent = await inbox.forward(filterOf(fields), url)
+      return { message: `${count(sent, 'event')} sent to ${url}.` }
+    },
+  },
+}
+
+const filterOf = ({ event, search }: Fields): EventFilter => ({
+  ...(event ? { event } : {}),
+  ...(search ? { search } : {}),
+})
+
+async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<Html> {
+  const [event, search] = [query.get('event') ?? '', query.get('search') ?? '']
+  const after = Number(query.get('after')) || undefined
+  const page = await inbox.list(filterOf({ event, search }), perPage + 1, after)
+  const rows = page.slice(0, perPage)
+  return (
+    <>
+      <form class="bar">
+        <label>
+          Event
+          <input name="event" value={event} placeholder="completed" />
+        </label>
+        <label>
+          Search
+          <input name="search" value={search} />
+        </label>
+        <button type="submit">Show</button>
+      </form>
+      <Section title="Received events">
+        {rows.length === 0 ? (
+          <Empty command="listen">No such event was received. Receive deliveries with: </Empty>
+        ) : (
+          <Table
+            label="Received events"
+            keyOf={({ seq }) => String(seq)}
+            columns={[
+              { title: 'Event', cell: (one) => <a href={pathOf('inbox', { id: one.id })}>{one.event}</a> },
+              { title: 'Received (UTC)', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+              {
+                title: 'Signature',
+                cell: ({ verified }) => <State state={verified ? 'verified' : 'not verified'} />,
+              },
+              {
+                title: 'Forwarded',
+                cell: ({ forwarded }) => (forwarded === null ? '–' : <State state={forwarded} />),
+              },
+              { title: 'Bytes', number: true, cell: ({ bytes }) => formatNumber(bytes) },
+              { title: 'Search', cell: (one) => one.search ?? '–' },
+            ]}
+            rows={rows}
+          />
+        )}
+        {page.length > perPage ? (
+          <p>
+            <a href={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</a>
+          </p>
+        ) : (
+          ''
+        )}
+      </Section>
+      {isReadOnly || rows.length === 0 ? (
+        ''
+      ) : (
+        <Section title="Forward">
+          <SendForm
+            action="inbox/forward"
+            fields={{ event, search }}
+            label="Forward these events, the oldest first"
+          />
+        </Section>
+      )}
+    </>
+  )
+}
+
+const SendForm = ({
+  action,
+  fields,
+  label,
+}: {
+  readonly action: string
+  readonly fields: Fields
+  readonly label: string
+}) => (
+  <form data-action={action} class="bar">
+    {Object.entries(fields).map(([name, value]) => (
+      <input type="hidden" name={name} value={value} />
+    ))}
+    <label>
+      Address
+      <input name="url" type="url" required placeholder="http://localhost:3000/hooks" />
+    </label>
+    <button type="submit">{label}</button>
+  </form>
+)
+
+async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Promise<Html> {
+  const event = await inbox.find(id)
+  if (!event) return <Empty command="events list">There is no such event, or it was purged: </Empty>
+  return (
+    <>
+      <p>
+        <a href={pathOf('inbox')}>All events</a>
+      </p>
+      <Section title={`Event ${event.id}`}>
+        <Facts
+          facts={{
+            Event: event.event,
+            Received: <Time at={event.receivedAt} />,
+            Signature: <State state={event.verified ? 'verified' : 'not verified'} />,
+            Search: event.search ?? 'none',
+            ...event.headers,
+          }}
+        />
+        {isReadOnly ? '' : <SendForm action="inbox/replay" fields={{ id: event.id }} label="Replay" />}
+      </Section>
+      <Section title="Forwarded">
+        <Forwards event={event} />
+      </Section>
+      <Section title="Body">
+        <pre tabindex={0}>{formatBody(event.body)}</pre>
+      </Section>
+    </>
+  )
+}
+
+const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
+  forwards.length === 0 ? (
+    <Empty>It was not sent on. Replay it above, or forward all events from the list.</Empty>
+  ) : (
+    <Table
+      label="Forwarded"
+      columns={[
+        { title: 'Address', cell: ({ target }) => target },
+        { title: 'State', cell: ({ state }) => <State state={state} /> },
+        { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
+        { title: 'Answer', cell: ({ answer }) => answer ?? '–' },
+        { title: 'Next attempt (UTC)', cell: ({ nextAt }) => <Time at={nextAt} /> },
+      ]}
+      rows={forwards}
+    />
+  )
+
+/** Returns a body with line breaks. A reply that could not be used may be no JSON. */
+function formatBody(body: string): string {
+  try {
+    return toPrintableJson(parseBody(body), 2)
+  } catch {
+    return body
+  }
+}

@@ -1,0 +1,267 @@
+import { toJson, toPrintableJson } from '../../api/values/json.js'
+import { sign } from '../../api/webhooks/signature.js'
+import type { AsyncJob, Delivery, JobState } from '../../engine/ports/ports.js'
+import {
+  ActionButton,
+  Bar,
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  Section,
+  State,
+  Table,
+  Time,
+} from '../page/elements.js'
+import { pathOf } from '../page/layout.js'
+import type { DashboardPorts } from '../page/ports.js'
+import type { Html, Page, View } from '../page/view.js'
+
+const newest = 100
+const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
+const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
+
+/** Accepted work, and what is sent to webhooks. */
+export const jobs: View = {
+  name: 'jobs',
+  title: 'Jobs and deliveries',
+  render: async (page) => {
+    const [id, delivery] = [page.query.get('id'), page.query.get('delivery')]
+    if (delivery !== null) return showDelivery(page, delivery)
+    return id === null ? showLists(page) : showJob(page, id)
+  },
+  actions: {
+    retry: async ({ admin }, { id = '' }) => {
+      const job = await admin.retryJob(id)
+      return { message: `The work is queued again as the job ${job.id}.` }
+    },
+    deliver: async ({ admin }, { id = '' }) => {
+      const retried = await admin.retryDeliveries([id])
+      return {
+        message:
+          retried === 0
+            ? 'It has not ended yet, so that it is not retried.'
+            : `The delivery ${id} is due again.`,
+      }
+    },
+  },
+}
+
+const oneOf = <T extends string>(known: readonly T[], given: string | null): T | undefined =>
+  known.find((one) => one === given)
+
+async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
+  const state = oneOf(jobStates, query.get('state'))
+  const deliveryState = oneOf(deliveryStates, query.get('deliveries'))
+  const [found, deliveries, status] = await Promise.all([
+    admin.jobs(newest, state),
+    admin.deliveries(deliveryState ? { state: deliveryState } : {}, newest),
+    admin.status(),
+  ])
+  const { pending, delivered, failed } = status.deliveries
+  return (
+    <>
+      <form class="bar">
+        <Choice label="Jobs" name="state" values={jobStates} chosen={state} />
+        <Choice label="Deliveries" name="deliveries" values={deliveryStates} chosen={deliveryState} />
+        <button type="submit">Show</button>
+      </form>
+      <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
+        {found.length === 0 ? (
+          <Empty command="accounts search --keyword robots">
+            No such job was accepted. Import companies with:{' '}
+          </Empty>
+        ) : (
+          <JobTable jobs={found} />
+        )}
+      </Section>
+      <Section title={deliveries.length === newest ? `Deliveries: the ${newest} newest` : 'Deliveries'}>
+        <p class="empty">
+          {formatNumber(pending)} pending, {formatNumber(delivered)} delivered, {formatNumber(failed)} failed
+        </p>
+        {deliveries.length === 0 ? (
+          <Empty>Nothing was sent to a webhook. Accepted work with --webhook-url is delivered there.</Empty>
+        ) : (
+          <DeliveryTable deliveries={deliveries} />
+        )}
+      </Section>
+    </>
+  )
+}
+
+const Choice = ({
+  label,
+  name,
+  values,
+  chosen,
+}: {
+  readonly label: string
+  readonly name: string
+  readonly values: readonly string[]
+  readonly chosen: string | undefined
+}) => (
+  <label>
+    {label}
+    <select name={name}>
+      <option value="">all</option>
+      {values.map((value) => (
+        <option value={value} selected={value === chosen}>
+          {value}
+        </option>
+      ))}
+    </select>
+  </label>
+)
+
+const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
+  <Table
+    label="Jobs"
+    keyOf={({ id }) => id}
+    columns={[
+      { title: 'Job', cell: ({ id, name }) => <a href={pathOf('jobs', { id })}>{name || id}</a> },
+      { title: 'Operation', cell: ({ operation }) => operation },
+      { title: 'State', cell: ({ state }) => <State state={state} /> },
+      {
+        title: 'Progress',
+        cell: ({ id, done, expected }) => <Bar label={`Progress of ${id}`} value={done} max={expected} />,
+      },
+      { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
+      { title: 'Expected', number: true, cell: ({ expected }) => formatNumber(expected) },
+      { title: 'Credits', number: true, cell: ({ spent }) => formatNumber(spent) },
+      { title: 'Created (UTC)', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    ]}
+    rows={jobs}
+  />
+)
+
+const DeliveryTable = ({ deliveries }: { readonly deliveries: readonly Delivery[] }) => (
+  <Table
+    label="Deliveries"
+    keyOf={({ id }) => id}
+    columns={[
+      { title: 'Delivery', cell: ({ id }) => <a href={pathOf('jobs', { delivery: id })}>{id}</a> },
+      { title: 'Event', cell: ({ event }) => event },
+      { title: 'State', cell: ({ state }) => <State state={state} /> },
+      { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
+      { title: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
+      { title: 'Next attempt (UTC)', cell: (delivery) => <Time at={nextAttempt(delivery)} /> },
+    ]}
+    rows={deliveries}
+  />
+)
+
+const nextAttempt = ({ state, dueAt }: Delivery): number | null => (state === 'pending' ? dueAt : null)
+
+async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Promise<Html> {
+  const job = await admin.job(id)
+  const [deliveries, records] = await Promise.all([
+    admin.deliveries({ jobId: id }, newest),
+    admin.jobRecords(id, -1, 10),
+  ])
+  return (
+    <>
+      <p>
+        <a href={pathOf('jobs')}>All jobs</a>
+      </p>
+      <Section title={`Job ${job.id}`}>
+        <Bar label="Progress" value={job.done} max={job.expected} />
+        <Facts
+          facts={{
+            State: <State state={job.state} />,
+            Name: job.name,
+            Operation: job.operation,
+            Done: `${formatNumber(job.done)} of ${formatNumber(job.expected)}${job.truncated ? ', truncated' : ''}`,
+            Credits: `${formatNumber(job.spent)} spent, ${formatNumber(job.held)} held`,
+            Attempts: formatNumber(job.attempts),
+            ...(job.error === null ? {} : { Error: job.error }),
+            Webhook: job.webhookUrl ?? 'none',
+            Created: <Time at={job.createdAt} />,
+            Finished: <Time at={job.finishedAt} />,
+          }}
+        />
+        {job.state === 'failed' && !isReadOnly ? (
+          <div class="actions">
+            <ActionButton action="jobs/retry" fields={{ id }} label="Retry" primary />
+          </div>
+        ) : (
+          ''
+        )}
+      </Section>
+      <Section title="Deliveries">
+        {deliveries.length === 0 ? (
+          <Empty>Nothing of this job is sent to a webhook.</Empty>
+        ) : (
+          <DeliveryTable deliveries={deliveries} />
+        )}
+      </Section>
+      <Section title="First records">
+        {records.length === 0 ? (
+          <Empty command={`engine jobs show ${id} --records`}>
+            None is stored here. All records of a job:{' '}
+          </Empty>
+        ) : (
+          <pre tabindex={0}>{records.map(({ record }) => record).join('\n')}</pre>
+        )}
+      </Section>
+    </>
+  )
+}
+
+async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Html> {
+  const { body, ...delivery } = await ports.admin.delivery(id)
+  return (
+    <>
+      <p>
+        <a href={pathOf('jobs', { id: delivery.jobId })}>Its job</a>
+      </p>
+      <Section title={`Delivery ${id}`}>
+        <Facts
+          facts={{
+            State: <State state={delivery.state} />,
+            Event: delivery.event,
+            Address: delivery.url,
+            Records: `${formatNumber(delivery.first)} to ${formatNumber(delivery.last)}`,
+            Attempts: formatNumber(delivery.attempts),
+            'Last answer':
+              [delivery.status, delivery.error].filter((one) => one !== null).join(' ') || 'none',
+            'Next attempt': <Time at={nextAttempt(delivery)} />,
+            Created: <Time at={delivery.createdAt} />,
+            Finished: <Time at={delivery.finishedAt} />,
+          }}
+        />
+        {delivery.state === 'pending' || isReadOnly ? (
+          ''
+        ) : (
+          <div class="actions">
+            <ActionButton action="jobs/deliver" fields={{ id }} label="Retry" primary />
+          </div>
+        )}
+      </Section>
+      <Section title="Signature">{await renderSignature(ports, delivery, body)}</Section>
+      <Section title="Body">
+        <pre tabindex={0}>{toPrintableJson(body, 2)}</pre>
+      </Section>
+    </>
+  )
+}
+
+/** The headers that sign the body. Their time is that of the last change, so that the page stays the same. */
+async function renderSignature(
+  { admin }: DashboardPorts,
+  { id, createdAt, finishedAt }: Omit<Delivery, 'body'>,
+  body: unknown,
+): Promise<Html> {
+  const secrets = await admin.webhookSecrets()
+  if (secrets.length === 0)
+    return <Empty command="engine webhooks secret">No secret signs deliveries yet: </Empty>
+  const headers = sign(id, finishedAt ?? createdAt, toJson(body), secrets)
+  return (
+    <>
+      <p class="empty">
+        {count(secrets.length, 'secret')} {secrets.length === 1 ? 'signs' : 'sign'} it now. An attempt has the
+        time at which it is made.
+      </p>
+      <Facts facts={headers} />
+    </>
+  )
+}

@@ -1,0 +1,257 @@
+import {
+  ActionButton,
+  Bar,
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  Section,
+  State,
+  Table,
+  Time,
+} from '../page/elements.js'
+import { pathOf } from '../page/layout.js'
+import type { ListedRun, RestQuote, RunsPort, ShownRun } from '../page/ports.js'
+import type { Fields, Html, View } from '../page/view.js'
+
+const perPage = 50
+
+/** The batches of this machine, or those that machines share. */
+export const runs: View = {
+  name: 'runs',
+  title: 'Runs',
+  render: async ({ ports: { runs }, query, isReadOnly }) => {
+    const isShared = runs.canShare && query.get('place') === 'shared'
+    const id = query.get('id')
+    if (id !== null)
+      return <Run run={await runs.show(id, isShared)} isShared={isShared} isReadOnly={isReadOnly} />
+    const before = Number(query.get('before')) || undefined
+    const page = await runs.list(
+      { limit: perPage + 1, ...(before === undefined ? {} : { before }) },
+      isShared,
+    )
+    return (
+      <Section title={isShared ? 'Runs that machines share' : 'Runs of this machine'}>
+        <Places canShare={runs.canShare} isShared={isShared} />
+        {page.length === 0 ? (
+          <Empty command="accounts enrich --csv companies.csv">
+            No file was looked up yet. Start a run with:{' '}
+          </Empty>
+        ) : (
+          <RunTable runs={page.slice(0, perPage)} isShared={isShared} />
+        )}
+        {page.length > perPage ? (
+          <p>
+            <a href={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
+              Older runs
+            </a>
+          </p>
+        ) : (
+          ''
+        )}
+      </Section>
+    )
+  },
+  actions: {
+    export: async ({ runs }, fields) => {
+      const { id, isShared } = runOf(fields)
+      const headers = {
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': `attachment; filename="run-${id.slice(0, 8)}.csv"`,
+      }
+      return new Response(await runs.export(id, isShared), { headers })
+    },
+    quote: async ({ runs }, fields) => {
+      const { id, isShared } = runOf(fields)
+      const quote = await runs.quote(id, isShared)
+      const most = String(quote.credits.max)
+      return {
+        message: describeQuote(quote),
+        confirm: { action: 'resume', fields: { ...fields, most }, label: 'Resume' },
+      }
+    },
+    check: async ({ runs }, fields) => {
+      const { id, isShared } = runOf(fields)
+      return { message: describeQuote(await runs.quote(id, isShared)) }
+    },
+    resume: async ({ runs }, fields) => {
+      const { id, isShared } = runOf(fields)
+      await runs.resume(id, isShared, Number(fields.most) || 0)
+      return { message: `Resuming the run ${id}.` }
+    },
+    stop: async ({ runs }, fields) => {
+      const { id, isShared } = runOf(fields)
+      await runs.stop(id, isShared)
+      return { message: `The run ${id} stops once the rows in flight are answered.` }
+    },
+  },
+}
+
+const placeOf = (isShared: boolean) => (isShared ? 'shared' : undefined)
+
+const runOf = ({ id = '', place }: Fields) => ({ id, isShared: place === 'shared' })
+
+const fieldsOf = (id: string, isShared: boolean): Fields => ({ id, ...(isShared ? { place: 'shared' } : {}) })
+
+const Places = ({ canShare, isShared }: Pick<RunsPort, 'canShare'> & { readonly isShared: boolean }) => (
+  <p class="empty">
+    {isShared
+      ? 'These runs are in the shared database; any machine can resume them. '
+      : 'Runs of other machines are visible only when they are shared (--shared). '}
+    {canShare ? (
+      <a href={pathOf('runs', { place: isShared ? undefined : 'shared' })}>
+        {isShared ? 'Runs of this machine' : 'Runs that machines share'}
+      </a>
+    ) : (
+      ''
+    )}
+  </p>
+)
+
+const RunTable = ({
+  runs,
+  isShared,
+}: {
+  readonly runs: readonly ListedRun[]
+  readonly isShared: boolean
+}) => (
+  <Table
+    label="Runs"
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        title: 'File',
+        cell: ({ id, file }) => (
+          <a href={pathOf('runs', { id, place: placeOf(isShared) })}>{file.split(/[\\/]/).at(-1)}</a>
+        ),
+      },
+      { title: 'Operation', cell: ({ operation }) => operation },
+      { title: 'State', cell: ({ status }) => <State state={status} /> },
+      {
+        title: 'Progress',
+        cell: (run) => <Bar label={`Progress of ${run.id}`} value={run.done} max={run.rows} />,
+      },
+      { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
+      { title: 'Rows', number: true, cell: ({ rows }) => formatNumber(rows) },
+      { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
+      { title: 'Started (UTC)', cell: ({ started_at }) => <Time at={timeOf(started_at)} /> },
+    ]}
+    rows={runs}
+  />
+)
+
+const timeOf = (iso: string | null): number | null => (iso === null ? null : Date.parse(iso))
+
+function Run({
+  run,
+  isShared,
+  isReadOnly,
+}: {
+  readonly run: ShownRun
+  readonly isShared: boolean
+  readonly isReadOnly: boolean
+}) {
+  const fields = fieldsOf(run.id, isShared)
+  return (
+    <>
+      <p>
+        <a href={pathOf('runs', { place: placeOf(isShared) })}>All runs</a>
+      </p>
+      <Section title={`Run ${run.id}`}>
+        <Bar label="Progress" value={run.done} max={run.rows} />
+        <Facts facts={factsOf(run)} />
+        {isReadOnly ? (
+          ''
+        ) : (
+          <div class="actions">
+            <ActionButton action="runs/export" fields={fields} label="Export" />
+            {run.status === 'running' ? (
+              <ActionButton action="runs/stop" fields={fields} label="Stop" />
+            ) : run.status === 'stopped' ? (
+              <ActionButton action="runs/quote" fields={fields} label="Resume…" primary />
+            ) : (
+              <ActionButton action="runs/check" fields={fields} label="Check the file" />
+            )}
+          </div>
+        )}
+        {run.problem === undefined ? '' : <p class="bad">The last resume ended: {run.problem}</p>}
+      </Section>
+      <Section title="Lookups">
+        <Funnel run={run} />
+      </Section>
+    </>
+  )
+}
+
+function factsOf(run: ShownRun): Readonly<Record<string, Html>> {
+  const { rate, done, rows } = run
+  return {
+    State: <State state={run.status} />,
+    Operation: run.operation,
+    File: run.file,
+    Output: run.output ?? 'stdout',
+    Target: run.target,
+    Rows: `${formatNumber(done)} of ${formatNumber(rows)}`,
+    Credits: formatNumber(run.credits),
+    ...(rate === undefined ? {} : { Rate: `${formatNumber(Math.round(rate * 10) / 10)} rows per second` }),
+    ...(rate ? { 'Time left': formatSeconds((rows - done) / rate) } : {}),
+    Started: <Time at={timeOf(run.started_at)} />,
+    ...(run.finished_at === null ? {} : { Finished: <Time at={timeOf(run.finished_at)} /> }),
+    ...(run.holder === undefined ? {} : { 'In use by': run.holder }),
+  }
+}
+
+function formatSeconds(seconds: number): string {
+  if (seconds < 90) return count(Math.ceil(seconds), 'second')
+  return seconds < 5_400
+    ? count(Math.round(seconds / 60), 'minute')
+    : count(Math.round(seconds / 3_600), 'hour')
+}
+
+const statusNames: Readonly<Record<string, string>> = {
+  found: 'Found',
+  not_found: 'Not found',
+  failed: 'Failed',
+  invalid: 'Invalid',
+  skipped: 'Skipped',
+}
+
+/** From the rows of the file to those that were found. */
+function Funnel({ run: { answers, done, rows } }: { readonly run: ShownRun }) {
+  const lookups = answers.reduce((sum, one) => sum + one.lookups, 0)
+  const others = Math.max(0, done - lookups)
+  const steps: readonly [name: string, value: number, detail: string][] = [
+    ['Rows of the file', rows, ''],
+    ['Done', done, ''],
+    ['Looked up', lookups, ''],
+    ...answers.map(
+      ({ status, error, lookups: some }) =>
+        [statusNames[status] ?? status, some, error ?? ''] as [string, number, string],
+    ),
+    ['Without a lookup', others, 'Duplicates and invalid rows. Check the file for the reasons.'],
+  ]
+  return (
+    <Table
+      label="Lookups"
+      columns={[
+        { title: 'Step', cell: ([name]) => name },
+        { title: '', cell: ([name, value]) => <Bar label={name} value={value} max={rows} /> },
+        { title: 'Number', number: true, cell: ([, value]) => formatNumber(value) },
+        { title: '', cell: ([, , detail]) => detail },
+      ]}
+      rows={steps.filter(([name, value]) => value > 0 || name === 'Rows of the file')}
+    />
+  )
+}
+
+function describeQuote({ credits, balance, lookups, invalid, invalid_reasons }: RestQuote): string {
+  const price =
+    credits.max === 0
+      ? 'The rest costs nothing.'
+      : `The rest costs at most ${count(credits.max, 'credit')}, about ${formatNumber(credits.expected)} as expected.`
+  const left = `${count(lookups, 'lookup')} to send.`
+  const funds = balance === null ? '' : ` The balance is ${count(balance, 'credit')}.`
+  const reasons = invalid_reasons.map(({ reason, rows }) => `${reason} (${formatNumber(rows)})`).join('; ')
+  const wrong = invalid === 0 ? '' : `\n${count(invalid, 'row')} invalid: ${reasons}.`
+  return `${price} ${left}${funds}${wrong}`
+}

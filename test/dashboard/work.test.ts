@@ -1,0 +1,237 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  expectAccessible,
+  hasNoBrowser,
+  launchBrowser,
+  ready,
+  tabTo,
+  takeScreenshot,
+} from '../support/browser.js'
+import { launch, prospect } from '../support/processes.js'
+import { until } from '../support/until.js'
+import { receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
+import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
+
+interface RunView {
+  readonly id: string
+  readonly file: string
+  readonly status: string
+  readonly done: number
+  readonly credits: number
+}
+
+/** Presses a button and returns what the page says about it. */
+async function press(page: Page, name: string): Promise<string> {
+  await page.getByRole('button', { name }).click()
+  return (await page.locator('#messages p').textContent()) ?? ''
+}
+
+describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
+  let browser: Browser
+  let full: ServedDashboard
+  let empty: ServedDashboard
+  let receiver: WebhookReceiver
+  const runOver = async (file: string) => {
+    const found = (await full.json<RunView[]>('runs', 'list')).find((run) => run.file.endsWith(file))
+    if (!found) throw new Error(`no run over ${file}`)
+    return found
+  }
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    receiver = await receiveWebhooks(() => undefined)
+    full = await serveDashboard(fillWithSamples)
+    empty = await serveDashboard()
+  })
+  afterAll(async () => {
+    await Promise.all([full?.close(), empty?.close(), receiver?.close(), browser?.close()])
+  })
+
+  for (const [path, title] of [
+    ['runs', 'Runs'],
+    ['jobs', 'Jobs and deliveries'],
+    ['inbox', 'Inbox'],
+  ] as const)
+    it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
+      for (const [here, options] of [
+        [empty, {}],
+        [full, { colorScheme: 'dark' }],
+        [full, { viewport: { width: 360, height: 740 } }],
+      ] as const) {
+        const { page, problems, close } = await here.open(browser, path, options)
+        expect(await page.locator('h1').textContent()).toBe(title)
+        if (here === empty) expect(await page.locator('.empty').count()).toBeGreaterThan(0)
+        await expectAccessible(page)
+        await takeScreenshot(page, `${path}-${here === empty ? 'empty' : Object.keys(options)[0]}`)
+        expect(problems).toEqual([])
+        await close()
+      }
+    })
+
+  it('lists the runs that the command prints, and shows one with its funnel', async () => {
+    const { page, problems, close } = await full.open(browser, 'runs')
+    const runs = await full.json<RunView[]>('runs', 'list')
+    const shown = await page.getByRole('region', { name: 'Runs' }).locator('tbody tr').allInnerTexts()
+    expect(shown).toHaveLength(runs.length)
+    for (const [at, { status, done, credits }] of runs.entries())
+      for (const value of [status, done, credits]) expect(shown[at]).toContain(String(value))
+    await page.getByRole('link', { name: 'companies.csv' }).click()
+    const funnel = page.getByRole('region', { name: 'Lookups' })
+    await funnel.waitFor()
+    const rows = (await funnel.locator('tbody tr').allInnerTexts()).map((text) =>
+      text.replace(/\s+/g, ' ').trim(),
+    )
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        'Rows of the file 9',
+        'Looked up 7',
+        'Found 6',
+        'Not found 1',
+        expect.stringMatching(/^Without a lookup 2/),
+      ]),
+    )
+    expect(await press(page, 'Check the file')).toContain('1 row invalid: domain is empty (1).')
+    await expectAccessible(page)
+    await takeScreenshot(page, 'run')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('exports what the command exports', async () => {
+    const { page, close } = await full.open(browser, 'runs')
+    const { id } = await runOver('companies.csv')
+    await page.getByRole('link', { name: 'companies.csv' }).click()
+    const saving = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    const saved = readFileSync((await (await saving).path()) ?? '', 'utf8')
+    expect(saved).toBe((await full.run(['runs', 'export', id, '--format', 'csv'])).stdout)
+    await close()
+  })
+
+  it('resumes a stopped run after showing its price, with the keyboard', async () => {
+    const { id } = await runOver('leads.csv')
+    const { page, close } = await full.open(browser, `runs?id=${id}`)
+    await tabTo(page, 'Resume…')
+    await page.keyboard.press('Enter')
+    const question = page.getByRole('dialog')
+    await question.waitFor()
+    expect(await question.textContent()).toContain('The rest costs at most 4 credits')
+    await takeScreenshot(page, 'resume')
+    await tabTo(page, 'Resume')
+    await page.keyboard.press('Enter')
+    await page.locator('.state', { hasText: 'finished' }).waitFor()
+    expect(await runOver('leads.csv')).toMatchObject({ status: 'finished', done: 6, credits: 6 })
+    await close()
+  })
+
+  it('shows a run of another process while it goes on, and stops it', async () => {
+    const rows = Array.from({ length: 500 }, (_, at) => `company-${at}.example\n`)
+    writeFileSync(join(full.home, 'many.csv'), `domain\n${rows.join('')}`)
+    const argv = ['accounts', 'hiring', '--csv', 'many.csv', '--yes', '-o', 'many-out.csv']
+    const running = launch(prospect, argv, full.home, { PROSPECT_HOME: full.home })
+    const { page, close } = await full.open(browser, 'runs')
+    await page.getByRole('link', { name: 'many.csv' }).click()
+    await page.locator('.state', { hasText: 'running' }).waitFor()
+    expect(await press(page, 'Stop')).toContain('stops once the rows in flight are answered')
+    expect((await running).exitCode).toBe(143)
+    await page.locator('.state', { hasText: 'stopped' }).waitFor()
+    const stopped = await runOver('many.csv')
+    expect(stopped.status).toBe('stopped')
+    expect(stopped.done).toBeLessThan(500)
+    await close()
+  })
+
+  it('shows jobs and deliveries with their body, and retries a delivery', async () => {
+    const { id } = await full.json<{ id: string }>(
+      ...['accounts', 'search', '--keyword', 'a', '--limit', '2', '--no-wait', '--webhook-url', receiver.url],
+    )
+    const { page, close } = await full.open(browser, `jobs?id=${id}`)
+    await page.locator('.state', { hasText: 'delivered' }).first().waitFor()
+    const [delivery] = await full.json<{ id: string }[]>('engine', 'deliveries', 'list', '--job', id)
+    await page.getByRole('link', { name: delivery?.id ?? '' }).click()
+    await page.getByRole('heading', { name: `Delivery ${delivery?.id}` }).waitFor()
+    const { body } = await full.json<{ body: unknown }>('engine', 'deliveries', 'show', delivery?.id ?? '')
+    expect(JSON.parse((await page.locator('pre').textContent()) ?? '')).toEqual(body)
+    expect(await page.locator('dl').nth(1).textContent()).toContain('webhook-signature')
+    await expectAccessible(page)
+    await takeScreenshot(page, 'delivery')
+    const before = receiver.arrivals.length
+    expect(await press(page, 'Retry')).toContain('is due again')
+    await until(() => receiver.arrivals.length > before)
+    await page.locator('.state', { hasText: 'delivered' }).waitFor()
+    expect(receiver.arrivals.at(-1)?.id).toBe(delivery?.id)
+    await close()
+  })
+
+  it('retries a failed job, as a new one', async () => {
+    const { id } = await full.json<{ id: string }>(
+      'accounts',
+      'search',
+      '--keyword',
+      'b',
+      '--no-wait',
+      '--webhook-url',
+      receiver.url,
+    )
+    await until(
+      async () => (await full.json<{ state: string }>('engine', 'jobs', 'show', id)).state === 'finished',
+    )
+    const database = new Database(join(full.home, 'engine.db'))
+    // No job fails by itself while its database is in order.
+    database.exec(
+      `DROP TRIGGER IF EXISTS jobs_forward; UPDATE jobs SET state = 'failed', error = 'No luck' WHERE id = '${id}'`,
+    )
+    database.close()
+    const { page, close } = await full.open(browser)
+    await page.getByRole('link', { name: 'A job of accounts.search failed' }).click()
+    const message = await press(page, 'Retry')
+    const [, retried = ''] = /as the job (\S+)\.$/.exec(message) ?? []
+    await until(
+      async () =>
+        (await full.json<{ state: string }>('engine', 'jobs', 'show', retried)).state === 'finished',
+    )
+    await close()
+  })
+
+  it('shows received events with their body, replays one and forwards all', async () => {
+    const { page, close } = await full.open(browser, 'inbox')
+    const events = await full.json<{ id: string; event: string }[]>('events', 'list')
+    const rows = page.getByRole('region', { name: 'Received events' }).locator('tbody tr')
+    expect(await rows.locator('td:first-child').allInnerTexts()).toEqual(events.map(({ event }) => event))
+    await page.getByRole('link', { name: 'lead_search.completed' }).click()
+    await page.getByRole('heading', { name: 'Event msg_lead_search.completed' }).waitFor()
+    const [shown] = await page.locator('pre').allTextContents()
+    const { body } = await full.json<{ body: unknown }>('events', 'show', 'msg_lead_search.completed')
+    expect(JSON.parse(shown ?? '')).toEqual(body)
+    await page.getByLabel('Address').fill(receiver.url)
+    const before = receiver.arrivals.length
+    expect(await press(page, 'Replay')).toContain(`${receiver.url} answered 204.`)
+    expect(receiver.arrivals.slice(before).map(({ id }) => id)).toEqual(['msg_lead_search.completed'])
+    await page.getByRole('region', { name: 'Forwarded' }).waitFor()
+    await page.getByRole('link', { name: 'All events' }).click()
+    await page.getByLabel('Address').fill(receiver.url)
+    await page.getByRole('button', { name: 'Forward these events' }).click()
+    await page.getByText(`2 events sent to ${receiver.url}.`).waitFor()
+    expect(await full.json('events', 'list')).toMatchObject([
+      { forwarded: 'delivered' },
+      { forwarded: 'delivered' },
+    ])
+    await expectAccessible(page)
+    await close()
+  })
+
+  it('says in a sentence what is wrong with an action', async () => {
+    const { page, close } = await full.open(browser, 'inbox')
+    await page.getByLabel('Address').fill('http://127.0.0.1:9/none')
+    await page.getByRole('button', { name: 'Forward these events' }).click()
+    await page.locator('.message.bad', { hasText: 'http://127.0.0.1:9 does not accept events' }).waitFor()
+    await page.goto(`${full.origin}/dashboard/runs?id=nothing`)
+    await ready(page)
+    expect(await page.locator('main').textContent()).toContain('There is no run nothing.')
+    await close()
+  })
+})
