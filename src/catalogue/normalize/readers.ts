@@ -19,14 +19,18 @@ export const text: FieldReader<string> = (value) => {
   return words === '' ? undefined : words
 }
 
-/** A number, possibly with a currency sign or with spaces, apostrophes or commas between thousands. */
+/** A number in which dots stand between thousands, and a comma before decimals. */
+const european = /^[+-]?\d{1,3}(?:(?:\.\d{3})+(?:,\d+|\.\d{3})|(?:,\d{1,2}))$/
+
+/** A number, possibly with a currency sign, with anything usual between thousands, and with a decimal comma. */
 export const decimal: FieldReader<number> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const bare = words
     .replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '')
     .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
-  const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : Number.NaN
+  const plain = european.test(bare) ? bare.replaceAll('.', '').replace(',', '.') : bare
+  const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : Number.NaN
   if (!Number.isFinite(number)) throw new InvalidRecordError(`must be a number, not '${shorten(words)}'`)
   return number
 }

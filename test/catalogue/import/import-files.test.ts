@@ -66,6 +66,17 @@ describe('the columns of an import', () => {
   })
 })
 
+it.each([
+  ['1.250.000,00 €', 1_250_000],
+  ['1.250,5', 1_250.5],
+  ['12,50', 12.5],
+  ['1,250,000', 1_250_000],
+  ['1.25', 1.25],
+])('reads the number %s as it is written in many countries', async (written, revenue) => {
+  await take(`domain|Umsatz\nacme.example|${written}\n`)
+  expect(await exported(catalogue, 'companies')).toMatchObject([{ revenue }])
+})
+
 describe('a file to import', () => {
   it.each([',', ';', '\t', '|'])('may be delimited by "%s"', async (delimiter) => {
     const rows = [
