@@ -520,3 +520,83 @@ describe('an option for what a column holds', () => {
     expect([resumed.code, caller.asked.map(({ country }) => country)]).toEqual([0, ['IT', 'IT']])
   })
 })
+
+describe('values that do not say which company or person a row is', () => {
+  const profile = 'https://www.linkedin.com/company/acme'
+  const headers = ['Website', 'Domain', 'URL', 'Webseite', 'Site web', 'Company Domain Name', 'domain']
+
+  it.each(headers)('reads profile URLs below "%s" as profiles, never as a domain', async (header) => {
+    const caller = target(company)
+    const csv = `${header}\n${profile}\nhttps://de.linkedin.com/company/beta/?x=1\nlinkedin.com/sales/company/42\n`
+    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked.map((input) => Object.keys(input))]).toEqual([
+      0,
+      [['company_network_url'], ['company_network_url'], ['company_network_url']],
+    ])
+  })
+
+  it.each([
+    'https://www.facebook.com/acme',
+    'https://x.com/acme',
+    'instagram.com/acme',
+    'https://www.linkedin.com/school/acme',
+    'https://youtu.be/acme',
+    'https://bit.ly/3abc',
+    'lnkd.in/abc',
+    't.co/abc',
+    'gmail.com',
+    'https://www.gmx.de',
+    'outlook.com',
+  ])('does not look up %s as the domain of a company', async (cell) => {
+    const caller = target(company)
+    const csv = `Company,Website\nAcme,${cell}\n,${cell}\nBeta,beta.example\n`
+    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked]).toEqual([
+      11,
+      [{ name: 'Acme' }, { name: 'Beta', domain: 'beta.example' }],
+    ])
+    expect((await read('out.csv')).split('\n')[2]).toMatch(/,invalid,"?""?Website""? must be a company's own/)
+  })
+
+  it('does not look up free-mail addresses as companies where only addresses say who is meant', async () => {
+    const caller = target(company)
+    const csv = 'Email\nada@acme.example\nada@gmail.com\nbob@gmail.com\nada@web.de\n'
+    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked.length, ended.stderr]).toEqual([
+      11,
+      1,
+      expect.stringContaining('3 invalid'),
+    ])
+  })
+
+  it.each([
+    ['leads enrich', []],
+    ['contacts waterfall', ['--enrichment-type', 'email']],
+  ])('looks up people of one name with different profile URLs one by one in %s', async (words, argv) => {
+    const caller = target(() => ({
+      status: 200,
+      body: { full_name: 'Sam', email: 's@acme.example' },
+      credits: 1,
+    }))
+    const urls = [
+      'https://www.linkedin.com/in/sam-1',
+      'https://www.linkedin.com/in/sam-2/',
+      'https://www.linkedin.com/sales/lead/ACwAAA1,NAME_SEARCH,a',
+      'https://www.linkedin.com/sales/lead/ACwAAA2,NAME_SEARCH,a',
+      'https://www.linkedin.com/pub/sam/1/2/3',
+      'https://www.linkedin.com/pub/sam/4/5/6',
+    ]
+    const rows = urls.map((url) => `Sam,Carter,Acme,"${url}"`)
+    const csv = ['First Name,Last Name,Company,URL', ...rows, rows[0], ''].join('\n')
+    const { json } = await batch(words, csv, [...argv, '--dry-run', '--json'], { caller })
+    const { rows: all, unique, invalid } = json as Record<string, number>
+    expect([all, Number(unique) + Number(invalid)]).toEqual([7, 6])
+    if (words !== 'leads enrich') return
+    await batch(words, csv, [...argv, '-o', 'out.csv'], { caller })
+    const sent = caller.asked.flatMap(({ network_url: url }) => (url === undefined ? [] : [url]))
+    expect(new Set(sent).size).toBe(sent.length)
+    const answers = (await read('out.csv')).trimEnd().split('\n').slice(1)
+    expect(answers.filter((line) => line.endsWith(',duplicate'))).toHaveLength(1)
+    expect(answers.at(-1)).toMatch(/,duplicate$/)
+  })
+})
