@@ -20,11 +20,14 @@ const usualPaths = [
 ]
 
 /** Starts an installed Chromium, or the one that ships through npm. Throws a sentence where neither starts. */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(...args: readonly string[]): Promise<Browser> {
   const named = process.env.PROSPECT_BROWSER
   const installed = named ? [named] : usualPaths.filter((path) => existsSync(path))
   const problems: string[] = []
-  for (const open of [...installed.map((path) => () => start(path)), ...(named ? [] : [startPackaged])]) {
+  for (const open of [
+    ...installed.map((path) => () => start(path, args)),
+    ...(named ? [] : [() => startPackaged(args)]),
+  ]) {
     try {
       return await open()
     } catch (error) {
@@ -37,25 +40,29 @@ export async function launchBrowser(): Promise<Browser> {
   )
 }
 
-const start = (executablePath: string, env: Record<string, string> = {}): Promise<Browser> =>
+const start = (
+  executablePath: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Browser> =>
   chromium.launch({
     executablePath,
     // Chromium has no sandbox for root, as whom containers run.
-    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...args],
     env: { ...(process.env as Record<string, string>), ...env },
   })
 
 /** The Chromium of npm, with the libraries that a bare machine lacks. */
-async function startPackaged(): Promise<Browser> {
+async function startPackaged(args: readonly string[]): Promise<Browser> {
   const { default: packaged, inflate } = await import('@sparticuz/chromium')
   const path = await packaged.executablePath()
   try {
-    return await start(path)
+    return await start(path, args)
   } catch (error) {
     if (!/shared librar/.test((error as Error).message)) throw error
     const folder = dirname(new URL(import.meta.resolve('@sparticuz/chromium')).pathname)
     const libraries = await inflate(join(folder, '..', 'bin', 'al2023.tar.br'))
-    return start(path, { LD_LIBRARY_PATH: join(libraries, 'lib') })
+    return start(path, args, { LD_LIBRARY_PATH: join(libraries, 'lib') })
   }
 }
 

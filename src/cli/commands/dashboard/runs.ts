@@ -57,7 +57,7 @@ export function openRunsPort(context: Context): RunsPort {
     quote: async (id, isShared) => {
       const [run] = await find(id, isShared)
       const { child, ended } = start(
-        ['runs', 'resume', run.id, '--dry-run', '--json', ...budgetOf(noBudget)],
+        ['runs', 'resume', run.id, '--dry-run', '--json', ...budgetOption(noBudget)],
         'pipe',
         isShared,
       )
@@ -69,7 +69,7 @@ export function openRunsPort(context: Context): RunsPort {
     resume: async (id, isShared, mostCredits) => {
       const [run] = await find(id, isShared)
       problems.delete(id)
-      const budget = budgetOf(run.credits + run.reserved + mostCredits)
+      const budget = budgetOption(run.credits + run.reserved + mostCredits)
       const { ended } = start(['runs', 'resume', run.id, '--yes', ...budget], 'ignore', isShared)
       ended.catch((error: Error) => problems.set(id, error.message))
     },
@@ -95,7 +95,7 @@ export function openRunsPort(context: Context): RunsPort {
 const noBudget = 1_000_000_000
 
 /** Returns the option for the maximum cost of a run, with all its parts. */
-const budgetOf = (credits: number): readonly string[] => ['--max-credits', String(credits)]
+const budgetOption = (credits: number): readonly string[] => ['--max-credits', String(credits)]
 
 /** Exit codes of commands that did what they were asked for; rows may have failed. */
 const done = [0, 11]

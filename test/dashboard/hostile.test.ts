@@ -1,0 +1,382 @@
+import { copyFileSync } from 'node:fs'
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasNoBrowser, launchBrowser, ready } from '../support/browser.js'
+import { machine } from '../support/command.js'
+import { until } from '../support/until.js'
+import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
+
+interface Answered {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** Sends a request with any headers, as no browser would. */
+const send = (url: string, headers: Record<string, string> = {}, method = 'POST', body = '{}') =>
+  new Promise<Answered>((resolve, reject) => {
+    const asked = httpRequest(url, { method, headers: { 'content-type': 'application/json', ...headers } })
+    asked.on('response', (response) => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('end', () => {
+        const { statusCode: status = 0, headers: received } = response
+        resolve({ status, headers: received, text: Buffer.concat(parts).toString() })
+      })
+    })
+    asked.on('error', reject)
+    asked.end(method === 'GET' ? undefined : body)
+  })
+
+const fromPage = { 'sec-fetch-site': 'same-origin' }
+
+/** Signs in as a browser would; returns what proves that. */
+async function signIn(
+  here: ServedDashboard,
+): Promise<{ readonly link: string; readonly proof: Record<string, string> }> {
+  const link = new URL(await here.nextLink()).hash.slice(1)
+  const { headers, text } = await send(
+    `${here.origin}/dashboard/session`,
+    fromPage,
+    'POST',
+    JSON.stringify({ link }),
+  )
+  const [cookie = ''] = headers['set-cookie']?.[0]?.split(';') ?? []
+  const { token } = JSON.parse(text) as { token: string }
+  return { link, proof: { cookie, 'x-dashboard-token': token } }
+}
+
+describe('requests to the dashboard', () => {
+  let here: ServedDashboard
+  const ask = async (headers: Record<string, string>, path = '/data/', method?: string) =>
+    (await send(`${here.origin}/dashboard${path}`, headers, method)).status
+
+  beforeAll(async () => {
+    here = await serveDashboard()
+  })
+  afterAll(() => here?.close())
+
+  it('are answered with cookie, token and origin together, and with no less', async () => {
+    const { proof, link } = await signIn(here)
+    const { cookie = '', 'x-dashboard-token': token = '' } = proof
+    expect(await ask({ ...proof, ...fromPage })).toBe(200)
+    expect(await ask({ ...proof, origin: here.origin })).toBe(200)
+    expect(await ask({ cookie, ...fromPage })).toBe(401)
+    expect(await ask({ 'x-dashboard-token': token, ...fromPage })).toBe(401)
+    expect(await ask({ ...proof, 'x-dashboard-token': 'A'.repeat(43), ...fromPage })).toBe(401)
+    expect(await ask(fromPage)).toBe(401)
+    expect(await ask(proof)).toBe(403)
+    for (const path of ['/live', '/data/runs', '/action/jobs/retry']) {
+      expect(await ask({ cookie, ...fromPage }, path)).toBe(401)
+      expect(await ask(proof, path)).toBe(403)
+    }
+    const again = await send(`${here.origin}/dashboard/session`, fromPage, 'POST', JSON.stringify({ link }))
+    expect([again.status, again.headers['set-cookie']]).toEqual([401, undefined])
+  })
+
+  it('are refused from other origins, other sites and other names', async () => {
+    const { proof } = await signIn(here)
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { origin: 'http://127.0.0.1:1' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { ...fromPage, host: 'evil.example' },
+      { ...fromPage, host: `evil.example:${new URL(here.origin).port}` },
+    ])
+      expect([headers, await ask({ ...proof, ...headers } as Record<string, string>)]).toEqual([headers, 403])
+  })
+
+  it('read nothing by GET, and get a page without data', async () => {
+    const { proof } = await signIn(here)
+    expect(await ask({ ...proof, ...fromPage }, '/data/runs', 'GET')).toBe(405)
+    const { status, text } = await send(`${here.origin}/dashboard/runs`, proof, 'GET')
+    expect(status).toBe(200)
+    expect(text).not.toContain('Workspace')
+  })
+
+  it('get the security headers with every answer', async () => {
+    for (const path of [
+      '/dashboard',
+      '/dashboard/assets/page.js',
+      '/dashboard/assets/style.css',
+      '/dashboard/none',
+    ]) {
+      const { headers } = await send(here.origin + path, {}, 'GET')
+      const policy = String(headers['content-security-policy'])
+      expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/)
+      expect(policy).not.toMatch(/unsafe|\*|http/)
+      expect(headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-store',
+        'cross-origin-opener-policy': 'same-origin',
+      })
+    }
+    const { headers } = await send(`${here.origin}/dashboard/session`, fromPage, 'POST', '{"link":"x"}')
+    expect(headers['cache-control']).toBe('no-store')
+  })
+
+  it('set a cookie that no script and no other site gets', async () => {
+    const link = new URL(await here.nextLink()).hash.slice(1)
+    const { headers } = await send(
+      `${here.origin}/dashboard/session`,
+      fromPage,
+      'POST',
+      JSON.stringify({ link }),
+    )
+    expect(headers['set-cookie']?.[0]).toMatch(/; Path=\/dashboard; HttpOnly; SameSite=Strict$/)
+  })
+
+  it('take no other form than texts in JSON', async () => {
+    const { proof } = await signIn(here)
+    const post = async (body: string, type = 'application/json') =>
+      (
+        await send(
+          `${here.origin}/dashboard/action/jobs/retry`,
+          { ...proof, ...fromPage, 'content-type': type },
+          'POST',
+          body,
+        )
+      ).status
+    expect(await post('id=1', 'application/x-www-form-urlencoded')).toBe(415)
+    expect(await post('{"id":{"toString":1}}')).toBe(400)
+    expect(await post('[1]')).toBe(400)
+    expect(await post(`"${'x'.repeat(1_100_000)}"`)).toBe(413)
+    expect(await ask({ ...proof, ...fromPage }, '/action/jobs/constructor')).toBe(404)
+    expect(await ask({ ...proof, ...fromPage }, '/action/__proto__/x')).toBe(404)
+  })
+
+  it('are refused while another workspace is in use', async () => {
+    const { proof } = await signIn(here)
+    await here.run(['engine', 'workspaces', 'create', 'Other'])
+    await here.run(['engine', 'workspaces', 'use', 'Other'])
+    const { status, text } = await send(`${here.origin}/dashboard/data/`, { ...proof, ...fromPage })
+    expect([status, text]).toEqual([401, expect.stringContaining('The workspace in use is now Other')])
+    await here.run(['engine', 'workspaces', 'use', 'Local'])
+    expect(await ask({ ...proof, ...fromPage })).toBe(200)
+  })
+})
+
+describe('a dashboard that other machines can reach', () => {
+  it('is refused without --dashboard-public', async () => {
+    const here = machine()
+    for (const command of ['serve --dashboard', 'dashboard']) {
+      const ended = await here.run([...command.split(' '), '--port', '0', '--host', '0.0.0.0', '--public'])
+      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('Add --dashboard-public')])
+    }
+    here.remove()
+  })
+
+  for (const options of [['--read-only'], ['--host', '0.0.0.0', '--public', '--dashboard-public']])
+    it(`changes nothing with ${options.join(' ')}`, async () => {
+      const here = await serveDashboard(fillWithSamples, { options })
+      const { proof } = await signIn(here)
+      for (const action of [
+        'runs/quote',
+        'runs/resume',
+        'runs/stop',
+        'jobs/retry',
+        'jobs/deliver',
+        'inbox/replay',
+      ]) {
+        const { status, text } = await send(`${here.origin}/dashboard/action/${action}`, {
+          ...proof,
+          ...fromPage,
+        })
+        expect([action, status, text]).toEqual([action, 403, expect.stringContaining('read-only')])
+      }
+      for (const view of ['', 'runs', 'jobs', 'inbox']) {
+        const { text } = await send(`${here.origin}/dashboard/data/${view}`, { ...proof, ...fromPage })
+        expect(text).toContain('read-only')
+        expect(text).not.toContain('data-action')
+      }
+      await here.close()
+    })
+})
+
+/** What a page of another origin tries; it returns what it could read. */
+const attack = (origin: string): string => `
+  (async () => {
+    const read = []
+    const paths = ['/dashboard', '/dashboard/data/', '/dashboard/live', '/dashboard/action/jobs/retry', '/dashboard/assets/page.js']
+    for (const path of paths)
+      for (const mode of ['cors', 'no-cors'])
+        for (const method of ['GET', 'POST'])
+          await fetch('${origin}' + path, { mode, method, credentials: 'include', ...(method === 'POST' ? { body: '{}' } : {}) })
+            .then(async (answer) => { const text = await answer.text(); if (text) read.push(path) }, () => {})
+    await fetch('${origin}/dashboard/action/jobs/retry', { method: 'POST', credentials: 'include', body: '{}',
+      headers: { 'content-type': 'application/json', 'x-dashboard-token': 'x' } }).then(() => read.push('preflight'), () => {})
+    const frame = document.createElement('iframe')
+    frame.src = '${origin}/dashboard'
+    document.body.append(frame)
+    await new Promise((done) => { frame.onload = done; setTimeout(done, 2000) })
+    try { if (frame.contentDocument?.body.textContent) read.push('frame') } catch { if (frame.contentWindow.length > 0) read.push('frames') }
+    const script = document.createElement('script')
+    script.src = '${origin}/dashboard/assets/page.js'
+    script.type = 'module'
+    await new Promise((done) => { script.onload = () => { read.push('script'); done() }; script.onerror = done; document.head.append(script) })
+    return read
+  })()`
+
+describe.skipIf(hasNoBrowser)('hostile pages', () => {
+  let browser: Browser
+  let here: ServedDashboard
+  let evil: Server
+  let evilOrigin: string
+  const cookies: string[] = []
+  const markup = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
+
+  beforeAll(async () => {
+    browser = await launchBrowser('--host-resolver-rules=MAP rebound.example 127.0.0.1')
+    here = await serveDashboard(async (machine) => {
+      await fillWithSamples(machine)
+      // Nothing in a file name of a URL or a Windows path: it is a name like any other.
+      const file = `<img src=x onerror=pwned=1>.csv`
+      copyFileSync(join(machine.home, 'leads.csv'), join(machine.home, file))
+      await machine.run([
+        'accounts',
+        'enrich',
+        '--csv',
+        file,
+        '--yes',
+        '-o',
+        'x.csv',
+        '--fresh',
+        '--max-credits',
+        '1',
+      ])
+      const listening = await machine.start(['listen', '--port', '0', '--json'])
+      const { url } = JSON.parse(listening.line) as { url: string }
+      await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': 'msg_evil',
+          'webhook-signature': markup,
+        },
+        body: JSON.stringify({ event: markup, id: markup, leads: [{ name: markup }] }),
+      })
+      await listening.stop()
+      const name = ['--name', markup]
+      await machine.run(['engine', 'webhooks', 'secret'])
+      await machine.run([
+        'accounts',
+        'search',
+        '--keyword',
+        'a',
+        '--no-wait',
+        '--webhook-url',
+        `http://127.0.0.1:9/${encodeURIComponent(markup)}`,
+        ...name,
+      ])
+    })
+    evil = createServer((request, response) => {
+      cookies.push(request.headers.cookie ?? '')
+      response.setHeader('content-type', 'text/html').end('<body>Evil</body>')
+    })
+    await new Promise<void>((resolve) => evil.listen(0, '127.0.0.1', resolve))
+    evilOrigin = `http://127.0.0.1:${(evil.address() as AddressInfo).port}`
+  })
+  afterAll(async () => {
+    evil?.close()
+    await Promise.all([here?.close(), browser?.close()])
+  })
+
+  it('of another origin read nothing, change nothing and frame nothing', async () => {
+    const { page, close } = await here.open(browser)
+    const before = await here.json('engine', 'status')
+    const other = await page.context().newPage()
+    for (const origin of [evilOrigin, evilOrigin.replace('127.0.0.1', 'localhost')]) {
+      await other.goto(origin)
+      expect(await other.evaluate(attack(here.origin))).toEqual([])
+    }
+    const after = await here.json('engine', 'status')
+    expect({ ...(after as object), clock: null }).toEqual({ ...(before as object), clock: null })
+    await close()
+  })
+
+  it('of another server of this machine get the cookie, and cannot use it', async () => {
+    const { page, close } = await here.open(browser)
+    const [own] = await page.context().cookies(`${here.origin}/dashboard`)
+    await page
+      .context()
+      .newPage()
+      .then((other) => other.goto(`${evilOrigin}/dashboard`))
+    expect(cookies.join()).toContain(own?.value ?? 'no cookie')
+    const { status } = await send(`${here.origin}/dashboard/data/`, {
+      cookie: `${own?.name}=${own?.value}`,
+      ...fromPage,
+    })
+    expect(status).toBe(401)
+    const otherTab = await page.context().newPage()
+    await otherTab.goto(evilOrigin)
+    expect(await otherTab.evaluate('localStorage.length')).toBe(0)
+    await close()
+  })
+
+  it('that open the dashboard in a window see nothing of it', async () => {
+    const { page, close } = await here.open(browser)
+    const other = await page.context().newPage()
+    await other.goto(evilOrigin)
+    const opening = other.context().waitForEvent('page')
+    await other.evaluate(`window.opened = window.open('${here.origin}/dashboard'); undefined`)
+    await ready(await opening)
+    expect(await other.evaluate('window.opened.closed || window.opened.length')).toBe(true)
+    await close()
+  })
+
+  it('under a name that leads here are refused', async () => {
+    const page = await browser.newPage()
+    const answer = await page.goto(`http://rebound.example:${new URL(here.origin).port}/dashboard`)
+    expect(answer?.status()).toBe(403)
+    await page.close()
+  })
+
+  it('stay text, whatever a file, an event, a header or a body is called', async () => {
+    const { page, problems, close } = await here.open(browser)
+    const paths = [
+      '',
+      'runs',
+      'jobs',
+      'inbox',
+      'inbox?id=msg_evil',
+      `inbox?event=${encodeURIComponent(markup)}`,
+    ]
+    const [run] = await here.json<{ id: string }[]>('runs', 'list')
+    const [job] = await here.json<{ id: string }[]>('engine', 'jobs', 'list')
+    const [delivery] = await here.json<{ id: string }[]>('engine', 'deliveries', 'list')
+    for (const path of [
+      ...paths,
+      `runs?id=${run?.id}`,
+      `jobs?id=${job?.id}`,
+      `jobs?delivery=${delivery?.id}`,
+    ]) {
+      await page.goto(`${here.origin}/dashboard/${path}`.replace(/\/$/, ''))
+      await ready(page)
+      expect([path, await page.evaluate('window.pwned')]).toEqual([path, undefined])
+      expect(await page.locator('main :is(img, script)').count()).toBe(0)
+    }
+    await page.goto(`${here.origin}/dashboard/inbox?id=msg_evil`)
+    await ready(page)
+    expect(await page.locator('main').textContent()).toContain(markup)
+    await page.goto(`${here.origin}/dashboard/runs`)
+    await ready(page)
+    expect(await page.locator('main').textContent()).toContain('<img src=x onerror=pwned=1>.csv')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('find no script of their own run, even where they could write markup', async () => {
+    const { page, problems, close } = await here.open(browser)
+    await page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(markup)}`)
+    expect(await page.evaluate('window.pwned')).toBeUndefined()
+    await until(() => problems.join().includes('Content Security Policy'))
+    await close()
+  })
+})
