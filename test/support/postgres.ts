@@ -10,23 +10,27 @@ import { Client } from 'pg'
 const variable = 'PROSPECT_TEST_POSTGRES'
 const port = 5432
 
-/** Before the run: names the folder of the server that its tests share. The first test that needs it starts it. */
+/**
+ * Before the run: creates a folder for the server that its tests share, which the first test that needs it starts, and
+ * for their temporary files.
+ */
 export default function setup(): () => Promise<void> {
   const above = newFolder()
+  const temporary = join(above, 'tmp')
+  mkdirSync(temporary, { recursive: true })
   process.env[variable] = above
-  return async () => {
-    if (existsSync(join(above, 'pid'))) await stop(above)
-  }
+  process.env.TMPDIR = temporary
+  return () => stop(above)
 }
 
 /** A folder that is not there yet. */
 const newFolder = () => join(roomy(), `prospect-pg-${randomBytes(6).toString('hex')}`)
 
-/** Memory where there is enough of it: every commit is flushed, as it is for users. */
+/** Memory where there is enough of it: every commit is flushed, as it is for users, and a disk would take its time. */
 function roomy(): string {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm')
-    return bavail * bsize > 2 ** 30 ? '/dev/shm' : tmpdir()
+    return bavail * bsize > 2 ** 31 ? '/dev/shm' : tmpdir()
   } catch {
     return tmpdir()
   }
@@ -37,7 +41,7 @@ async function stop(above: string): Promise<void> {
     process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGTERM')
     for (let left = 300; left > 0 && existsSync(above); left--) await pause(50)
   } catch {
-    // It has ended by itself.
+    // It has ended by itself, or was never started.
   }
   rmSync(above, { recursive: true, force: true })
 }
@@ -47,7 +51,7 @@ async function socket(): Promise<string> {
   const above = process.env[variable]
   if (!above) throw new Error(`${variable} is not set: see globalSetup in vitest.config.ts`)
   const folder = join(above, 'server')
-  if (isFirst(above)) start(above, process.ppid)
+  if (isFirst(join(above, 'started'))) start(above, process.ppid)
   await running(folder)
   return folder
 }
