@@ -1,8 +1,10 @@
 import type { View } from './page/view.js'
+import { engine } from './views/engine.js'
 import { inbox } from './views/inbox.js'
 import { jobs } from './views/jobs.js'
+import { ledger } from './views/ledger.js'
 import { overview } from './views/overview.js'
 import { runs } from './views/runs.js'
 
 /** The views in the order of the navigation. */
-export const views: readonly View[] = [overview, runs, jobs, inbox]
+export const views: readonly View[] = [overview, runs, jobs, inbox, ledger, engine]

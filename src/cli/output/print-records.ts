@@ -1,7 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
 import type { ClockContext, Format, GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
-import { fieldsOf, fileOf, formatOf, openSink, print, render, type Sink, type View } from './output.js'
+import { fieldsOf, fileOf, formatOf, openSink, print, render, type View } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
 import { formatNumber, lookOf } from './text.js'
 
@@ -23,7 +23,7 @@ export async function printRecords(
   if (format === 'table') return printTable(context, records, options, view)
   const sink = await openSink(context, fileOf(options), options)
   try {
-    await writers[format](sink, records, options, context)
+    for await (const text of renderRecords(records, format, options)) await sink.write(text)
     await sink.finish()
   } catch (error) {
     await sink.discard()
@@ -51,45 +51,50 @@ async function printTable(
   await print(context, rows, options, view)
 }
 
-type Write = (sink: Sink, records: Records, options: GlobalOptions, context: StreamsContext) => Promise<void>
+/** Yields records as text in a format, in pieces. */
+export const renderRecords = (
+  records: Records,
+  format: Exclude<Format, 'table'>,
+  options: GlobalOptions = {},
+): AsyncGenerator<string> => renderers[format](records, options)
 
-const writers: Readonly<Record<Exclude<Format, 'table'>, Write>> = {
-  json: writeArray,
-  ndjson: writeRendered('ndjson'),
-  ids: writeRendered('ids'),
-  csv: writeDelimited('csv'),
-  tsv: writeDelimited('tsv'),
+const renderers: Readonly<
+  Record<Exclude<Format, 'table'>, (records: Records, options: GlobalOptions) => AsyncGenerator<string>>
+> = {
+  json: renderArray,
+  ndjson: renderLines('ndjson'),
+  ids: renderLines('ids'),
+  csv: renderDelimited('csv'),
+  tsv: renderDelimited('tsv'),
 }
 
-async function writeArray(sink: Sink, records: Records, options: GlobalOptions): Promise<void> {
+async function* renderArray(records: Records, options: GlobalOptions): AsyncGenerator<string> {
   const fields = fieldsOf(options)
   let before = '['
   for await (const rows of chunks(records())) {
     const items = rows.map((row) => toPrintableJson(fields ? pickFields(row, fields) : row, 2))
-    await sink.write(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  '))
+    yield `${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')
     before = ','
   }
-  await sink.write(before === '[' ? '[]\n' : '\n]\n')
+  yield before === '[' ? '[]\n' : '\n]\n'
 }
 
-function writeRendered(format: 'ndjson' | 'ids'): Write {
-  return async (sink, records, options, { streams }) => {
-    const look = lookOf({}, streams.env)
-    for await (const rows of chunks(records()))
-      await sink.write(await render(rows, format, options, {}, look))
+function renderLines(format: 'ndjson' | 'ids') {
+  return async function* (records: Records, options: GlobalOptions): AsyncGenerator<string> {
+    const look = lookOf({}, {})
+    for await (const rows of chunks(records())) yield await render(rows, format, options, {}, look)
   }
 }
 
 // The columns are those of all records, which can differ: records are read twice instead of held in memory.
-function writeDelimited(format: 'csv' | 'tsv'): Write {
-  return async (sink, records, options) => {
+function renderDelimited(format: 'csv' | 'tsv') {
+  return async function* (records: Records, options: GlobalOptions): AsyncGenerator<string> {
     const fields = fieldsOf(options)
     const all = await namesIn(records())
     const names = fields ? columnsOf(fields, all) : all
     const header = delimited([], names, format)
-    await sink.write(header)
-    for await (const rows of chunks(records()))
-      await sink.write(delimited(rows, names, format).slice(header.length))
+    yield header
+    for await (const rows of chunks(records())) yield delimited(rows, names, format).slice(header.length)
   }
 }
 

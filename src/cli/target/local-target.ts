@@ -105,7 +105,8 @@ async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Ca
   return catalogue
 }
 
-async function makeKey(
+/** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
+export async function makeKey(
   { home, clock, ids, notify }: Machine,
   admin: Admin,
   options: GlobalOptions,

@@ -116,7 +116,7 @@ function ago(iso: string): string {
 }
 
 function markCurrent(): void {
-  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('.top nav a')) {
     if (link.pathname === location.pathname) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
@@ -187,12 +187,16 @@ function save(name: string, content: Blob): void {
   tell({ message: `${name} is saved.` })
 }
 
-const fieldsOf = (form: HTMLFormElement, button: HTMLElement | null): Record<string, string> =>
-  Object.fromEntries(
-    [...new FormData(form, button)].flatMap(([name, value]) =>
-      typeof value === 'string' && value !== '' ? [[name, value]] : [],
-    ),
+/** Returns the filled fields of a form; several values under one name are the lines of one text. */
+function fieldsOf(form: HTMLFormElement, button: HTMLElement | null): Record<string, string> {
+  const data = new FormData(form, button)
+  return Object.fromEntries(
+    [...new Set(data.keys())].flatMap((name) => {
+      const values = data.getAll(name).filter((value) => typeof value === 'string' && value !== '')
+      return values.length === 0 ? [] : [[name, values.join('\n')]]
+    }),
   )
+}
 
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement

@@ -88,6 +88,23 @@ export function Table<Row>({
   )
 }
 
+/** Links to the parts of a view. */
+export const Tabs = ({
+  label,
+  tabs,
+}: {
+  readonly label: string
+  readonly tabs: readonly { readonly title: string; readonly path: string; readonly isCurrent: boolean }[]
+}) => (
+  <nav class="tabs" aria-label={label}>
+    {tabs.map(({ title, path, isCurrent }) => (
+      <a href={path} aria-current={isCurrent ? 'true' : undefined}>
+        {title}
+      </a>
+    ))}
+  </nav>
+)
+
 /** A state as a word with a colour. */
 export const State = ({ state }: { readonly state: string }) => (
   <span class={`state ${stateKinds[state] ?? ''}`}>{state}</span>
@@ -96,6 +113,7 @@ export const State = ({ state }: { readonly state: string }) => (
 const stateKinds: Readonly<Record<string, string>> = {
   ...{ running: 'active', queued: 'active', pending: 'active', waiting: 'active' },
   ...{ failed: 'bad', stopped: 'bad', finished: 'good', delivered: 'good', verified: 'good' },
+  ...{ valid: 'good', frozen: 'active' },
 }
 
 /** A bar of how much is used or done. */

@@ -1,10 +1,12 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { Fields } from '../../api/values/objects.js'
 import type { BatchQuote } from '../../batch/plan/quote.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
 import type { AnswerCount, RunFilter } from '../../storage/state/runs/runs.js'
+import type { Spent } from '../../storage/state/runs/spending.js'
 import type { EventFilter, KeptEvent, ListedEvent } from '../../storage/state/webhook-inbox.js'
 
 /** What the dashboard reads and does: the ports behind the commands. */
@@ -13,8 +15,14 @@ export interface DashboardPorts {
   readonly admin: Admin
   /** Returns what is left of credits, quotas and rate windows, for the key of this machine. */
   limits(): Promise<LimitsReport>
-  /** Calls an operation with the key of this machine. */
-  call(operation: OperationId, input: Input): Promise<Reply>
+  /** Calls an operation with the key of this machine, and records what it cost as a command does. */
+  call(operation: OperationId, input: Input, idempotencyKey?: string): Promise<Reply>
+  /** Returns what the commands of this machine spent on some days (UTC, both included), oldest first. */
+  spent(days: { readonly from: string; readonly to: string }): Promise<readonly Spent[]>
+  /** Revokes a key. When it is the key of this machine, the next call makes a new one. */
+  revokeKey(id: string): Promise<void>
+  /** Yields records as the commands print them. */
+  render(records: () => AsyncIterable<Fields>, format: 'csv' | 'ndjson'): AsyncIterable<string>
   catalogue(): Promise<Catalogue>
   readonly runs: RunsPort
   readonly inbox: InboxPort

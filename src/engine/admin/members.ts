@@ -79,6 +79,10 @@ export function keyAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, input.member)
+        if (input.expiresAt !== undefined && !(input.expiresAt > now))
+          throw new AdminError(
+            `The expiry is in the past; the engine's clock says ${new Date(now).toISOString()}`,
+          )
         const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
         const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
         return { ...made, member: member.email }

@@ -2,7 +2,7 @@ import { isListedPlan } from '../../api/operations/plans.js'
 import { settleCounters } from '../clock.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
-import type { Consumption, Movement } from '../ports/ports.js'
+import type { Consumption, Movement, Reads } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
@@ -15,28 +15,67 @@ export interface TimeRange {
 const toIso = (at: number) => new Date(at).toISOString()
 const pageSize = 1_000
 
+/** What consumption is summed by. */
+export type Grouping = 'day' | 'operation' | 'member'
+
+/** A movement as it is printed; `change` is its effect on the balance `credits`. */
+export type MovementRecord = ReturnType<typeof toMovementRecord>
+
+/** Returns a function from the id of a member to their e-mail address. */
+async function readMemberNames(reads: Reads, workspaceId: string): Promise<(id: string) => string> {
+  const emails = new Map((await reads.members(workspaceId)).map(({ id, email }) => [id, email]))
+  return (id) => emails.get(id) ?? id
+}
+
+function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
+  const { seq, createdAt, kind, debit, credit, amount, credits, held, spent } = movement
+  const { memberId, operation, reference } = movement
+  return {
+    seq,
+    created_at: toIso(createdAt),
+    ...{ kind, debit, credit, amount },
+    change: credit === 'credits' ? amount : debit === 'credits' ? -amount : 0,
+    ...{ credits, held, spent },
+    member: memberId === null ? null : nameOf(memberId),
+    ...{ operation, reference },
+  }
+}
+
 /** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const used = () => store.read((reads) => readCurrent(reads, clock))
   return {
     status: () => readStatus(ports),
-    /** Movements of the workspace in use, oldest first. */
+    /** Yields the movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
       to = Number.MAX_SAFE_INTEGER,
-    }: TimeRange = {}): AsyncGenerator<Movement> {
+    }: TimeRange = {}): AsyncGenerator<MovementRecord> {
       const { workspace } = await used()
+      const nameOf = await store.read((reads) => readMemberNames(reads, workspace.id))
       for (let seq = 0; ; ) {
         const page = await store.read((reads) => reads.movements(workspace.id, seq, pageSize))
-        yield* page.filter(({ createdAt }) => createdAt >= from && createdAt < to)
+        for (const movement of page)
+          if (movement.createdAt >= from && movement.createdAt < to) yield toMovementRecord(movement, nameOf)
         if (page.length < pageSize) return
         seq = page.at(-1)?.seq ?? seq
       }
     },
+    /** Returns at most `limit` movements before a number, newest first. Their numbers have no gaps. */
+    movementsBefore: (before: number | undefined, limit: number): Promise<readonly MovementRecord[]> =>
+      store.read(async (reads) => {
+        const { workspace } = await readCurrent(reads, clock)
+        const last = (await reads.position(workspace.id)).seq
+        const end = Math.min(before ?? last + 1, last + 1)
+        const start = Math.max(0, end - 1 - limit)
+        const nameOf = await readMemberNames(reads, workspace.id)
+        const page = await reads.movements(workspace.id, start, Math.max(0, end - 1 - start))
+        return page.map((movement) => toMovementRecord(movement, nameOf)).reverse()
+      }),
     consumption: async (
       { from = 0, to = Number.MAX_SAFE_INTEGER }: TimeRange,
-      by: 'day' | 'operation' | 'member',
+      by: Grouping,
     ): Promise<readonly Consumption[]> => {
       const { workspace } = await used()
       return await store.read((reads) => reads.consumption(workspace.id, from, to, by))

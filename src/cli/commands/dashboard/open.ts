@@ -2,8 +2,8 @@ import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
-import { localOrigin, storedKey } from '../../context/credentials.js'
 import { reportOf, UsageError } from '../../context/errors.js'
+import { openEnginePorts } from './engine.js'
 import { openInboxPort } from './inbox.js'
 import { openRunsPort } from './runs.js'
 
@@ -53,16 +53,13 @@ export async function openDashboard(
   const { watchDatabases } = await import('../../../storage/database/changes.js')
   const admin = await context.admin({ ...globals, local: true })
   const workspace = (await admin.status()).workspace
-  const apiKey = storedKey(context.home, localOrigin(workspace.id))
   const { engine, state, catalogue } = context.home
   return createDashboard({
     isReadOnly,
     workspace,
     ports: {
       admin,
-      limits: () => admin.limits(apiKey),
-      call: (operation, input) =>
-        caller.call(operation, input, { ...(apiKey === undefined ? {} : { apiKey }) }),
+      ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }, globals),
       catalogue: () => context.catalogue(),
       runs: openRunsPort(context),
       inbox: await openInboxPort(context),

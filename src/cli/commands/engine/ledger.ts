@@ -1,13 +1,12 @@
 import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { Admin } from '../../../engine/admin/admin.js'
-import type { Movement } from '../../../engine/ports/ports.js'
+import type { Grouping } from '../../../engine/admin/report.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { endMs, isoTime, momentMs } from '../../options/values.js'
+import { endMs, momentMs } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
 
@@ -29,70 +28,25 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .run(showLedger)
     .addCommand(verifyLedger(environment))
 
-const groupings = ['day', 'operation', 'member'] as const
-type By = (typeof groupings)[number]
+const groupings = ['day', 'operation', 'member'] as const satisfies readonly Grouping[]
 
 async function showLedger(context: Context, { options, globals }: Invocation): Promise<number> {
-  const { from, to, by } = options as { from?: number; to?: number; by?: By }
+  const { from, to, by } = options as { from?: number; to?: number; by?: Grouping }
   const range = withoutUndefined({ from, to })
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError('--from is not before --to.', 'Swap them.')
   const admin = await openAdmin(context, globals)
   if (by) {
-    await print(context, await sumConsumption(admin, range, by), globals, {
-      columns: [by, 'credits', 'movements'],
-    })
+    const sums = await admin.consumption(range, by)
+    const records = sums.map(({ by: name, credits, movements }) => ({ [by]: name, credits, movements }))
+    await print(context, records, globals, { columns: [by, 'credits', 'movements'] })
     return 0
   }
-  const nameOf = await readMemberNames(admin)
-  await printRecords(context, () => readMovements(admin, range, nameOf), globals, {
+  await printRecords(context, () => admin.ledger(range), globals, {
     columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
     now: async () => (await admin.clock()).now,
   })
   return 0
-}
-
-type NameOf = (id: string | null) => string | null
-
-/** Returns a function from the id of a member to their e-mail address. */
-async function readMemberNames(admin: Admin): Promise<NameOf> {
-  const emails = new Map((await admin.members()).map(({ id, email }) => [id, email]))
-  return (id) => (id === null ? null : (emails.get(id) ?? id))
-}
-
-async function sumConsumption(
-  admin: Admin,
-  range: { from?: number; to?: number },
-  by: By,
-): Promise<unknown[]> {
-  const nameOf = by === 'member' ? await readMemberNames(admin) : (name: string) => name
-  const sums = await admin.consumption(range, by)
-  return sums.map(({ by: name, credits, movements }) => ({ [by]: nameOf(name), credits, movements }))
-}
-
-async function* readMovements(admin: Admin, range: { from?: number; to?: number }, nameOf: NameOf) {
-  for await (const movement of admin.ledger(range)) yield toMovementView(movement, nameOf)
-}
-
-/** Returns a movement in the form in which commands print it; `change` is its effect on the balance `credits`. */
-const toMovementView = (movement: Movement, nameOf: NameOf) => {
-  const { seq, kind, debit, credit, amount, credits, held, spent, operation, reference } = movement
-  const change = credit === 'credits' ? amount : debit === 'credits' ? -amount : 0
-  return {
-    seq,
-    created_at: isoTime(movement.createdAt),
-    kind,
-    debit,
-    credit,
-    amount,
-    change,
-    credits,
-    held,
-    spent,
-    member: nameOf(movement.memberId),
-    operation,
-    reference,
-  }
 }
 
 const verifyLedger: CommandFactory = ({ command }) =>

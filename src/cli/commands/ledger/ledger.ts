@@ -4,7 +4,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
 import type { RunsLocation } from '../../../batch/run/records.js'
-import type { Spent } from '../../../storage/state/runs/spending.js'
+import { type Spent, sumSpent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
@@ -39,22 +39,13 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
   const spending = await openSpending(context, runPlaceOf(context, options))
   const spent = await spending.list({ ...readDays(options), profile: globals.profile })
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
-  await print(context, by ? sumBy(spent, by) : spent, globals, {
+  const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
+  await print(context, records, globals, {
     columns: [...names, 'calls', 'credits'],
     optional: ['target', 'profile', 'calls'],
     ids: ['run'],
   })
   return exitCodes.ok
-}
-
-/** Returns sums by one key, in the order in which the keys first occur. The run of single calls is null. */
-function sumBy(spent: readonly Spent[], by: By): readonly Readonly<Record<string, unknown>>[] {
-  const sums = new Map<string | null, { calls: number; credits: number }>()
-  for (const one of spent) {
-    const { calls, credits } = sums.get(one[by]) ?? { calls: 0, credits: 0 }
-    sums.set(one[by], { calls: calls + one.calls, credits: credits + one.credits })
-  }
-  return [...sums].map(([key, sum]) => ({ [by]: key, ...sum }))
 }
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */

@@ -103,6 +103,27 @@ export interface Spent {
   readonly credits: number
 }
 
+/** Credits spent under one key, such as a day. The run of single calls is null. */
+export interface SpentSum {
+  readonly key: string | null
+  readonly calls: number
+  readonly credits: number
+}
+
+/** Returns sums of spending by one key, in the order in which the keys first occur. */
+export function sumSpent(
+  spent: readonly Spent[],
+  by: 'run' | 'day' | 'operation' | 'profile',
+): readonly SpentSum[] {
+  const sums = new Map<string | null, SpentSum>()
+  for (const one of spent) {
+    const key = one[by]
+    const { calls, credits } = sums.get(key) ?? { calls: 0, credits: 0 }
+    sums.set(key, { key, calls: calls + one.calls, credits: credits + one.credits })
+  }
+  return [...sums.values()]
+}
+
 /** Selects spending; without a field it selects all. Days are inclusive. */
 interface SpentFilter {
   readonly from?: string | undefined

@@ -1,0 +1,243 @@
+import { areaOf, operations } from '../../api/operations/table.js'
+import type { Key } from '../../engine/ports/ports.js'
+import {
+  ActionButton,
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  Section,
+  State,
+  Table,
+  Time,
+} from '../page/elements.js'
+import type { DashboardPorts } from '../page/ports.js'
+import type { Page, View } from '../page/view.js'
+
+type Clock = Awaited<ReturnType<DashboardPorts['admin']['clock']>>
+type ListedKey = Key & { readonly member: string }
+
+/** Plan, credits, members, keys and the clock of the local engine. */
+export const engine: View = {
+  name: 'engine',
+  title: 'Engine',
+  render: async (page) => {
+    const { admin } = page.ports
+    const [status, members, keys, clock] = await Promise.all([
+      admin.status(),
+      admin.members(),
+      admin.keys(),
+      admin.clock(),
+    ])
+    return (
+      <div class="grid">
+        <Section title="Plan and credits">
+          <Facts
+            facts={{
+              Plan: status.plan_listed ? status.plan : `${status.plan} (not listed: limits of free)`,
+              Credits: formatNumber(status.credits.enrichment),
+              Held: formatNumber(status.credits.held),
+              'Next grant': <Time at={Date.parse(status.next_allocation_at)} />,
+              Members: formatNumber(status.members),
+              'Valid keys': formatNumber(status.keys),
+              'Schema version': status.schema_version,
+            }}
+          />
+          <Empty command="engine plan set NAME">Change the plan: </Empty>
+          <Empty command="engine credits add 500">Add credits: </Empty>
+        </Section>
+        <ClockSection clock={clock} isReadOnly={page.isReadOnly} />
+        <Section title="Members" wide>
+          <Table
+            label="Members"
+            columns={[
+              { title: 'E-mail', cell: ({ email }) => email },
+              { title: 'Name', cell: ({ name }) => name ?? <span class="none">–</span> },
+              { title: 'Spent this week', number: true, cell: (one) => formatNumber(one.spentThisWeek) },
+              {
+                title: 'Weekly limit',
+                number: true,
+                cell: ({ weeklyLimit }) => (weeklyLimit === null ? 'none' : formatNumber(weeklyLimit)),
+              },
+              {
+                title: 'Personal e-mail addresses',
+                cell: (one) => (one.consentPersonalEmail ? 'consented' : 'no consent'),
+              },
+              { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            ]}
+            rows={members}
+            keyOf={({ id }) => id}
+          />
+          <Empty command="engine members add ann@example.com --weekly-limit 100">Add a member: </Empty>
+        </Section>
+        <Section title="Keys" wide>
+          {page.isReadOnly ? '' : <NewKey emails={members.map(({ email }) => email)} />}
+          <Keys keys={[...keys].sort(byUse)} now={clock.now} isReadOnly={page.isReadOnly} />
+        </Section>
+      </div>
+    )
+  },
+  actions: {
+    create: async ({ admin }, { member = '', scopes = '', expires = '' }) => {
+      const made = await admin.createKey({
+        member,
+        scopes: scopes.split('\n').filter((scope) => scope !== ''),
+        ...(expires === '' ? {} : { expiresAt: readTime(expires) }),
+      })
+      return {
+        message: `A key of ${made.member} was created. Keep it: it cannot be shown again.`,
+        detail: made.key,
+      }
+    },
+    revoke: async (_, { id = '', hint = '' }) => ({
+      message: `Revoke the key ${hint}…? The next request with it is refused.`,
+      confirm: { action: 'revoked', fields: { id, hint }, label: 'Revoke' },
+    }),
+    revoked: async ({ revokeKey }, { id = '', hint = '' }) => {
+      await revokeKey(id)
+      return { message: `The key ${hint}… is revoked.` }
+    },
+    advance: async ({ admin }, { number = '', unit = '' }) =>
+      toClockResult(
+        await admin.advanceClock(Number(number) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN)),
+      ),
+    set: async ({ admin }, { time = '', frozen = '' }) =>
+      toClockResult(await admin.setClock(readTime(time), frozen === 'on')),
+    reset: async ({ admin }) => toClockResult(await admin.resetClock()),
+  },
+}
+
+const unitMs = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 } as const
+
+/** Returns the time (UTC) of a field of the type `datetime-local`; NaN for any other text. */
+const readTime = (text: string): number => Date.parse(`${text}Z`)
+
+const toClockResult = ({ now, frozen }: Clock) => ({
+  message: `Engine time is ${new Date(now).toISOString()}${frozen ? ', and stands still' : ''}.`,
+})
+
+const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly isReadOnly: boolean }) => (
+  <Section title="Clock">
+    <Facts
+      facts={{
+        'Engine time (UTC)': <Time at={clock.now} />,
+        'Ahead of real time': count(Math.round(clock.offsetMs / 1_000), 'second'),
+        State: <State state={clock.frozen ? 'frozen' : 'running'} />,
+      }}
+    />
+    {isReadOnly ? (
+      ''
+    ) : (
+      <>
+        <form data-action="engine/advance" class="bar">
+          <label>
+            Move forward by
+            <input name="number" type="number" min="1" max="3650" step="1" value="1" required />
+          </label>
+          <label>
+            Unit
+            <select name="unit">
+              {Object.keys(unitMs).map((unit) => (
+                <option value={unit} selected={unit === 'days'}>
+                  {unit}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="submit">Move</button>
+        </form>
+        <form data-action="engine/set" class="bar">
+          <label>
+            Time (UTC)
+            <input name="time" type="datetime-local" step="1" required />
+          </label>
+          <label class="inline">
+            <input name="frozen" type="checkbox" /> Stand still
+          </label>
+          <button type="submit">Set</button>
+        </form>
+        <ActionButton action="engine/reset" label="Back to real time" />
+      </>
+    )}
+  </Section>
+)
+
+const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
+  <form data-action="engine/create" class="bar">
+    <label>
+      Member
+      <select name="member">
+        {emails.map((email) => (
+          <option value={email}>{email}</option>
+        ))}
+      </select>
+    </label>
+    <label>
+      Areas (none chosen: all)
+      <select name="scopes" multiple size={3}>
+        {[...new Set(operations().map(({ id }) => areaOf(id)))].map((area) => (
+          <option value={area}>{area}</option>
+        ))}
+      </select>
+    </label>
+    <label>
+      Expires (UTC, optional)
+      <input name="expires" type="datetime-local" step="1" />
+    </label>
+    <button type="submit" class="primary">
+      Create a key
+    </button>
+  </form>
+)
+
+/** Valid keys first, and the newest first among them. */
+const byUse = (one: Key, other: Key): number =>
+  Number(one.revokedAt !== null) - Number(other.revokedAt !== null) || other.createdAt - one.createdAt
+
+/** Most keys that are shown; `engine keys list` prints all. */
+const mostKeys = 200
+
+const Keys = ({
+  keys,
+  now,
+  isReadOnly,
+}: Pick<Page, 'isReadOnly'> & { readonly keys: readonly ListedKey[]; readonly now: number }) => (
+  <>
+    <Table
+      label="Keys"
+      columns={[
+        { title: 'Key', cell: ({ hint }) => <code>{hint}…</code> },
+        { title: 'Member', cell: ({ member }) => member },
+        { title: 'Areas', cell: ({ scopes }) => scopes?.join(', ') ?? 'all' },
+        { title: 'State', cell: (key) => <State state={stateOf(key, now)} /> },
+        { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { title: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+        ...(isReadOnly
+          ? []
+          : [
+              {
+                title: 'Action',
+                cell: ({ id, hint, revokedAt }: ListedKey) =>
+                  revokedAt === null ? (
+                    <ActionButton action="engine/revoke" fields={{ id, hint }} label={`Revoke ${hint}…`} />
+                  ) : (
+                    ''
+                  ),
+              },
+            ]),
+      ]}
+      rows={keys.slice(0, mostKeys)}
+      keyOf={({ id }) => id}
+    />
+    {keys.length > mostKeys ? (
+      <Empty command="engine keys list">These are the first {mostKeys}. All of them: </Empty>
+    ) : (
+      ''
+    )}
+  </>
+)
+
+function stateOf({ revokedAt, expiresAt }: Key, now: number): string {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid'
+}

@@ -1,0 +1,261 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
+import type { Machine } from '../support/command.js'
+import { type ServedDashboard, serveDashboard } from './dashboard.js'
+
+const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>'
+
+/** Spends credits in a run, in a single call and by another member, who has a hostile name. */
+async function spend(here: Machine): Promise<void> {
+  const run = async (...argv: string[]) => {
+    const result = await here.run(argv)
+    if (result.code !== 0) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
+  }
+  await run('data', 'sample', '--yes')
+  writeFileSync(join(here.home, 'companies.csv'), 'domain\nacme-robotics.example\nbirchwood.example\n')
+  await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
+  await run('accounts', 'stack', '--company-domain', 'acme-robotics.example')
+  await run('engine', 'members', 'add', 'ann@example.com', '--weekly-limit', '100')
+  const database = new Database(join(here.home, 'engine.db'))
+  database.prepare("UPDATE members SET name = ? WHERE email = 'ann@example.com'").run(hostile)
+  database.close()
+}
+
+/** Returns the cells of a table, row by row. */
+async function cellsOf(page: Page, name: string): Promise<string[][]> {
+  const rows = await page.getByRole('region', { name, exact: true }).locator('tbody tr').all()
+  return Promise.all(
+    rows.map(async (row) => (await row.locator('td').allInnerTexts()).map((text) => text.trim())),
+  )
+}
+
+const plain = (text: string | undefined): number => Number(text?.replaceAll(',', '').replace('−', '-'))
+
+/** Presses a button and saves the file that it offers. */
+async function download(page: Page, button: string): Promise<string> {
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: button }).click()
+  return readFileSync((await (await saving).path()) ?? '', 'utf8')
+}
+
+const message = (page: Page) => page.locator('#messages p').textContent()
+
+describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
+  let browser: Browser
+  let full: ServedDashboard
+  let empty: ServedDashboard
+  let readOnly: ServedDashboard
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    full = await serveDashboard(spend)
+    empty = await serveDashboard()
+    readOnly = await serveDashboard(spend, { options: ['--read-only'] })
+  })
+  afterAll(async () => {
+    await Promise.all([full?.close(), empty?.close(), readOnly?.close(), browser?.close()])
+  })
+
+  for (const path of ['engine', 'ledger', 'ledger?by=day', 'ledger?by=run'])
+    it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
+      for (const [name, here, options] of [
+        ['empty', empty, {}],
+        ['dark', full, { colorScheme: 'dark' }],
+        ['light', full, { colorScheme: 'light' }],
+        ['narrow', full, { viewport: { width: 360, height: 740 } }],
+      ] as const) {
+        const { page, problems, close } = await here.open(browser, path, options)
+        await expectAccessible(page)
+        await takeScreenshot(page, `${path.replace(/\W/g, '-')}-${name}`)
+        expect(problems).toEqual([])
+        await close()
+      }
+    })
+
+  it('shows the plan, credits, members and keys that the commands print, as text', async () => {
+    const { page, problems, close } = await full.open(browser, 'engine')
+    const { plan, credits } = await full.json<{ plan: string; credits: { enrichment: number } }>(
+      'engine',
+      'status',
+    )
+    const facts = await page.locator('dl').first().innerText()
+    expect(facts).toContain(plan)
+    expect(facts).toContain(String(credits.enrichment))
+    const members = await full.json<{ email: string; spent_this_week: number }[]>('engine', 'members', 'list')
+    const shown = await cellsOf(page, 'Members')
+    expect(shown.map(([email, , spent]) => [email, plain(spent)])).toEqual(
+      members.map(({ email, spent_this_week: spent }) => [email, spent]),
+    )
+    expect(shown.map(([, name]) => name)).toContain(hostile)
+    const keys = await full.json<{ hint: string }[]>('engine', 'keys', 'list')
+    expect((await cellsOf(page, 'Keys')).map(([hint]) => hint)).toEqual(keys.map(({ hint }) => `${hint}…`))
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('creates a key, shows it once, and revokes it', async () => {
+    const { page, close } = await full.open(browser, 'engine')
+    await page.getByRole('combobox', { name: 'Member' }).selectOption('ann@example.com')
+    await page.getByRole('listbox', { name: 'Areas' }).selectOption(['accounts', 'leads'])
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    const key = (await page.locator('#messages pre').textContent()) ?? ''
+    const credits = () => full.run(['credits', '--json'], { env: { PROSPECT_API_KEY: key } })
+    const listed = async () =>
+      (
+        await full.json<{ hint: string; member: string; scopes: string[]; revoked_at: string | null }[]>(
+          'engine',
+          'keys',
+          'list',
+        )
+      ).find(({ hint }) => key.startsWith(hint))
+    expect(await listed()).toMatchObject({
+      member: 'ann@example.com',
+      scopes: ['accounts', 'leads'],
+      revoked_at: null,
+    })
+    const hint = (await listed())?.hint ?? ''
+    await page.reload()
+    await page.getByRole('region', { name: 'Keys' }).waitFor()
+    expect(await page.content()).not.toContain(key)
+    await page.getByRole('button', { name: `Revoke ${hint}` }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.locator('#messages p', { hasText: 'is revoked' }).waitFor()
+    expect((await listed())?.revoked_at).not.toBe(null)
+    expect((await credits()).code).not.toBe(0)
+    await close()
+  })
+
+  it('makes a new key for itself after its own one was revoked', async () => {
+    const { page, close } = await full.open(browser, 'engine')
+    const own = (
+      await full.json<{ hint: string; member: string; revoked_at: string | null }[]>('engine', 'keys', 'list')
+    ).find((key) => key.member === 'me@localhost' && key.revoked_at === null)
+    await page.getByRole('button', { name: `Revoke ${own?.hint}` }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.locator('#messages p', { hasText: 'is revoked' }).waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.locator('.figure').waitFor()
+    expect((await full.run(['credits'])).code).toBe(0)
+    await close()
+  })
+
+  it('refuses an expiry in the past, as the command does', async () => {
+    const { page, close } = await full.open(browser, 'engine')
+    await page.getByLabel('Expires').fill('2001-01-01T00:00:00')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.locator('#messages .bad').waitFor()
+    expect(await message(page)).toContain('The expiry is in the past')
+    await close()
+  })
+
+  it('moves the clock, sets it and goes back to real time', async () => {
+    const { page, close } = await empty.open(browser, 'engine')
+    const clock = () =>
+      empty.json<{ now: string; frozen: boolean; offset_seconds: number }>('engine', 'clock', 'show')
+    await page.getByLabel('Move forward by').fill('2')
+    await page.getByRole('button', { name: 'Move' }).click()
+    await page.locator('#messages p').waitFor()
+    expect((await clock()).offset_seconds).toBe(2 * 86_400)
+    await page.getByLabel('Time (UTC)').fill('2031-05-06T07:08:09')
+    await page.getByLabel('Stand still').check()
+    await page.getByRole('button', { name: 'Set', exact: true }).click()
+    await page.locator('#messages p', { hasText: 'stands still' }).waitFor()
+    expect(await clock()).toMatchObject({ now: '2031-05-06T07:08:09.000Z', frozen: true })
+    await page.getByText('2031-05-06 07:08:09', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Back to real time' }).click()
+    await page.locator('#messages p:not(:has-text("stands still"))').waitFor()
+    expect(await clock()).toMatchObject({ frozen: false, offset_seconds: 0 })
+    await close()
+  })
+
+  it('shows the movements that the command prints, newest first', async () => {
+    const { page, problems, close } = await full.open(browser, 'ledger')
+    const movements = await full.json<Record<string, string | number | null>[]>('engine', 'ledger')
+    const shown = await cellsOf(page, 'Movements')
+    expect(
+      shown.map(([seq, , kind, , change, credits, , operation, member]) => [
+        plain(seq),
+        kind,
+        plain(change),
+        plain(credits),
+        operation,
+        member,
+      ]),
+    ).toEqual(
+      movements
+        .map((one) => [one.seq, one.kind, one.change, one.credits, one.operation ?? '–', one.member ?? '–'])
+        .reverse(),
+    )
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('pages through movements', async () => {
+    const { page, close } = await full.open(browser, 'ledger?before=3')
+    expect((await cellsOf(page, 'Movements')).map(([seq]) => seq)).toEqual(['2', '1'])
+    await page.getByRole('link', { name: 'Newest' }).click()
+    await page.getByText('Movements, newest first').waitFor()
+    expect((await cellsOf(page, 'Movements')).length).toBeGreaterThan(2)
+    await close()
+  })
+
+  for (const by of ['day', 'operation', 'member', 'run'] as const)
+    it(`sums by ${by} and exports as the command does`, async () => {
+      const { page, close } = await full.open(browser, `ledger?by=${by}`)
+      const argv = by === 'run' ? ['ledger', '--by', by] : ['engine', 'ledger', '--by', by]
+      const sums = await full.json<Record<string, string | number | null>[]>(...argv)
+      const shown = await cellsOf(page, `Credits by ${by}`)
+      const expected = sums.map((sum) => [
+        String(sum[by] ?? 'single calls'),
+        sum.credits,
+        sum.movements ?? sum.calls,
+      ])
+      expect(shown.map(([name, credits, count]) => [name, plain(credits), plain(count)])).toEqual(
+        by === 'run' || by === 'day' ? expected.reverse() : expected,
+      )
+      expect(await download(page, `Export sums by ${by}`)).toBe(
+        (await full.run([...argv, '--format', 'csv'])).stdout,
+      )
+      await page.getByRole('combobox', { name: 'Format' }).selectOption('ndjson')
+      expect(await download(page, `Export sums by ${by}`)).toBe(
+        (await full.run([...argv, '--format', 'ndjson'])).stdout,
+      )
+      await close()
+    })
+
+  it('exports movements as the command does', async () => {
+    const { page, close } = await full.open(browser, 'ledger')
+    expect(await download(page, 'Export movements')).toBe(
+      (await full.run(['engine', 'ledger', '--format', 'csv'])).stdout,
+    )
+    await page.getByLabel('To (UTC, included)').fill('2001-01-01')
+    await page.getByRole('combobox', { name: 'Format' }).selectOption('ndjson')
+    expect(await download(page, 'Export movements')).toBe('')
+    await close()
+  })
+
+  it('shows only the chosen days', async () => {
+    const { page, close } = await full.open(browser, 'ledger?by=operation&from=2001-01-01&to=2001-01-31')
+    await page.getByText('Nothing was spent on these days.').waitFor()
+    expect(await page.getByRole('textbox', { name: 'From (UTC)' }).first().inputValue()).toBe('2001-01-01')
+    await close()
+  })
+
+  it('has no buttons when it is read-only', async () => {
+    for (const path of ['engine', 'ledger', 'ledger?by=day']) {
+      const { page, close } = await readOnly.open(browser, path)
+      expect(await page.locator('[data-action]').count()).toBe(0)
+      const refused = await page.evaluate(
+        `fetch('/dashboard/action/engine/create', { method: 'POST', body: '{"member":"me@localhost"}',
+          headers: { 'content-type': 'application/json', 'x-dashboard-token': localStorage.getItem('prospect-token') } })
+          .then((response) => response.status)`,
+      )
+      expect(refused).toBe(403)
+      await close()
+    }
+  })
+})
