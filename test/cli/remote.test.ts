@@ -41,7 +41,7 @@ describe('a command against a server', () => {
     ['account', 0],
     ['accounts enrich --domain known.example', 0],
     ['accounts enrich --domain nobody.example', 9],
-    ['accounts enrich', 7],
+    ['accounts enrich', 2],
     ['accounts technologies --query r', 0],
     ['lists get none', 9],
     ['personas list', 0],
@@ -183,14 +183,14 @@ describe('older and other servers', () => {
     [
       422,
       { error: 'Not enough credits' },
-      'contacts waterfall --sync --network-url x --enrichment-type phone',
+      'contacts waterfall --sync --network-url https://x.example/in/a --enrichment-type phone',
       4,
     ],
     [422, { error: 'Insufficient enrichment credits.' }, 'accounts stack --company-domain x', 4],
     [
       401,
       { error: 'Not enough credits to run this search' },
-      'intents hiring --webhook-url https://x.example',
+      'intents hiring --selected-keywords x --webhook-url https://x.example',
       4,
     ],
     [401, { error: 401, message: 'You have no credits left' }, 'accounts hiring --company-domain x', 4],
@@ -272,11 +272,11 @@ describe('older and other servers', () => {
       )
     })
     const names = '--network-name linkedin --premium-name sales_navigator'
-    const { json } = await run(`accounts enrich --company-network-url u ${names}`, {
+    const { json } = await run(`accounts enrich --company-network-url https://x.example/u ${names}`, {
       PROSPECT_BASE_URL: at(server),
     })
     await server.close()
-    expect(asked).toEqual(['{"company_linkedin_url":"u"}'])
+    expect(asked).toEqual(['{"company_linkedin_url":"https://x.example/u"}'])
     expect(json).toEqual({ name: 'X', network_url: 'u', premium_profile_url: null })
   })
 })

@@ -21,7 +21,10 @@ const wrong: readonly (readonly [string, string])[] = [
   ['accounts enrich acme.example --csv companies.csv', '--csv has one in each row'],
   ['leads extract --search-url x --wait soon', '--wait does not take'],
   ['leads extract --search-url x --wait -1', '--wait does not take'],
-  ['leads extract --search-url x --public-url https://x.example', '--public-url needs --wait'],
+  [
+    'leads extract --search-url https://www.linkedin.com/search/results/people/?keywords=a --public-url https://x.example',
+    '--public-url needs --wait',
+  ],
   ['leads extract --search-url x --wait --receive-port 70000', '--receive-port does not take'],
   ['contacts waterfall --csv x.csv --no-wait', '--no-wait cannot be used with --csv'],
   ['lists create --csv x.csv --companies name=x', '--csv and --companies cannot be used together'],
@@ -53,6 +56,22 @@ const wrong: readonly (readonly [string, string])[] = [
   ['credits --base-url https://api.example', 'https://api.example/api/v2'],
   ['credits --direct', '--direct needs a remote server'],
   ['accounts single_enrich', 'Did you mean: prospect accounts enrich?'],
+  ['companies', 'Did you mean: prospect accounts?'],
+  ['jobs', 'Did you mean: prospect accounts hiring or prospect engine jobs?'],
+  ['search', 'prospect leads advanced-search or prospect accounts search'],
+  ['accounts enrich', 'Provide at least one of: --company-network-url, --name, --domain.'],
+  ['accounts enrich --name x --country Germany', '--country must be an ISO 3166-1 alpha-2 code.'],
+  ['leads enrich', 'Provide --network-url, or --first-name and --last-name with --company-name or --domain.'],
+  ['contacts waterfall --domain x --enrichment-type email', '--first-name and --last-name'],
+  ['contacts waterfall', '--enrichment-type is required.'],
+  ['lists create', '--name and --companies are required.'],
+  [
+    'credits consumption --start-date 2026-01-02 --end-date 2026-01-01',
+    '--start-date must not be after --end-date.',
+  ],
+  ['leads advanced-search --functions 99', '--functions has unknown ids: 99. Known functions: 1 Accounting'],
+  ['accounts enrich crm.csv', 'For each row of the file: --csv crm.csv'],
+  ['accounts enrich --csv a.csv --csv b.csv', 'Only one file at a time; the other one is a.csv.'],
   ['contacts enrich', 'Did you mean: prospect contacts waterfall?'],
   ['contacts sync-single-enrich', 'Did you mean: prospect contacts waterfall --sync?'],
   ['credits --profile nowhere', 'There is no profile named nowhere.'],
@@ -74,6 +93,14 @@ describe('a wrong command', () => {
       'prospect has no command "acounts". Did you mean: prospect accounts? See: prospect --help\n',
     )
     expect(code).toBe(2)
+  })
+
+  it('refuses two formats', async () => {
+    const { code, stderr } = await command(['credits', '--json', '--format', 'csv'])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('--json and --format csv exclude each other.'),
+    ])
   })
 
   it('prints a usage error as one object with --json', async () => {

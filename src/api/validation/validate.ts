@@ -65,6 +65,10 @@ const rowOf = (issue: z.core.$ZodIssue): ErrorName =>
 const joinSentences = (sentences: readonly string[]): string =>
   sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')
 
+/** Returns what is wrong with the value of a field, as a sentence that begins with its name. */
+export const describeIssue = (issue: z.core.$ZodIssue, name: string): string =>
+  sentenceOf({ ...issue, path: [name] }, { [name]: true })
+
 function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
   if (issue.path.length === 0) return issue.message
   const path = issue.path.map(String).join('.')

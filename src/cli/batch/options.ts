@@ -30,7 +30,11 @@ export function addBatchOptions(
 const rowByRow = 'one lookup for each row of this CSV file; - for stdin'
 const together = 'the companies of this CSV file, a row each; - for stdin'
 
-const csv = (description: string): Option => new Option('--csv <file>', description)
+const csv = (description: string): Option =>
+  new Option('--csv <file>', description).argParser((file: string, other: string | undefined) => {
+    if (other === undefined) return file
+    throw new InvalidArgumentError(`Only one file at a time; the other one is ${other}.`)
+  })
 
 const reading = (): Option[] => [
   new Option('--sheet <name>', 'the sheet of a workbook (default: its first one)'),

@@ -1,8 +1,10 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
 import { hasBody } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { describeIssue, validate } from '../../api/validation/validate.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
@@ -36,6 +38,40 @@ export async function collectInput(
   const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
   const spelled = [...fields, ...spellingsOf(operation.id, fields)]
   return { ...base, ...inputOf(shape.input, spelled, options), ...inPath }
+}
+
+/**
+ * Throws UsageError, in the names of options, for a request that no server accepts. One from `--input` is left to the
+ * target, which names the fields of the file.
+ */
+export function checkTyped({ operation, shape, invocation }: OperationRequest, input: Input): void {
+  if (invocation.options.input !== undefined) return
+  const fields = fieldsOfSchema(shape.input)
+  try {
+    // The address of results is chosen with the way to wait for them.
+    validate(operation.id, shape, withOwnWebhook(shape, input))
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code === 'not_found') throw error
+    const keys = /^Missing required keys: (.*)/.exec(error.message)?.[1]?.split(', ') ?? []
+    const values = fields.find(({ name, kind }) => keys.includes(name) && valuesOf(kind))?.kind
+    const text =
+      keys.length > 0 ? `${keys.join(' and ')} ${keys.length > 1 ? 'are' : 'is'} required` : error.message
+    const hint = values ? `The values are: ${valuesOf(values)?.join(', ')}.` : ''
+    const words = [operation.command, operation.flag ? `--${operation.flag}` : ''].join(' ').trim()
+    throw new UsageError(`${inOptions(text, fields)}.`, `${hint} See: prospect ${words} --help`.trim())
+  }
+}
+
+const valuesOf = ({ values, item }: Field['kind']) => values ?? item?.values
+
+/** Returns a sentence of the API with the options that stand for its fields. Words of the language stay as they are. */
+function inOptions(text: string, fields: readonly Field[]): string {
+  const flags = new Map(fields.map(({ name, flag }) => [name, `--${flag}`]))
+  const isName = (name: string, before: string) =>
+    name.includes('_') || /(?:^|[:;,] |\b(?:with|or|and|above|after|of) )$/.test(before)
+  return text.replace(/\b([a-z_]+)\b(?:\.\d+)?/g, (found, name: string, at: number) =>
+    isName(name, text.slice(0, at)) ? (flags.get(name) ?? found) : found,
+  )
 }
 
 /** Asks a person at a terminal for required fields that are missing. Elsewhere the API reports them. */
@@ -93,8 +129,8 @@ async function askField(context: Context, field: Field, schema: Schema, globals:
   const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
   const check = (text: string) => {
     const parsed = schema.safeParse(read(text))
-    if (!parsed.success)
-      throw new Error(`Not a value for ${field.name}: ${parsed.error.issues[0]?.message ?? ''}`)
+    const [issue] = parsed.error?.issues ?? []
+    if (issue) throw new Error(`${inOptions(describeIssue(issue, field.name), [field])}.`)
   }
   const text = await askText(context, `${description}${words}`, globals, undefined, check)
   return text === undefined ? undefined : read(text)

@@ -139,6 +139,7 @@ export class ProspectCommand extends Command {
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
       const invocation = { args: this.args, options: this.opts(), globals: globalsOf(this) }
+      checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       this.#onEnd((await work(this.#context, invocation)) ?? 0)
     })
@@ -198,6 +199,12 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   summaryJson: ['--summary-json', 'write'],
 }
 
+/** Throws UsageError where two options choose the format. */
+function checkFormats({ json, format }: GlobalOptions): void {
+  if (json && format !== undefined && format !== 'json')
+    throw new UsageError(`--json and --format ${format} exclude each other.`, 'Give one of them.')
+}
+
 /** Throws UsageError, before a command does anything, where it would replace a file that must not be. */
 function claimFiles({ claimFile }: Context, options: Readonly<Record<string, unknown>>): void {
   for (const [name, [option, use]] of Object.entries(fileOptions)) {
@@ -227,9 +234,48 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
   throw new UsageError(`${path} has no command "${word}".`, `${guess(word, names, path)} See: ${path} --help`)
 }
 
+/** What people type for commands that have another name. */
+const otherWords: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  (
+    [
+      [['company', 'companies', 'organizations', 'organisations'], ['accounts']],
+      [['people', 'person', 'persons', 'prospects', 'profiles-search'], ['leads']],
+      [
+        ['jobs', 'job', 'postings'],
+        ['accounts hiring', 'engine jobs'],
+      ],
+      [
+        ['search', 'find'],
+        ['leads advanced-search', 'accounts search', 'searches list'],
+      ],
+      [['email', 'emails', 'phone', 'phones', 'waterfall'], ['contacts waterfall']],
+      [['import', 'export', 'sample'], ['data']],
+      [
+        ['balance', 'quota', 'quotas'],
+        ['credits', 'limits'],
+      ],
+      [['whoami', 'me'], ['account']],
+      [['history', 'spending'], ['ledger']],
+      [['batch', 'resume'], ['runs']],
+      [['industry', 'industries'], ['accounts search']],
+      [
+        ['setup', 'start'],
+        ['init', 'doctor'],
+      ],
+    ] as const
+  ).flatMap(([words, commands]) =>
+    words.map((word) => [word, commands.map((command) => `prospect ${command}`)]),
+  ),
+)
+
 function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)
-  const guesses = [namedByApi(word, path), near === undefined ? [] : [`${path} ${near}`], elsewhere(word)]
+  const guesses = [
+    path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []) : [],
+    namedByApi(word, path),
+    near === undefined ? [] : [`${path} ${near}`],
+    elsewhere(word),
+  ]
   const meant = guesses.find(({ length }) => length > 0)
   return meant ? `Did you mean: ${meant.join(' or ')}?` : `It has: ${names.join(', ')}.`
 }

@@ -217,6 +217,11 @@ export function withWords(
       `"${words[0]}" is one ${field.name}, and --csv has one in each row.`,
       'Use one or the other.',
     )
+  if (/\.(?:csv|tsv|xlsx?|ndjson|jsonl|txt)$/i.test(words[0] ?? ''))
+    throw new UsageError(
+      `"${words[0]}" is a file, and this takes one ${field.name.replaceAll('_', ' ')}.`,
+      `For each row of the file: --csv ${words[0]}`,
+    )
   if (options[name] !== undefined)
     throw new UsageError(`"${words[0]}" and --${field.flag} both give the ${field.name}.`, 'Give it once.')
   return { ...options, [name]: field.kind.type === 'array' ? words : words[0] }

@@ -1,7 +1,7 @@
 import { isPriced } from '../../api/operations/facts.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { askMissing, type OperationRequest, withOwnWebhook } from '../operation/request.js'
+import { askMissing, checkTyped, type OperationRequest, withOwnWebhook } from '../operation/request.js'
 import { runSync, withFields } from '../operation/run-sync.js'
 import { canAsk } from '../output/prompt.js'
 import { waitOf } from '../wait/options.js'
@@ -19,6 +19,7 @@ export async function runOperation(context: Context, request: OperationRequest):
   // A command that waits for the result on a server gives its own address later.
   const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
+  checkTyped(request, input)
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
       withFields(shape, globals)

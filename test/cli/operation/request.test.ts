@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { errorOf, type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(() => {
@@ -22,10 +22,15 @@ describe('missing required fields', () => {
     expect([code, titles]).toEqual([0, expect.arrayContaining(['CTO', 'Head of Sales'])])
   })
 
-  it('leaves a missing field to the API with --no-input or in a pipe', async () => {
+  it('exits 2 with the option of a missing field with --no-input or in a pipe', async () => {
     const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
     const piped = await here.run(['personas', 'create'])
-    for (const { code, json } of [asked, piped])
-      expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
+    for (const ended of [asked, piped])
+      expect([ended.code, ended.stdout, errorOf(ended).error]).toEqual([2, '', '--name is required.'])
+  })
+
+  it('leaves a missing field of --input to the API', async () => {
+    const { code, json } = await here.run(['personas', 'create', '--input', '-'], { stdin: '{}' })
+    expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
   })
 })
