@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { errors } from '../../src/api/calls/errors.js'
+import { exitCodes, exitMeanings } from '../../src/api/calls/exit-codes.js'
 import { isPriced, observedNote } from '../../src/api/operations/facts.js'
 import { type Plan, plans } from '../../src/api/operations/plans.js'
 import { operation, operations } from '../../src/api/operations/table.js'
@@ -19,6 +20,7 @@ const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,
   prices: priceTable,
   limits: () => `${planTable()}\n\n${endpointTable()}`,
+  'exit-codes': exitTable,
   errors: errorTable,
   events: () => `${eventTable()}\n\n${eventSourceTable()}`,
   'event-fields': eventFieldTable,
@@ -118,6 +120,14 @@ function endpointTable(): string {
     .filter(({ words }) => words !== 'plan')
     .map(({ row, words }) => [`\`${row.method} ${row.path}\``, words])
   return formatTable(['Endpoint', 'Request limit'], rows)
+}
+
+/** By number; commands have further ones for signals. */
+function exitTable(): string {
+  const rows = Object.entries(exitCodes)
+    .sort(([, one], [, other]) => one - other)
+    .map(([name, code]) => [code, ...exitMeanings[name as keyof typeof exitCodes]])
+  return formatTable(['Exit', 'Meaning', 'What to do'], rows)
 }
 
 function errorTable(): string {
