@@ -71,7 +71,7 @@ describe('a batch', () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
     expect(stderr).toMatch(/^domain +<- +"Website", such as a\.example$/m)
     expect(stderr).toContain('2 rows')
-    expect(stderr).toContain('1 of them a duplicate, paid once; 1 credit.')
+    expect(stderr).toContain('1 duplicate (not charged again) · 1 credit')
     expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
   })
 
@@ -194,7 +194,7 @@ describe('a batch', () => {
 
   it('writes "1 row" in the singular', async () => {
     const { stderr } = await enrich('domain\na.example\n')
-    expect(stderr).toMatch(/^1 row in .*: 1 found; 1 credit\.$/m)
+    expect(stderr).toMatch(/^1 row in .*: 1 found · 1 credit$/m)
   })
 
   it('writes CSV when the output has no extension', async () => {

@@ -81,10 +81,19 @@ describe('a refusal of the API', () => {
     expect(JSON.parse(ended.stdout)).toEqual({ error: 'no such key [key]' })
   })
 
-  it('prints a refusal in one line on a terminal, and nothing on stdout', async () => {
-    const ended = await ask({ status: 404, body: { error: 'No company found' } }, { terminal: true })
+  it('prints a refusal in one line on a wide terminal, and nothing on stdout', async () => {
+    const ended = await ask(
+      { status: 404, body: { error: 'No company found' } },
+      { terminal: true, columns: 120 },
+    )
     expect(ended.stdout).toBe('')
     expect(ended.stderr).toMatch(/^No company found\. Nothing was charged\. .*\n$/)
+  })
+
+  it('wraps a refusal between words on a terminal', async () => {
+    const ended = await ask({ status: 404, body: { error: 'No company found' } }, { terminal: true })
+    expect(ended.stderr).toMatch(/^No company found\.\nNothing was charged\. .*\n/)
+    for (const line of ended.stderr.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   })
 
   it('prints a refusal in one line when the output is CSV', async () => {

@@ -79,8 +79,8 @@ describe('a batch that is started again', () => {
     const before = target.asked.length
     const again = await enrich(csv(domains(20)), [], target)
     expect([again.code, target.domains().slice(before)]).toEqual([0, domains(20).slice(8)])
-    expect(again.stderr).toContain(`Going on with run ${id}: 8 of 20 rows are answered, 8 credits paid.`)
-    expect(again.stderr).toContain('20 found; 20 credits, 8 of them before.')
+    expect(again.stderr).toContain(`Resuming run ${id}: 8 of 20 rows are answered, 8 credits paid.`)
+    expect(again.stderr).toContain('20 found · 20 credits, 8 of them paid before')
     expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'live']))
   })
 

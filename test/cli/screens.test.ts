@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { progressLine, progressParts, type Step } from '../../src/cli/output/progress.js'
 import { widthOf } from '../../src/cli/output/text.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering, command, type Given, keyed } from '../support/command.js'
@@ -135,6 +136,42 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   ]
   it.each(answered)('show %s', async (name, line, id) => {
     await check(name, line, { env: keyed(home), caller: reply(id) })
+  })
+
+  it('show the progress of a batch', async () => {
+    const states: readonly (readonly [string, Step, number])[] = [
+      ['running', { rows: 540, found: 412, credits: 412, total: 1_204 }, 12_000],
+      [
+        'waiting for the rate limit',
+        { rows: 540, found: 412, credits: 412, total: 1_204, waitsUntil: now + 42_000 },
+        60_000,
+      ],
+      [
+        'after it was resumed',
+        { rows: 640, found: 500, credits: 500, total: 1_204, replayed: 540, credits_before: 412 },
+        4_000,
+      ],
+      [
+        'of a file that was not counted',
+        { rows: 90_210, found: 71_000, credits: 71_000, total: undefined },
+        60_000,
+      ],
+    ]
+    const money = { budget: 1_000, balance: 5_000 }
+    const lines = states.flatMap(([state, step, elapsedMs]) => [
+      `# ${state}`,
+      ...widths.flatMap((columns) =>
+        [false, true].map((isAscii) => {
+          const line = progressLine(step, progressParts(step, elapsedMs, now, money), columns - 3, {
+            isAscii,
+          })
+          expect(widthOf(line)).toBeLessThan(columns)
+          return `${String(columns).padStart(3)} ${line}`
+        }),
+      ),
+      '',
+    ])
+    await expect(`${lines.join('\n')}`).toMatchFileSnapshot('screens/progress.txt')
   })
 
   it('show a refusal', async () => {

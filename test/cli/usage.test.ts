@@ -88,7 +88,7 @@ describe('a wrong command', () => {
   })
 
   it('prints a usage error in one line on a terminal', async () => {
-    const { stderr, code } = await command(['acounts'], { terminal: true })
+    const { stderr, code } = await command(['acounts'], { terminal: true, columns: 120 })
     expect(stderr).toBe(
       'prospect has no command "acounts". Did you mean: prospect accounts? See: prospect --help\n',
     )

@@ -74,6 +74,10 @@ export type RunProgress = Pick<
 > & {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
+  /** Rows that an earlier part of the run answered. */
+  readonly replayed: number
+  /** When the rate limit permits the next call, in milliseconds since 1970. */
+  readonly waitsUntil?: number | undefined
 }
 
 const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
@@ -83,6 +87,7 @@ export class Tally {
   readonly #total: number | undefined
   readonly #ahead = new Map<object, RowAnswer>()
   readonly #reasons = new ReasonCounter()
+  #replayed = 0
   readonly #counts = {
     rows: 0,
     found: 0,
@@ -112,6 +117,7 @@ export class Tally {
   spend(credits: number, before: boolean): void {
     this.#counts.credits += credits
     if (before) this.#counts.credits_before += credits
+    if (before) this.#replayed++
   }
 
   /** Notes a row that has its answer and is not in the output yet. */
@@ -130,7 +136,7 @@ export class Tally {
 
   /** Returns the counts of the output. */
   get progress(): RunProgress {
-    return { ...this.#counts, total: this.#total }
+    return { ...this.#counts, total: this.#total, replayed: this.#replayed }
   }
 
   /** Returns them with answered rows that are not written yet, because rows are written in order. */
@@ -141,7 +147,7 @@ export class Tally {
       counts[status]++
       counts.credits += credits
     }
-    return { ...counts, total: this.#total }
+    return { ...counts, total: this.#total, replayed: this.#replayed }
   }
 }
 

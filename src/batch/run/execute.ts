@@ -34,6 +34,7 @@ class Runner {
   readonly #calls: Calls
   readonly #launcher: Launcher
   readonly #checkpoint: DurabilityCheckpoint
+  readonly #rateGate: RateGate
   readonly #rowBatches: Queue<RowBatch>
   readonly #batchSize: number
   #launched = 0
@@ -54,10 +55,11 @@ class Runner {
       : Math.min(largestBatch, Math.max(1, Math.floor(concurrency / 2)))
     this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 2)
     const stopReason = this.#stopReason
+    this.#rateGate = new RateGate(batch.time, stopReason.signal, () => this.#showProgress())
     const ports = {
       batch,
       stopReason,
-      rateGate: new RateGate(batch.time, stopReason.signal),
+      rateGate: this.#rateGate,
       inFlight: new InFlightCounter(stopReason.signal),
       answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
     }
@@ -84,13 +86,15 @@ class Runner {
   #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
     this.#tally.answered(state, answer)
-    if (this.#batch.time.now() - this.#shownAt >= showEveryMs) this.#showProgress()
+    // While calls wait, nothing else would show the last answers.
+    const isDue = this.#batch.time.now() - this.#shownAt >= showEveryMs
+    if (isDue || this.#rateGate.opens) this.#showProgress()
   }
 
   #showProgress(): void {
     const { time, onProgress } = this.#batch
     this.#shownAt = time.now()
-    onProgress?.(this.#tally.ahead)
+    onProgress?.({ ...this.#tally.ahead, waitsUntil: this.#rateGate.opensAt })
   }
 
   async #send(): Promise<void> {
@@ -179,7 +183,7 @@ class Runner {
 
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.#batch
-    const { total: _, ...progress } = this.#tally.progress
+    const { total: _, replayed: __, ...progress } = this.#tally.progress
     const counts = { ...progress, invalid_reasons: this.#tally.reasons }
     const { cause } = this.#stopReason
     const files = {

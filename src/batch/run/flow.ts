@@ -103,18 +103,29 @@ export interface Time {
 export class RateGate {
   readonly #time: Time
   readonly #signal: AbortSignal
+  readonly #closed: () => void
   #opensAt = 0
   #waiting: Promise<void> | undefined
 
-  constructor(time: Time, signal: AbortSignal) {
+  /** `closed` is called when calls have to wait, and when they have to wait longer. */
+  constructor(time: Time, signal: AbortSignal, closed: () => void = () => {}) {
     this.#time = time
     this.#signal = signal
+    this.#closed = closed
   }
 
   /** Holds every call back for `ms` milliseconds from now. */
   close(ms: number): void {
-    this.#opensAt = Math.max(this.#opensAt, this.#time.now() + ms)
+    const before = this.#opensAt
+    this.#opensAt = Math.max(before, this.#time.now() + ms)
     this.#waiting ??= this.#wait()
+    // Many calls are refused at once.
+    if (this.#opensAt - before >= 1_000) this.#closed()
+  }
+
+  /** When calls may pass, in milliseconds since 1970. */
+  get opensAt(): number {
+    return this.#opensAt
   }
 
   /** Resolves when calls may pass; `undefined` when they may pass now. */

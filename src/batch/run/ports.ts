@@ -91,7 +91,7 @@ export interface Remaining {
 
 /** Shows the progress of long work. */
 interface ProgressDisplay {
-  update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'>): void
+  update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'> & Partial<RunProgress>): void
   /** Removes the display. */
   stop(): void
 }

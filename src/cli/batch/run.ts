@@ -5,7 +5,7 @@ import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.j
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import type { OperationRequest } from '../operation/request.js'
-import { countRows, formatNumber } from '../output/text.js'
+import { countRows, formatId, formatNumber } from '../output/text.js'
 import { showQuote } from '../quote/show.js'
 import { createDialog, formatResumeHint, showReport } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
@@ -43,7 +43,13 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
     const { run, report, rejects } = result
-    await showReport(context, report, globals, formatResumeHint(command, run.id), rejects)
+    await showReport(
+      context,
+      report,
+      globals,
+      formatResumeHint(command, formatId(run.id, context.streams)),
+      rejects,
+    )
     if (run.total > report.rows && !report.stopped)
       context.notify(
         `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command goes on with the others.`,
@@ -67,7 +73,7 @@ export async function exportAnswers(context: Context, command: BatchCommand): Pr
     exportRun(request, ports, signal),
   )
   if (isAbandoned) return exitCodes.ok
-  await showReport(context, report, globals, formatResumeHint(command, run.id))
+  await showReport(context, report, globals, formatResumeHint(command, formatId(run.id, context.streams)))
   return report.stopped?.exit_code ?? exitCodes.ok
 }
 

@@ -13,7 +13,8 @@ import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { formatCredits } from '../output/text.js'
+import { canDraw, startProgress } from '../output/progress.js'
+import { duration, formatCredits } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
 import { costOfCall, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
@@ -73,10 +74,23 @@ export async function waitForRateLimits(
     const reply = await send()
     const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
     if (seconds === undefined || seconds > left) return reply
-    context.notify(`Rate limited: waiting ${seconds} s.`, options)
-    await context.sleep(seconds * 1_000)
+    await waitInSight(context, seconds, options)
     left -= seconds
   }
+}
+
+/** Waits for a rate limit and says so: counting down where stderr has a cursor, else in one line. */
+async function waitInSight(context: Context, seconds: number, options: GlobalOptions): Promise<void> {
+  const endsAt = context.clock.now() + seconds * 1_000
+  const isDrawn = canDraw(context.streams)
+  if (!isDrawn) context.notify(`Rate limited: waiting ${seconds} s.`, options)
+  const progress = await startProgress(
+    context,
+    isDrawn ? options : { ...options, quiet: true },
+    (_, __, now) => `waiting ${duration((endsAt - now) / 1_000)} for the rate limit`,
+  )
+  progress.update({ rows: 0, found: 0, credits: 0, total: undefined })
+  await context.sleep(seconds * 1_000).finally(() => progress.stop())
 }
 
 /** Whether a refusal ends soon: a rate limit of the service does, one of the network behind it lasts for hours. */

@@ -1,6 +1,17 @@
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
-import { duration, formatCredits, formatNumber, oneLine } from './text.js'
+import {
+  countRows,
+  cutEnd,
+  drawable,
+  duration,
+  formatCredits,
+  formatNumber,
+  isAscii,
+  type Look,
+  oneLine,
+  widthOf,
+} from './text.js'
 
 /** How far long work has come. */
 export interface Step {
@@ -9,6 +20,11 @@ export interface Step {
   readonly credits: number
   /** All rows; `undefined` where they were not counted. */
   readonly total: number | undefined
+  /** Those of the rows that an earlier part answered, and what they cost. */
+  readonly replayed?: number
+  readonly credits_before?: number
+  /** When the rate limit permits the next call, in milliseconds since 1970; in the past where nothing waits. */
+  readonly waitsUntil?: number | undefined
 }
 
 /** A display of long work on stderr. */
@@ -18,36 +34,101 @@ export interface Progress {
   stop(): void
 }
 
-/** The interval of lines where there is no terminal, in milliseconds. */
+/** A text and its rank: where a line has no room for all, those of a low rank come first. */
+type Part = readonly [text: string, rank: number]
+
+/** Returns the text of a step, or its parts; `elapsedMs` is the time that its rows have taken, with the current wait. */
+type TextOf = (step: Step, elapsedMs: number, now: number) => string | readonly Part[]
+
+/** The interval of lines where there is no cursor, in milliseconds. */
 const lineEveryMs = 10_000
 
 const silent: Progress = { update: () => {}, stop: () => {} }
 
-/** Starts a display: a spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`. */
+/** Whether stderr is a terminal with a cursor that can draw a line again. */
+export function canDraw({ stderr, env }: StreamsContext['streams']): boolean {
+  // Some terminals do not know their width; a spinner cannot tell then how many lines it has to clear.
+  return stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb' && !env.CI
+}
+
+/** Starts a display: a spinner on a terminal, a line every 10 s where there is no cursor, nothing with `--quiet`. */
 export async function startProgress(
   context: StreamsContext & ClockContext,
   options: GlobalOptions,
-  textOf: (step: Step, elapsedMs: number) => string = progressText,
+  textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
 ): Promise<Progress> {
   if (options.quiet) return silent
-  const startedAt = context.clock.now()
-  const text = (step: Step) => textOf(step, context.clock.now() - startedAt)
-  const { isTTY, columns = 0 } = context.streams.stderr
-  // Some terminals do not know their width; a spinner cannot tell then how many lines it has to clear.
-  return isTTY && columns > 0 ? spinner(context, text) : lines(context, options, text)
+  const { clock, streams } = context
+  const elapsed = stopwatch(clock.now())
+  const parts = (step: Step): readonly Part[] => {
+    const text = textOf(step, elapsed(step, clock.now()), clock.now())
+    return typeof text === 'string' ? [[text, 0]] : text
+  }
+  return canDraw(streams)
+    ? spinner(context, parts)
+    : lines(context, options, (step) => joinParts(parts(step)))
 }
 
-async function spinner({ streams }: StreamsContext, text: (step: Step) => string): Promise<Progress> {
+/**
+ * Returns how long the rows of this part have taken: replaying the answers of earlier parts takes no time, and the wait
+ * for a rate limit counts from its beginning.
+ */
+function stopwatch(startedAt: number): (step: Step, now: number) => number {
+  let since = startedAt
+  return ({ rows, replayed = 0, waitsUntil = 0 }, now) => {
+    if (rows > 0 && rows === replayed) since = now
+    return Math.max(now, waitsUntil) - since
+  }
+}
+
+async function spinner(
+  { streams }: StreamsContext,
+  partsOf: (step: Step) => readonly Part[],
+): Promise<Progress> {
   const { default: ora } = await import('ora')
-  // Ctrl-C must reach the command, which ends in order and says how to resume.
-  const shown = ora({ stream: drawingStream(streams.stderr), text: 'Starting', discardStdin: false }).start()
+  const { stderr, env } = streams
+  const look = { isAscii: isAscii(env) }
+  const frames = look.isAscii ? ['-', '\\', '|', '/'] : ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+  const shown = ora({
+    ...{ stream: drawingStream(stderr), text: 'Starting', spinner: { interval: 100, frames } },
+    // Ctrl-C must reach the command, which ends in order and says how to resume.
+    ...{ discardStdin: false, isEnabled: true, color: false },
+  }).start()
   return refreshing(
     (step) => {
-      shown.text = oneLine(barOf(step) + text(step))
+      // Beside the spinner and the column that a terminal needs for its cursor.
+      shown.text = progressLine(step, partsOf(step), (stderr.columns ?? 80) - 3, look)
     },
     () => void shown.stop(),
   )
 }
+
+/** Returns the bar and the parts of a step that fit a width, in one line. */
+export function progressLine(
+  step: Step,
+  parts: readonly Part[],
+  width: number,
+  look: Pick<Look, 'isAscii'>,
+): string {
+  const text = fitParts(parts, width)
+  const bar = barOf(step, Math.min(mostBar, width - widthOf(text) - 1))
+  return cutEnd(drawable(oneLine(`${bar} ${text}`), look), width, look)
+}
+
+/** Returns the parts that fit a width, in one line and in their order. */
+export function fitParts(parts: readonly Part[], width: number): string {
+  const ranked = parts.toSorted(([, one], [, other]) => one - other)
+  const chosen = new Set<Part>()
+  const join = (added?: Part) => joinParts(parts.filter((part) => chosen.has(part) || part === added))
+  for (const part of ranked) if (chosen.size === 0 || widthOf(join(part)) <= width) chosen.add(part)
+  return join()
+}
+
+const joinParts = (parts: readonly Part[]): string =>
+  parts
+    .map(([text]) => text)
+    .filter((text) => text !== '')
+    .join(' · ')
 
 /** The interval of updates while the work reports nothing, as it does at a rate limit, in milliseconds. */
 const refreshEveryMs = 1_000
@@ -68,14 +149,13 @@ function refreshing(show: (step: Step) => void, stop: () => void): Progress {
   }
 }
 
-const barWidth = 20
+const [leastBar, mostBar] = [8, 20]
 
-/** Returns the share of rows done as a bar and in percent; empty where rows were not counted. */
-export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
-  if (!total) return ''
-  const part = Math.min(1, rows / total)
-  const full = Math.floor(part * barWidth)
-  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${Math.floor(part * 100)} % · `
+/** Returns the share of rows done as a bar; empty where rows were not counted, or where there is little room. */
+export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = mostBar): string {
+  if (!total || width < leastBar) return ''
+  const full = Math.floor(Math.min(1, rows / total) * width)
+  return '█'.repeat(full) + '░'.repeat(width - full)
 }
 
 function lines(
@@ -94,24 +174,49 @@ function lines(
   )
 }
 
-/** Returns rows done, found, credits, rate and time left, in one line. */
-export function progressText({ rows, found, credits, total }: Step, elapsedMs: number): string {
-  const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
-  const parts = [
-    total === undefined
-      ? `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
-      : `${formatNumber(rows)} of ${formatNumber(total)} rows`,
-    `${formatNumber(found)} found`,
-    formatCredits(credits),
-    rateText(perSecond),
-  ]
-  const left = total === undefined || perSecond === 0 ? undefined : (total - rows) / perSecond
-  return [...parts, ...(left === undefined ? [] : [`${duration(left)} left`])].join(' · ')
+/** The money of a batch, as far as it is known. */
+export interface Money {
+  /** The most credits that the run may spend. */
+  readonly budget?: number | undefined
+  /** The balance before this part of the run. */
+  readonly balance?: number | null | undefined
 }
 
-/** Returns the rate in rows per second, or per minute where it is below one. */
+/** A shorter wait is over before it can be read. */
+const shortestWaitMs = 2_000
+
+/** Returns percent, rows, found, credits and budget, balance, rate or wait, and the time left of this part of a run. */
+export function progressParts(
+  step: Step,
+  elapsedMs: number,
+  now: number,
+  { budget, balance }: Money = {},
+): readonly Part[] {
+  const { rows, found, credits, total, replayed = 0, credits_before: before = 0, waitsUntil = 0 } = step
+  const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
+  const waitMs = waitsUntil - now
+  const isWaiting = waitMs >= shortestWaitMs
+  return [
+    [total ? `${Math.floor(Math.min(1, rows / total) * 100)} %` : '', 0],
+    [total === undefined ? countRows(rows) : `${formatNumber(rows)} of ${formatNumber(total)} rows`, 2],
+    [`${formatNumber(found)} found`, 3],
+    [
+      budget === undefined ? formatCredits(credits) : `${formatNumber(credits)} of ${formatCredits(budget)}`,
+      4,
+    ],
+    [balance == null ? '' : `balance ${formatNumber(Math.max(0, balance - (credits - before)))}`, 6],
+    [
+      isWaiting ? `waiting ${duration(waitMs / 1_000)} for the rate limit` : rateText(perSecond),
+      isWaiting ? 1 : 7,
+    ],
+    [total === undefined || perSecond === 0 ? '' : `${duration((total - rows) / perSecond)} left`, 5],
+  ]
+}
+
+/** Returns the rate in rows per second, or per minute where it is below one; empty where there is none yet. */
 function rateText(perSecond: number): string {
-  if (perSecond === 0 || perSecond >= 1) return `${formatNumber(Math.round(perSecond))} rows/s`
+  if (perSecond === 0) return ''
+  if (perSecond >= 1) return `${formatNumber(Math.round(perSecond))} rows/s`
   const perMinute = Math.max(1, Math.round(perSecond * 60))
   return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
 }

@@ -1,3 +1,4 @@
+import { isAbsolute, relative } from 'node:path'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { escapeControls } from '../../api/values/controls.js'
 import type { Context, GlobalOptions, Streams } from '../context/context.js'
@@ -149,6 +150,16 @@ export function shortenId(id: string, others: readonly string[] = []): string {
   let length = prefix + shortIdLength
   while (length < id.length && (!isUnique(length) || /[-_]/.test(id[length - 1] ?? ''))) length++
   return id.slice(0, length)
+}
+
+/** Returns an id of this machine as a message shows it: short on a terminal, where a person types it. */
+export const formatId = (id: string, { stderr }: Pick<Streams, 'stderr'>): string =>
+  stderr.isTTY ? shortenId(id) : id
+
+/** Returns a path as a message shows it: on a terminal from the current folder on, where the file is in it. */
+export function formatPath(path: string, { stderr, cwd }: Pick<Streams, 'stderr' | 'cwd'>): string {
+  const inside = relative(cwd, path)
+  return stderr.isTTY && inside !== '' && !inside.startsWith('..') && !isAbsolute(inside) ? inside : path
 }
 
 /** Returns a duration in words. */

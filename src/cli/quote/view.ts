@@ -77,24 +77,28 @@ function creditsText({ credits: { min, expected, max }, expected_range: range }:
   return `at least ${formatNumber(min)}, about ${likely}, at most ${formatNumber(max)}`
 }
 
+const shareText = (share: number): string =>
+  share === 0.5 ? 'half the rows are found' : `${formatNumber(share * 100)} % of the maximum`
+
 function basisText(basis: Basis): string {
   if (basis.kind === 'own')
     return `from ${formatNumber(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
   if (basis.kind === 'default')
     return basis.answers === 0
-      ? `no lookups of your own yet: ${basis.share * 100} % of the most is assumed`
-      : `mostly assumed (${basis.share * 100} % of the most): you have only ${formatNumber(basis.answers)} lookups yet`
+      ? `no history yet; assuming ${shareText(basis.share)}`
+      : `little history yet (${formatNumber(basis.answers)} lookups); mostly assuming ${shareText(basis.share)}`
   return ''
 }
 
-function affordableText({ rows, rows_affordable: affordable, credits }: BatchQuote): string {
+function affordableText({ rows, rows_affordable: affordable, credits, budget }: BatchQuote): string {
   if (credits.max === 0) return ''
+  const covers = budget === null ? 'your balance covers' : 'your balance and budget cover'
   return affordable === rows
-    ? 'all rows'
-    : `the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows for certain`
+    ? `${covers} all rows`
+    : `${covers} at least the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows`
 }
 
 const timeText = ({ seconds }: BatchQuote): string =>
   seconds === null || seconds === 0
-    ? 'no rate limit slows it down'
-    : `${duration(seconds)} or more, because of rate limits`
+    ? 'no rate limit applies'
+    : `at least ${duration(seconds)}, because of rate limits`

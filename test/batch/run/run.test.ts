@@ -10,7 +10,7 @@ import { execute } from '../../../src/batch/run/execute.js'
 import type { Batch } from '../../../src/batch/run/ports.js'
 import { CsvError } from '../../../src/csv/errors.js'
 import { tries } from '../../support/effort.js'
-import { company, companyBatch, fakeCaller, fakeTime, memorySink, reply } from '../fakes.js'
+import { company, companyBatch, fakeCaller, fakeTime, memorySink, newJournal, reply } from '../fakes.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -179,6 +179,18 @@ describe('the rows of a batch', () => {
     expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])
     expect(rows).toEqual(rows.toSorted((a, b) => a - b))
     for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
+  })
+
+  test('are reported apart from those that an earlier part answered', async () => {
+    const answer = { status: 'found', error: null, body: { industry: 'kept' }, credits: 1 } as const
+    const kept = { answer, source: 'live', credits: 1, kept: true } as const
+    const resume = async () => new Map([0, 1, 2].map((ordinal) => [ordinal, kept] as const))
+    const seen: RunProgress[] = []
+    const onProgress = (progress: RunProgress) => void seen.push(progress)
+    await runDomains(domains(9), found, {
+      ...{ journal: Object.assign(await newJournal(), { resume }), onProgress },
+    })
+    expect(seen.at(-1)).toMatchObject({ rows: 9, replayed: 3, credits: 9, credits_before: 3 })
   })
 
   test('can be missing: the output then has a header only', async () => {
@@ -438,6 +450,16 @@ describe('a rate limit', () => {
     expect(report).toMatchObject({ found: 20, failed: 0 })
     expect(time.slept).toEqual([7_000])
     expect(fake.calls.length).toBeLessThanOrEqual(25)
+  })
+
+  test('is reported as progress while rows wait for it, with the rows answered before', async () => {
+    const time = fakeTime()
+    const opensAt = time.now() + 42_000
+    const seen: RunProgress[] = []
+    const answer = (input: Input, nth: number) =>
+      nth <= 8 || time.now() >= opensAt ? found(input) : reply(429, {}, 0, { 'retry-after': '42' })
+    await runDomains(domains(20), answer, { time, onProgress: (progress) => void seen.push(progress) })
+    expect(seen.find(({ waitsUntil }) => waitsUntil === opensAt)).toMatchObject({ rows: 8, found: 8 })
   })
 
   test('is understood when Retry-After is a date', async () => {

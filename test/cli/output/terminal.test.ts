@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { escapeControls } from '../../../src/api/values/controls.js'
-import { barOf, progressText } from '../../../src/cli/output/progress.js'
+import { barOf, fitParts, type Money, progressParts, type Step } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
 import {
   cutPath,
@@ -160,22 +160,50 @@ describe('tables and records', () => {
 })
 
 describe('progress', () => {
-  it('shows rows, found, credits, rate and time left', () => {
-    expect(progressText({ rows: 500, found: 400, credits: 400, total: 2_000 }, 10_000)).toBe(
-      '500 of 2,000 rows · 400 found · 400 credits · 50 rows/s · 30 s left',
+  const text = (step: Step, elapsedMs = 0, money: Money = {}, width = 200) =>
+    fitParts(progressParts(step, elapsedMs, 0, money), width)
+  const half = { rows: 500, found: 400, credits: 400, total: 1_000 }
+
+  it('shows percent, rows, found, credits, rate and time left', () => {
+    expect(text({ ...half, total: 2_000 }, 10_000)).toBe(
+      '25 % · 500 of 2,000 rows · 400 found · 400 credits · 50 rows/s · 30 s left',
     )
-    expect(progressText({ rows: 0, found: 0, credits: 0, total: undefined }, 0)).toBe(
-      '0 rows · 0 found · 0 credits · 0 rows/s',
-    )
-    expect(progressText({ rows: 3, found: 1, credits: 1, total: 9 }, 180_000)).toBe(
-      '3 of 9 rows · 1 found · 1 credit · 1 row/min · 6 min 0 s left',
+    expect(text({ rows: 0, found: 0, credits: 0, total: undefined })).toBe('0 rows · 0 found · 0 credits')
+    expect(text({ rows: 3, found: 1, credits: 1, total: 9 }, 180_000)).toBe(
+      '33 % · 3 of 9 rows · 1 found · 1 credit · 1 row/min · 6 min 0 s left',
     )
   })
 
+  it('shows the budget, and the balance without what this part has spent', () => {
+    const money = { budget: 600, balance: 5_000 }
+    expect(text({ ...half, credits_before: 100 }, 10_000, money)).toContain(
+      '400 of 600 credits · balance 4,700 ·',
+    )
+  })
+
+  it('counts the wait for the rate limit down, and in the time left', () => {
+    // 100 rows in a second, then a wait of 59 s: 100 rows a minute.
+    const waiting = { rows: 100, found: 100, credits: 0, total: 1_000, waitsUntil: 59_000 }
+    expect(text(waiting, 60_000)).toBe(
+      '10 % · 100 of 1,000 rows · 100 found · 0 credits · waiting 59 s for the rate limit · 9 min 0 s left',
+    )
+  })
+
+  it('leaves the rows of an earlier part out of the rate and the time left', () => {
+    expect(text({ ...half, replayed: 400 }, 10_000)).toContain('10 rows/s · 50 s left')
+  })
+
+  it('leaves out what matters least where the terminal is narrow', () => {
+    const money = { budget: 600, balance: 5_000 }
+    expect(text(half, 10_000, money, 60)).toBe('50 % · 500 of 1,000 rows · 400 found · 400 of 600 credits')
+    for (let width = 30; width < 120; width++)
+      expect(widthOf(text(half, 10_000, money, width))).toBeLessThanOrEqual(width)
+  })
+
   it.each([
-    [0, 200, '░░░░░░░░░░░░░░░░░░░░ 0 % · '],
-    [90, 200, '█████████░░░░░░░░░░░ 45 % · '],
-    [200, 200, '████████████████████ 100 % · '],
+    [0, 200, '░░░░░░░░░░░░░░░░░░░░'],
+    [90, 200, '█████████░░░░░░░░░░░'],
+    [200, 200, '████████████████████'],
     [5, undefined, ''],
     [0, 0, ''],
   ])('shows %d of %j rows as a bar', (rows, total, bar) => {

@@ -91,7 +91,7 @@ describe('a run distributed over several workers', () => {
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
     expect(await cluster.start(enrich, elsewhere)).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringContaining('Going on with run'),
+      stderr: expect.stringContaining('Resuming run'),
     })
     await expectPaidOnce(domains)
   })

@@ -39,7 +39,7 @@ describe('confirmation at a terminal', () => {
     expect([code, await charges(), await here.json('runs', 'list')]).toEqual([16, 0, []])
     expect(stderr).toContain('Declined: nothing was sent, nothing was spent.')
     expect(stderr).toMatch(/^Credits +at least 0, about 1 to 4, at most 5$/m)
-    expect(stderr).toMatch(/^Expected +no lookups of your own yet: 50 % of the most is assumed$/m)
+    expect(stderr).toMatch(/^Expected +no history yet; assuming half the rows are found$/m)
     expect(stderr).toMatch(/^Balance +1,000 credits$/m)
   })
 
@@ -101,7 +101,7 @@ describe('confirmation at a terminal', () => {
     await here.json('engine', 'credits', 'set', '3')
     const { stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
     expect(stderr).toContain('The balance of 3 credits does not cover this batch, which can cost 5 credits.')
-    expect(stderr).toMatch(/^Affordable +the first 3 of 5 rows for certain$/m)
+    expect(stderr).toMatch(/^Affordable +your balance covers at least the first 3 of 5 rows$/m)
   })
 
   it.each([['--yes'], ['--no-input']])('does not ask with %s', async (option) => {
@@ -148,7 +148,7 @@ describe('--dry-run against a server', () => {
     const caller = answering(credits, says({ workspace: { plan: 'basic' } }))
     const { code, stdout, stderr } = await quoted(caller, enrich, true)
     expect([code, caller.asked.map(({ id }) => id)]).toEqual([4, ['credits.show', 'account.show']])
-    expect(stdout).toMatch(/^Affordable +the first 12 of 30 rows for certain$/m)
+    expect(stdout).toMatch(/^Affordable +your balance covers at least the first 12 of 30 rows$/m)
     expect(stdout).toMatch(/^Quotas left +7 profiles\/day$/m)
     expect(stdout).toMatch(/^This week +not known: the target does not say$/m)
     expect(stderr).toContain('The balance of 12 credits does not cover this batch')

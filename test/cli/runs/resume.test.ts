@@ -156,7 +156,7 @@ describe('two processes with the same run', () => {
     await first
     const third = start('out.csv')
     await new Promise<void>((resolve) => {
-      third.stderr.on('data', (text: Buffer) => String(text).includes('Going on with run') && resolve())
+      third.stderr.on('data', (text: Buffer) => String(text).includes('Resuming run') && resolve())
       void third.then(() => resolve())
     })
     expect(third.nodeChildProcess.exitCode).toBeNull()
