@@ -155,7 +155,7 @@ async function executeBatch(
   const output = await openOutput(
     ports,
     withShared(request, batch.mapping),
-    input.table,
+    { table: input.table, mapping: batch.mapping },
     records.runs.writesTo,
     signal,
   )
@@ -213,7 +213,14 @@ export async function exportRun(
   const journal = await openFinishedJournal(records, run, missing)
   const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
-  const { writer, isAbandoned } = await openOutput(ports, shared, table, async () => false, signal, false)
+  const { writer, isAbandoned } = await openOutput(
+    ports,
+    shared,
+    { table, mapping },
+    async () => false,
+    signal,
+    false,
+  )
   const report = await execute({
     ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
     ...{ caller: noCaller, journal, writer, total: selected.count, signal },

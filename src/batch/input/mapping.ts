@@ -288,6 +288,10 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
   },
 }
 
+/** Returns the field of records whose columns fill an input field; `undefined` where it is the field itself. */
+export const recordFieldOf = (about: 'companies' | 'people', field: string): string | undefined =>
+  recordFields[about][field]?.[0]
+
 /** Returns the kind of records that rows about a subject are like. */
 export const fileKindOf = (subject: Identity): 'companies' | 'people' =>
   subject === 'company' ? 'companies' : 'people'

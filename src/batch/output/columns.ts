@@ -123,7 +123,7 @@ function itemOf(output: Shape['output'], field: string | undefined): Node {
 const isList = (node: Node | undefined): boolean => node !== undefined && unwrap(node).def.type === 'array'
 
 /** A schema without what makes it optional or nullable. */
-function unwrap(node: Node): Node {
+export function unwrap(node: Node): Node {
   const inner = node.def.type === 'pipe' ? node.def.out : node.def.innerType
   return inner ? unwrap(inner) : node
 }

@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Refusal } from '../../csv/errors.js'
+import { type Mapping, recordFieldOf } from '../input/mapping.js'
 import type { Table } from '../input/table.js'
 import { chosenColumns, manyOf, rowColumnsOf } from '../output/columns.js'
+import { requireCrmKind } from '../output/crm-kind.js'
 import {
   type CsvChoices,
   createLayout,
@@ -50,13 +52,13 @@ export interface Output {
 export async function openOutput(
   ports: RunPorts,
   request: BatchRequest,
-  table: Table,
+  { table, mapping }: { readonly table: Table; readonly mapping: Mapping },
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
   putsAside = true,
 ): Promise<Output> {
   const { choices, output } = request
-  const format = rowFormat(request, table.header)
+  const format = await rowFormat(request, table.header, mapping)
   const { stdout, cwd } = ports.streams
   const path = output === undefined ? null : resolve(cwd, output)
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
@@ -159,16 +161,33 @@ async function openRejects(
 const rejectsOption = ({ rejects }: RejectsChoices): string =>
   rejects === undefined ? '--rejects (by default OUT.rejects.csv)' : '--rejects'
 
-function rowFormat(request: BatchRequest, header: readonly string[]): Format {
+async function rowFormat(
+  request: BatchRequest,
+  header: readonly string[],
+  mapping: Mapping,
+): Promise<Format> {
   const { operation, shape, choices, locale, output } = request
   const { explode = false, format } = choices
   const columns = chosenColumns(rowColumnsOf(request, explode), choices.fields)
-  const layout = createLayout(header, columns, onlyMissingOf(request, header))
+  const onlyMissing = onlyMissingOf(request, header)
+  const layout =
+    choices.layout === undefined
+      ? createLayout(header, columns, onlyMissing)
+      : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
   const csv = choices.excel ? excel(locale) : {}
   // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
   const written = formatOf(layout, format, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
   const many = manyOf(operation, shape)
   return many && explode ? explodeFormat(written, many) : written
+}
+
+async function crmLayout(crm: string, { shape }: BatchRequest, layout: Layout, mapping: Mapping) {
+  const { crmColumns, withCrmColumns } = await import('../output/crm-layout.js')
+  const kind = requireCrmKind(shape.output)
+  const mapped = Object.fromEntries(
+    mapping.columns.map(({ field, at }) => [recordFieldOf(kind, field) ?? field, at]),
+  )
+  return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped)
 }
 
 function formatOf(layout: Layout, format: BatchChoices['format'], csv: CsvChoices): Format {

@@ -56,6 +56,8 @@ export interface RunChoices {
 export interface BatchChoices extends InputChoices, RunChoices {
   readonly excel: boolean
   readonly format: 'csv' | 'tsv' | 'ndjson' | 'json'
+  /** The system whose import the columns are for. */
+  readonly layout?: string | undefined
   /** Result columns to write; all when absent. */
   readonly fields: readonly string[] | undefined
   /** A row for each result, where a lookup has several. */

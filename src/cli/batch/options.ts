@@ -151,6 +151,7 @@ export function choicesOf(invocation: Invocation, streams: Streams): BatchChoice
     ...runChoicesOf(options, streams),
     excel: options.excel === true,
     format: options.mapOnly === true || options.dryRun === true ? 'csv' : rowFormat(globals, streams),
+    layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
     onlyMissing: typeof options.onlyMissing === 'string' ? options.onlyMissing : undefined,

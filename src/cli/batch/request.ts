@@ -80,6 +80,7 @@ export async function fromRecord(
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {
     ...(isShaped ? { format: rowFormat(globals, streams) } : {}),
+    ...(globals.layout === undefined ? {} : { layout: globals.layout }),
     ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals) }),
   }
   return {

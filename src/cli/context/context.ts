@@ -45,6 +45,8 @@ export interface GlobalOptions {
   readonly format?: Format
   readonly json?: boolean
   readonly fields?: string
+  /** The system whose import the columns are for. */
+  readonly layout?: string
   readonly output?: string
   readonly quiet?: boolean
   readonly verbose?: boolean

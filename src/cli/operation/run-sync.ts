@@ -3,6 +3,7 @@ import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
+import { requireCrmKind } from '../../batch/output/crm-kind.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
@@ -30,8 +31,12 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   return reportSuccess(context, request, reply)
 }
 
-/** Returns the options with `--fields` as a result has them. Throws a Refusal for a field that no result has. */
+/**
+ * Returns the options with `--fields` as a result has them. Throws a Refusal for a field that no result has, and for a
+ * `--layout` of records that it does not have.
+ */
 export function withFields({ output }: Pick<Shape, 'output'>, globals: GlobalOptions): GlobalOptions {
+  if (globals.layout !== undefined) requireCrmKind(output)
   const fields = fieldsOf(globals)
   return fields ? { ...globals, fields: resolveFields(output, fields).join(',') } : globals
 }

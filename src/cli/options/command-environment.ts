@@ -6,7 +6,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
-import { fieldsOf, print, type View } from '../output/output.js'
+import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
@@ -141,6 +141,7 @@ export class ProspectCommand extends Command {
       const invocation = { args: this.args, options: this.opts(), globals: globalsOf(this) }
       checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
+      checkLayoutFormat(invocation.globals)
       this.#onEnd((await work(this.#context, invocation)) ?? 0)
     })
   }

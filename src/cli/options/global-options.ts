@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { withoutUndefined } from '../../api/values/objects.js'
+import { crmNames } from '../../batch/output/crm-kind.js'
 import { formats, type GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { notNegative, positive, word } from './values.js'
@@ -89,9 +90,14 @@ function refuseKey(): never {
   )
 }
 
+/** Creates `--layout`, which commands have that print companies or people. */
+export const layoutOption = (): Option =>
+  new Option('--layout <crm>', `columns for the import of ${crmNames.join(' | ')}, as CSV or .xlsx`)
+    .choices(crmNames)
+    .helpGroup(groups.output)
+
 /** The names under which commander stores the options that a command reads. */
-const names = globals()
-  .flatMap(([, options]) => options)
+const names = [...globals().flatMap(([, options]) => options), layoutOption()]
   .filter(({ long }) => long !== refused && long !== '--no-input')
   .map((option) => option.attributeName())
 

@@ -48,8 +48,23 @@ export function formatOf(options: GlobalOptions, streams: Streams): Format {
   if (options.format) return options.format
   if (options.json) return 'json'
   const file = fileOf(options)
-  if (file !== undefined) return (isFormatKnown(file) && extensions[extensionOf(file)]) || 'json'
-  return streams.stdout.isTTY ? 'table' : 'json'
+  if (file !== undefined && isFormatKnown(file)) return extensions[extensionOf(file)] ?? 'json'
+  if (options.layout !== undefined) return 'csv'
+  return file === undefined && streams.stdout.isTTY ? 'table' : 'json'
+}
+
+/** Throws UsageError where `--layout` is given with a format that has no columns, or with other columns. */
+export function checkLayoutFormat(options: GlobalOptions): void {
+  if (options.layout === undefined) return
+  if (options.fields !== undefined)
+    throw new UsageError('--layout and --fields both choose the columns.', 'Give one of them.')
+  const file = fileOf(options)
+  const chosen = options.format ?? (options.json ? 'json' : file && extensions[extensionOf(file)])
+  if (chosen === undefined || chosen === 'csv' || chosen === 'tsv') return
+  throw new UsageError(
+    `--layout writes a file for an import, and the format ${chosen} is for something else.`,
+    'Use csv, tsv or -o FILE.xlsx.',
+  )
 }
 
 const extensionOf = (file: string): string => extname(file).slice(1).toLowerCase()
@@ -117,8 +132,13 @@ export async function render(
   if (format === 'ndjson')
     return listing.rows.map((row) => `${toPrintableJson(fields ? pickFields(row, fields) : row)}\n`).join('')
   if (format === 'table') return (await import('./table.js')).table(body, listing, { ...view, fields }, look)
-  const columns = fields && columnsOf(fields, namesOf(listing.rows))
-  return (await import('./delimited.js')).delimited(listing.rows, columns, format)
+  const names = namesOf(listing.rows)
+  const { delimited } = await import('./delimited.js')
+  if (options.layout !== undefined && listing.rows.length > 0) {
+    const crm = (await import('./crm-rows.js')).crmRows(options.layout, names)
+    return delimited(listing.rows.map(crm.toRow), crm.names, format)
+  }
+  return delimited(listing.rows, fields && columnsOf(fields, names), format)
 }
 
 function pickBodyFields(body: unknown, fields: readonly string[]): unknown {

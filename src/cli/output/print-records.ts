@@ -91,10 +91,13 @@ function renderDelimited(format: 'csv' | 'tsv') {
   return async function* (records: Records, options: GlobalOptions): AsyncGenerator<string> {
     const fields = fieldsOf(options)
     const all = await namesIn(records())
-    const names = fields ? columnsOf(fields, all) : all
+    const isLaidOut = options.layout !== undefined && all.length > 0
+    const crm = isLaidOut && (await import('./crm-rows.js')).crmRows(options.layout, all)
+    const names = crm ? crm.names : fields ? columnsOf(fields, all) : all
     const header = delimited([], names, format)
     yield header
-    for await (const rows of chunks(records())) yield delimited(rows, names, format).slice(header.length)
+    for await (const rows of chunks(records()))
+      yield delimited(crm ? rows.map(crm.toRow) : rows, names, format).slice(header.length)
   }
 }
 

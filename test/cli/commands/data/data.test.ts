@@ -119,8 +119,8 @@ describe('data import', () => {
   it.each([
     ['-', '--rejects needs the name of a file.'],
     ['bad.xlsx', '--rejects writes text in the format of the input, no workbooks.'],
-    ['in.csv', '--rejects would replace the file that is read'],
-    ['catalogue.db', '--rejects names a file that prospect keeps its own data in'],
+    ['in.csv', '--rejects would overwrite the input file'],
+    ['catalogue.db', "--rejects names a file of prospect's own data"],
   ])('refuses %s as the file of --rejects', async (name, sentence) => {
     writeFileSync(join(here.home, 'in.csv'), companies)
     const { code, stderr } = await here.run(['data', 'import', 'companies', 'in.csv', '--rejects', name])

@@ -1,0 +1,125 @@
+import { emailStatusOf } from '../../api/schemas/enumerations.js'
+import { toCountryCode } from '../../catalogue/normalize/country.js'
+import { toDomain } from '../../catalogue/normalize/domain.js'
+import { describePhone, toE164 } from '../../catalogue/normalize/phone.js'
+import { normaliseName, synonymsOf } from '../../csv/names.js'
+import { toCell, valueAt } from './columns.js'
+import { type CrmKind, pathsOf } from './crm-kind.js'
+import facts from './crm-layouts.json' with { type: 'json' }
+import type { Layout } from './format.js'
+
+type Columns = Readonly<Record<string, string>>
+
+interface CrmFacts extends Readonly<Record<CrmKind, Columns>> {
+  readonly custom: Readonly<Record<CrmKind, Columns>>
+}
+
+const layouts: Readonly<Record<string, CrmFacts>> = facts.layouts
+
+/** The columns of a layout, and the cells of a record in them. */
+export interface CrmColumns {
+  readonly names: readonly string[]
+  /** Returns the cells of a record. `other` is asked for fields that the record lacks. */
+  cells(record: unknown, other?: (field: string) => string | undefined): string[]
+}
+
+/** Returns the columns that a system's import expects. */
+export function crmColumns(crm: string, kind: CrmKind): CrmColumns {
+  const layout = layouts[crm]
+  if (!layout) throw new Error(`there is no layout ${crm}`)
+  const columns = Object.entries({ ...layout[kind], ...layout.custom[kind] })
+  return {
+    names: columns.map(([name]) => name),
+    cells(record, other = () => undefined) {
+      const get = (field: string): unknown => {
+        const path = pathsOf(kind, field).find((one) => !isEmpty(valueAt(record, one.split('.'))))
+        return path === undefined ? other(field) || undefined : valueAt(record, path.split('.'))
+      }
+      return columns.map(([, field]) => toCell(shown[field]?.(get) ?? get(field)))
+    },
+  }
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+
+type GetValue = (field: string) => unknown
+
+/** How fields are shown that are not simply a value of the record. An empty text stands for no value. */
+const shown: Readonly<Record<string, (get: GetValue) => unknown>> = {
+  // Mail to an invalid address harms the sender.
+  email: (get) => (addressOf(get).status === 'invalid' ? '' : addressOf(get).email),
+  email_status: (get) => addressOf(get).status,
+  phone: (get) => phonesOf(get).find((number) => !isMobile(number)) ?? '',
+  mobile: (get) => phonesOf(get).find(isMobile) ?? '',
+  domain: (get) => toDomain(toCell(get('domain'))),
+  // Leads and contacts need a company.
+  company_name: (get) => get('company_name') ?? toDomain(toCell(get('company_domain'))),
+  company_domain: (get) => toDomain(toCell(get('company_domain'))),
+  country: (get) => toCountryName(toCell(get('country'))),
+  full_name: (get) => get('full_name') ?? [get('first_name'), get('last_name')].map(toCell).join(' ').trim(),
+  location: (get) => get('location') ?? get('city'),
+}
+
+/** Returns the professional address, else the personal one, and its status in our words. */
+function addressOf(get: GetValue): { readonly email: unknown; readonly status: string } {
+  const kind = get('email') === undefined && get('personal_email') !== undefined ? 'personal_email' : 'email'
+  return { email: get(kind), status: emailStatusOf(toCell(get(`${kind}_status`))) ?? '' }
+}
+
+const phonesOf = (get: GetValue): string[] => {
+  const phones = get('phone')
+  return Array.isArray(phones)
+    ? phones.map(String)
+    : toCell(phones)
+        .split(/\s*;\s*/)
+        .filter((one) => one !== '')
+}
+
+const isMobile = (number: string): boolean => describePhone(toE164(number) ?? number).type === 'mobile'
+
+const regionNames = new Intl.DisplayNames(['en'], { type: 'region' })
+
+/** Returns the English name of a country, or what was given where a file with that name would not be understood. */
+function toCountryName(country: string): string {
+  const code = toCountryCode(country)
+  const name = code && regionNames.of(code)
+  return name && toCountryCode(name) === code ? name : country
+}
+
+/** Columns of an input that hold the fields of a layout, by the header and by the mapping of the run. */
+function inputFields(kind: CrmKind, header: readonly string[], mapped: Readonly<Record<string, number>>) {
+  const names = header.map(normaliseName)
+  return (field: string): number => {
+    const wanted = [field, ...(synonymsOf(kind, field).sure ?? [])].map(normaliseName)
+    return mapped[field] ?? names.findIndex((name) => wanted.includes(name))
+  }
+}
+
+/**
+ * Puts the columns that a system's import expects in front of those of the input and of the status. They hold the result of
+ * the row, else the value of the input. An input column with the name of one of them is called `input.NAME`.
+ */
+export function withCrmColumns(
+  { names, cells }: CrmColumns,
+  kind: CrmKind,
+  layout: Layout,
+  mapped: Readonly<Record<string, number>>,
+): Layout {
+  const taken = new Set(names.map(normaliseName))
+  const rest = layout.header.map((name) => (taken.has(normaliseName(name)) ? `input.${name}` : name))
+  const columnOf = inputFields(kind, layout.header, mapped)
+  const header = [...names, ...rest]
+  const allCells: Layout['cells'] = (row) => {
+    const own = layout.cells(row)
+    return [...cells(row.body, (field) => own[columnOf(field)]?.trim()), ...own]
+  }
+  return {
+    header,
+    cells: allCells,
+    record(row) {
+      const written = allCells(row)
+      return Object.fromEntries(header.map((name, at) => [name, written[at]]))
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import facts from '../../../src/batch/output/crm-layouts.json' with { type: 'json' }
+import { type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeAll(async () => {
+  here = machine()
+  await here.run(['init', '--sample'])
+  writeFileSync(
+    join(here.home, 'in.csv'),
+    'Firma,Website,n\nAcme,acme-robotics.example,=1+1\nX,nobody.example,\n',
+  )
+  writeFileSync(
+    join(here.home, 'people.csv'),
+    'first name,Last Name,Website,Mobile\nLenya,Hertel,acme-robotics.example,+33612345678\n',
+  )
+})
+afterAll(() => here.remove())
+
+const crms = ['hubspot', 'salesforce', 'pipedrive'] as const
+
+/** Fields that an import does not have or reads from another column. The names of companies are domains here. */
+const derived = ['mobile', 'location', 'company_name']
+
+describe('--layout', () => {
+  it.each(crms.flatMap((crm) => [[crm, 'companies'] as const, [crm, 'people'] as const]))(
+    'writes files for %s of which data import recognises every column of %s',
+    async (crm, kind) => {
+      const name = `${crm}-${kind}.csv`
+      await here.run(['data', 'export', kind, '--layout', crm, '-o', name])
+      const { mapping, added, invalid } = (await here.json('data', 'import', kind, name, '--dry-run')) as {
+        readonly mapping: Readonly<Record<string, string>>
+        readonly added: number
+        readonly invalid: number
+      }
+      expect([added, invalid]).toEqual([0, 0])
+      const layout = facts.layouts[crm]
+      const wanted = Object.entries({ ...layout[kind], ...layout.custom[kind] })
+        .map(([column, field]) => [field, column] as const)
+        .filter(([field]) => !derived.includes(field))
+      expect(mapping).toMatchObject(Object.fromEntries(wanted))
+    },
+  )
+
+  it.each(crms)('writes the results of a batch for %s in front of the columns of the file', async (crm) => {
+    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--layout', crm, '--yes']
+    const { stdout } = await here.run([...argv, '-o', `out-${crm}.csv`, '--fresh'])
+    expect(stdout).toBe('')
+    const mapped = (await here.json('accounts', 'enrich', '--csv', `out-${crm}.csv`, '--map-only')) as {
+      readonly columns: readonly { readonly field: string; readonly column: string }[]
+    }
+    const name = Object.entries(facts.layouts[crm].companies).find(([, field]) => field === 'name')?.[0]
+    expect(mapped.columns).toContainEqual(expect.objectContaining({ field: 'name', column: name }))
+    const id = (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0] ?? ''
+    const again = await here.run(['runs', 'export', id, '--layout', crm])
+    expect(again.stdout.split('\n')[0]).toMatch(
+      /,Firma,(?:input\.)?Website,n,_status,_error,_credits,_source$/,
+    )
+    expect(again.stdout).toContain("'=1+1")
+  })
+
+  it('completes contacts with the columns of the file, and writes workbooks that are read again', async () => {
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email', '--yes']
+    await here.run([...argv, '--layout', 'hubspot', '-o', 'out.csv'])
+    const { stdout } = await here.run(['runs', 'export', (await lastRun()) ?? '', '--layout', 'pipedrive'])
+    expect(stdout.split('\n')[1]).toMatch(
+      /^Lenya Hertel,Lenya,Hertel,acme-robotics.example,lenya\.hertel@[^,]+,,\+33612345678,/,
+    )
+  })
+
+  const lastRun = async () => (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0]
+
+  it.each([
+    [['leads', 'enrich', 'x', '--format', 'json'], 'the format json is for something else'],
+    [['leads', 'enrich', 'x', '-o', 'x.ndjson'], 'the format ndjson is for something else'],
+    [['leads', 'enrich', 'x', '--fields', 'title'], '--layout and --fields both choose the columns.'],
+    [['leads', 'search', '--company-domain', 'a.example', '--job-titles', 'CTO'], 'add --wait'],
+    [['data', 'export', 'jobs'], '--layout writes companies or people'],
+    [['leads', 'enrich', 'x', '--layout', 'zoho'], 'hubspot, salesforce, pipedrive'],
+  ])('is refused before anything is asked for: %j', async (argv, sentence) => {
+    const { code, stdout, stderr } = await here.run([
+      ...argv.slice(0, 2),
+      '--layout',
+      'hubspot',
+      ...argv.slice(2),
+    ])
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(sentence)])
+  })
+})
