@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { command } from '../support/command.js'
 import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
 
@@ -17,12 +18,18 @@ interface Outcome {
 /** Where a scenario runs: its own folder, and what it remembered on the way. */
 interface Place {
   readonly folder: string
+  /** Whether each command is a process, and not only those that a signal ends. */
+  readonly inProcesses: boolean
   readonly remembered: Map<string, string>
 }
 
 /** Runs a scenario in an empty folder and answers what was not as expected, one sentence each. */
-export async function runScenario(scenario: Scenario, folder: string): Promise<string[]> {
-  const place: Place = { folder, remembered: new Map() }
+export async function runScenario(
+  scenario: Scenario,
+  folder: string,
+  inProcesses: boolean,
+): Promise<string[]> {
+  const place: Place = { folder, inProcesses, remembered: new Map() }
   for (const step of scenario.steps) {
     // A database that others could read is refused before it is opened.
     for (const file of step.files) writeFileSync(join(folder, file.name), file.content, { mode: 0o600 })
@@ -40,7 +47,7 @@ const said = (command: Line, { exit, stdout, stderr }: Outcome): string =>
 async function runCommand(
   line: Line,
   { signal, typed }: Pick<Step, 'signal' | 'typed'>,
-  { folder, remembered }: Place,
+  { folder, inProcesses, remembered }: Place,
 ): Promise<Outcome> {
   const text = line.text.trim().replace(/\{(\w+)\}/g, (place, name: string) => remembered.get(name) ?? place)
   const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
@@ -58,7 +65,12 @@ async function runCommand(
     })
     return { exit, stdout: screen, stderr: '' }
   }
-  const child = spawn(process.execPath, [binary, ...words.slice(start + 1)], {
+  const argv = words.slice(start + 1)
+  if (!inProcesses && !signal) {
+    const { code, stdout, stderr } = await command(argv, { env, cwd: folder })
+    return { exit: code, stdout, stderr }
+  }
+  const child = spawn(process.execPath, [binary, ...argv], {
     cwd: folder,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { sample } from '../../support/effort.js'
 import { inPostgres, openWith } from '../open.js'
 
 const folder = join(import.meta.dirname, '../../fixtures/company-names')
@@ -26,6 +27,10 @@ const countries = new Map<string, string>([
 ])
 const names = [...countries.keys()]
 
+/** The rules are the same in both databases, so without `--long` PostgreSQL answers for every tenth name only. */
+const some = <T>(rows: readonly T[]): readonly T[] =>
+  process.env[inPostgres] === undefined ? rows : sample(rows, 10)
+
 /** The company with a name, at a domain that says which of the list it is. */
 const toCompany = (name: string, index: number) => ({
   name,
@@ -49,13 +54,13 @@ describe('a company whose name was written as CRMs store it', () => {
   ])('is found %s in 99 of 100 rows, and never another one', async (_, isCountryKnown) => {
     const found: boolean[] = []
     const wrong: string[] = []
-    for (const [text = '', name = '', country] of written) {
+    for (const [text = '', name = '', country] of some(written)) {
       const answer = await nameOf(catalogue, text, isCountryKnown ? country : undefined)
       if (answer !== undefined && answer !== name) wrong.push(`${text}: ${answer}`)
       found.push(answer === name)
     }
     expect(wrong).toEqual([])
-    expect(found.filter(Boolean).length / written.length).toBeGreaterThanOrEqual(0.99)
+    expect(found.filter(Boolean).length / found.length).toBeGreaterThanOrEqual(0.99)
   })
 
   it('is itself in each pair of similar names', async () => {
@@ -77,7 +82,7 @@ describe('a company whose name was written as CRMs store it', () => {
         ...names.map((name) => [name, name]),
       ]
       const wrong: string[] = []
-      for (const [text = '', name = ''] of absent.filter(([, name = '']) => !there.includes(name)))
+      for (const [text = '', name = ''] of some(absent.filter(([, name = '']) => !there.includes(name))))
         for (const country of [undefined, countries.get(name)]) {
           const answer = await nameOf(others, text, country)
           if (answer !== undefined) wrong.push(`${text}: ${answer}`)

@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { type Machine, machine } from '../../support/command.js'
+import { command, type Machine, machine } from '../../support/command.js'
+import { isLong } from '../../support/effort.js'
 import { launch, serving } from '../../support/processes.js'
 
 /** How a batch reaches the engine: in its own process, or through a server. */
@@ -23,8 +24,9 @@ export interface Ended {
 /** A client that runs batches in separate processes, and the engine that answers them. */
 export interface Reached {
   readonly home: string
+  /** Runs a command to its end: in a process of its own with `--long`. */
   run(...argv: string[]): Promise<Ended>
-  /** Runs a command and kills it after `writes` writes of the engine. */
+  /** Runs a command in a process and kills it after `writes` writes of the engine. */
   killed(writes: number, ...argv: string[]): Promise<Ended>
   json<T>(...argv: string[]): Promise<T>
   /** Runs an `engine` command on the machine of the engine. */
@@ -59,7 +61,11 @@ async function reached(program: string, how: Reach, filled: string, key: string)
   }
   const more = how === 'direct' ? ['--direct'] : []
   const start = (argv: readonly string[]) => launch(program, [...argv, ...more], home, env)
-  const run = async (...argv: string[]): Promise<Ended> => endOf(await start(argv))
+  const run = async (...argv: string[]): Promise<Ended> => {
+    if (isLong) return endOf(await start(argv))
+    const { code, stdout, stderr } = await command([...argv, ...more], { env, cwd: home })
+    return { exitCode: code, signal: undefined, stdout, stderr }
+  }
   return {
     home,
     run,

@@ -3,6 +3,7 @@ import type { Fields } from '../../../src/api/values/objects.js'
 import type { Sender } from '../../../src/engine/ports/ports.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { machine } from '../../support/command.js'
+import { sample } from '../../support/effort.js'
 import { randomIds } from '../../support/engine.js'
 import { requests } from '../requests.js'
 import { openPlentiful, type Plentiful, targets } from './targets.js'
@@ -28,7 +29,7 @@ async function delivered({ bench: { store, source, clock } }: Plentiful): Promis
 const growth = requests['intents.growth']
 const lookalikes = requests['intents.lookalikes']
 
-describe.each(targets)('growth and lookalikes by way of %s', (_, open) => {
+describe.each(sample(targets, 2, 1))('growth and lookalikes by way of %s', (_, open) => {
   let way: Plentiful
   beforeAll(async () => {
     way = await openPlentiful(open)

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { foreign, post } from '../../cli/wait/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
+import { sample } from '../../support/effort.js'
 import { requests } from '../requests.js'
 import { openPlentiful, type Plentiful, targets } from './targets.js'
 
-describe.each(targets)('by way of %s', (_, open) => {
+describe.each(sample(targets, 2, 1))('by way of %s', (_, open) => {
   let way: Plentiful
   beforeAll(async () => {
     way = await openPlentiful(open)

@@ -59,7 +59,7 @@ it('gives each subquery in FROM an alias, as PostgreSQL requires', () => {
   )
   const nameless = files.flatMap((file) => {
     const text = readFileSync(file, 'utf8')
-    return [...text.matchAll(/\b(?:FROM|JOIN) \(/g)].flatMap(({ index }) => {
+    return [...text.matchAll(/\b(?:FROM|JOIN) \((?!\\)/g)].flatMap(({ index }) => {
       const rest = text.slice(endOf(text, text.indexOf('(', index)))
       const line = text.slice(index, index + 60).split('\n')[0] ?? ''
       const isNamed = /^\s+(?:AS )?(?!ON\b|WHERE\b|GROUP\b|ORDER\b|LIMIT\b)\w/.test(rest)
