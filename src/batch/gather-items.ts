@@ -7,7 +7,7 @@ import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
 import { Refusal } from '../csv/errors.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
-import type { Table } from './input/table.js'
+import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
 import { identityOf, reasonWriter } from './plan/lookup.js'
@@ -49,6 +49,7 @@ export async function readItems(
   try {
     for await (const rows of table.rows())
       for (const { cells, line } of rows) {
+        if (isBlank(cells)) continue
         const input = toInput(cells)
         const text = raggedText(cells, table.header) ?? refusalOf(() => validate(input), explain)
         if (text !== undefined) {

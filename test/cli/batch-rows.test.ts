@@ -241,7 +241,7 @@ describe('rejects', () => {
   })
 
   it('groups invalid rows by a reason in the names of the columns, in the summary and --summary-json', async () => {
-    const file = 'Website,Land\na.example,Narnia\n,\nb.example,Oz\nshort\nc.example,DE\n'
+    const file = 'Website,Land\na.example,Narnia\n,DE\nb.example,Oz\nshort\nc.example,DE\n'
     const argv = ['--map', 'country=Land', '--summary-json', 'sum.json']
     const reasons = [
       { reason: '"Land" must be an ISO 3166-1 alpha-2 code', rows: 2 },
@@ -519,6 +519,26 @@ describe('an option for what a column holds', () => {
     const resumed = await command(['runs', 'resume', stdout.trim(), '--max-credits', '9'], given)
     expect([resumed.code, caller.asked.map(({ country }) => country)]).toEqual([0, ['IT', 'IT']])
   })
+})
+
+it('skips rows of delimiters only, which spreadsheets write for blank lines, and keeps them in the output', async () => {
+  const caller = target(company)
+  const ended = await batch('accounts enrich', 'Website;Note;\na.example;x;\n;;\n ; ;\n', ['-o', 'out.csv'], {
+    caller,
+  })
+  expect([ended.code, caller.asked, ended.stderr]).toEqual([
+    0,
+    [{ domain: 'a.example' }],
+    expect.stringContaining('3 rows in'),
+  ])
+  expect(ended.stderr).toContain('2 skipped')
+  expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
+  const answers = (await read('out.csv')).split('\n').slice(1, 4)
+  expect(answers.map((line) => /,(found|skipped|invalid),/.exec(line)?.[1])).toEqual([
+    'found',
+    'skipped',
+    'skipped',
+  ])
 })
 
 describe('values that do not say which company or person a row is', () => {

@@ -110,7 +110,7 @@ export function mapColumns(asked: MappingRequest): Mapping {
   const pinned = pinnedColumns(request)
   const taken = new Set(pinned.map((column) => column.at))
   const filled = new Map<string, Guess>(pinned.map((column) => [column.field, { ...column, rank: -1 }]))
-  const notes: string[] = []
+  const others = new Map<MappedColumn, string[]>()
   for (const guess of request.isExact ? [] : guesses(request)) {
     if (taken.has(guess.at)) continue
     if (guess.rank === lastResort && isIdentified(request, filled)) continue
@@ -118,7 +118,8 @@ export function mapColumns(asked: MappingRequest): Mapping {
     if (winner) {
       const lesser = guess.rank >= likely && winner.rank < likely
       const isEmpty = request.samples?.[guess.at]?.length === 0
-      if (winner.by !== 'pin' && !lesser && !isEmpty) notes.push(describeOther(guess, winner))
+      if (winner.by !== 'pin' && !lesser && !isEmpty)
+        others.set(winner, [...(others.get(winner) ?? []), guess.column])
       continue
     }
     taken.add(guess.at)
@@ -129,7 +130,7 @@ export function mapColumns(asked: MappingRequest): Mapping {
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
     unused: request.header.filter((name, at) => !taken.has(at) && !isOwnColumn(name)),
-    notes,
+    notes: [...others].map(([winner, columns]) => describeOthers(columns, winner)),
   }
 }
 
@@ -344,11 +345,9 @@ function namesOfField(about: 'companies' | 'people', field: string): readonly Re
 const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind | undefined): boolean =>
   kind !== undefined && kind !== 'person name' && kindsOfField(about, field)?.includes(kind) === true
 
-function describeOther(guess: Guess, winner: MappedColumn): string {
-  return (
-    `"${guess.column}" could be ${guess.field} too; "${winner.column}" is used. ` +
-    `To change that: --map ${guess.field}="${guess.column}"`
-  )
+function describeOthers(columns: readonly string[], { field, column }: MappedColumn): string {
+  const named = columns.map((name) => `"${name}"`).join(', ')
+  return `${named} could be ${field} too; "${column}" is used. To change that: --map ${field}="${columns[0]}"`
 }
 
 const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
@@ -361,11 +360,16 @@ const isIdentified = (request: MappingRequest, filled: ReadonlyMap<string, unkno
 function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknown>): void {
   const fields = needed(request)
   if (fields.length === 0 || isIdentified(request, filled)) return
-  const [first = 'field'] = fields
+  const { header, samples, subject } = request
+  const kinds = header.map((_, at) => toColumnKind(samples?.[at]))
+  const meantFor = (kind: ValueKind | undefined) =>
+    fields.find((field) => isMeant(fileKindOf(subject), field, kind))
+  const fitting = kinds.findIndex((kind) => meantFor(kind) !== undefined)
+  const column = header[fitting] || header.find((name) => name !== '') || 'Column'
   throw new MappingError(
     `No column is recognised as ${fields.join(', ')}. ` +
-      `The file has: ${request.header.map((name) => `"${name}"`).join(', ')}. ` +
-      `Choose one, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
+      `The file has: ${header.map((name) => `"${name}"`).join(', ')}. ` +
+      `Choose one, for example: --map ${meantFor(kinds[fitting]) ?? fields[0]}="${column}"`,
     fields,
   )
 }

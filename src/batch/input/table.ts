@@ -152,6 +152,10 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
   }
 }
 
+/** Whether a row is a blank line as spreadsheets write it: delimiters only. */
+export const isBlank = (cells: readonly string[]): boolean =>
+  cells.length > 1 && cells.every((cell) => cell.trim() === '')
+
 /** The rows of a file that a run looks up: all of them where nothing is given. */
 export interface RowSelection {
   /** The first rows. */

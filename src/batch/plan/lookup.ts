@@ -14,7 +14,7 @@ import {
   type SavedMap,
   toPins,
 } from '../input/mapping.js'
-import type { Table } from '../input/table.js'
+import { isBlank, type Table } from '../input/table.js'
 import type { ResultRequest } from '../output/columns.js'
 import { hasResult, onlyMissingOf } from '../output/format.js'
 import type { Lookup } from './row-batch.js'
@@ -50,6 +50,7 @@ export const toMappingRequest = (
 export function createLookup(request: LookupRequest, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
+  const hasFilled = onlyMissing && hasResult(onlyMissing, header)
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
   return {
     ...reader,
@@ -58,7 +59,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
     explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
     ...rowPriceOf(request),
-    ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
+    skip: (cells) => hasFilled?.(cells) || isBlank(cells),
   }
 }
 

@@ -21,7 +21,7 @@ import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { print } from '../output/output.js'
 import { askChoice, canAsk } from '../output/prompt.js'
-import { oneLine } from '../output/text.js'
+import { oneLine, wrapText } from '../output/text.js'
 
 /**
  * Matches the columns of a file with fields. When a needed column is not recognised, asks a person at a terminal, and
@@ -51,9 +51,10 @@ export async function printMapping(
   globals: GlobalOptions,
 ): Promise<number> {
   await print(context, mapping, globals, {
-    layout: (body) =>
-      describeMapping(body as Mapping)
-        .map((line) => `${oneLine(line)}\n`)
+    layout: (body, { width }) =>
+      describeMapping(body as Mapping, width)
+        .flatMap((line) => wrapText(oneLine(line), width))
+        .map((line) => `${line}\n`)
         .join(''),
   })
   return exitCodes.ok

@@ -238,6 +238,14 @@ describe('the checks of a mapping', () => {
     )
   })
 
+  test('refuse it with an example that fits the values, where there is one', () => {
+    const samples = [
+      ['Acme', 'Beta'],
+      ['acme.example', 'www.beta.example'],
+    ]
+    expect(refusal(() => map(['Column 1', 'Column 2'], { samples }))).toContain('--map domain="Column 2"')
+  })
+
   test('accept a constant instead of a column', () => {
     expect(map(['Foo'], { constants: { domain: 'acme.example' } }).columns).toEqual([])
   })

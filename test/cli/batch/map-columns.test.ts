@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { command, type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(() => {
@@ -39,4 +39,14 @@ describe('columns that are not recognised', () => {
     expect([ended.code, ended.stdout]).toEqual([2, ''])
     expect(ended.stderr).toContain('No column is recognised as')
   })
+})
+
+it('shows a mapping within the width of the terminal, with other columns of a field in one sentence', async () => {
+  const wide = join(import.meta.dirname, '../../fixtures/exports/evaboot.csv')
+  const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home, terminal: true, columns: 80 }
+  const { stdout } = await command(['leads', 'enrich', '--csv', wide, '--map-only'], given)
+  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+  expect(stdout.replaceAll('\n', ' ')).toContain(
+    '"Linkedin URL Unique ID", "Sales Navigator URL" could be network_url too; "Linkedin URL Public" is used.',
+  )
 })

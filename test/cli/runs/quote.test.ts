@@ -28,7 +28,7 @@ describe('the quote of a batch', () => {
   it('counts rows, distinct lookups and invalid rows, and computes the price range', async () => {
     here.write(
       'in.csv',
-      `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",\nb.example\n`,
+      `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",none\nb.example\n`,
     )
     expect(await asked()).toMatchObject({
       code: 0,
