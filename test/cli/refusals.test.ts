@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { secondsToWait } from '../../src/cli/operation/call.js'
@@ -24,6 +26,50 @@ const ask = (
   given: Given = {},
   argv = 'accounts enrich --domain x',
 ) => command(argv.split(' '), { env: keyed(home), caller: answering(...[reply].flat()), ...given })
+
+describe('a command that only reads, where there is no workspace', () => {
+  const reading = [
+    ...['credits --min 500 --quiet', 'credits consumption --start-date 2026-01-01 --end-date 2026-01-02'],
+    ...[
+      'account',
+      'limits',
+      'ledger',
+      'ledger check',
+      'runs list',
+      'runs show x',
+      'events list',
+      'events show x',
+    ],
+    ...['searches list', 'searches get x', 'lists list', 'lists get x', 'personas list', 'contacts get x'],
+    ...['engine status', 'engine ledger', 'engine ledger verify', 'engine jobs list', 'engine jobs show x'],
+    ...['engine deliveries list', 'engine members list', 'engine keys list', 'engine workspaces list'],
+    'engine clock show',
+  ]
+
+  it.each(reading)('exits with 2 and creates nothing: %s', async (words) => {
+    const missing = join(home, 'mistyped')
+    const { code, stderr } = await command(words.split(' '), { env: { PROSPECT_HOME: missing } })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`There is no workspace in ${missing} yet.`)])
+    expect(stderr).toContain('prospect init')
+    expect(existsSync(missing)).toBe(false)
+  })
+
+  it.each([
+    'data sample --companies 2 --people 2',
+    'accounts enrich --domain x.example',
+    'engine credits add 1',
+  ])('has something to read after %s', async (words) => {
+    const given = { env: { PROSPECT_HOME: home } }
+    await command(words.split(' '), given)
+    expect((await command(['credits'], given)).code).toBe(0)
+  })
+
+  it('needs no workspace for a server', async () => {
+    const env = { ...keyed(join(home, 'new')), PROSPECT_BASE_URL: 'http://127.0.0.1:1/api/v2' }
+    expect((await command(['credits', '--timeout', '5'], { env })).code).toBe(10)
+    expect((await command(['runs', 'list'], { env })).code).toBe(0)
+  })
+})
 
 /** Status and body of a reply, and the exit code of the command. */
 const refusals: readonly (readonly [number, Record<string, unknown>, number])[] = [

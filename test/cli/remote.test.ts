@@ -47,6 +47,7 @@ describe('a command against a server', () => {
     ['personas list', 0],
     ['personas create --name A --job-titles CTO', 0],
   ])('runs against a server as against the engine: %s exits %i', async (line, code) => {
+    await here.json('init')
     const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
     expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
   })

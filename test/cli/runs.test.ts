@@ -272,6 +272,7 @@ describe('prospect runs', () => {
   })
 
   it.each(['show', 'resume', 'export', 'forget'])('exits 9 for an unknown run in runs %s', async (word) => {
+    await stopped()
     const ended = await prospect(['runs', word, 'nope', '--json'])
     expect([ended.code, errorOf(ended).code]).toEqual([9, 'not_found'])
   })

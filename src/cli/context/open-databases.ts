@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock, Store } from '../../engine/ports/ports.js'
-import type { Driver } from '../../storage/driver/connection.js'
+import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, GlobalOptions, HomeContext, TargetContext } from './context.js'
+import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from './context.js'
+import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
 
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
@@ -34,6 +37,37 @@ export async function openEngineStore(
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   return { store, clock: sharedClock(store, context.clock) }
+}
+
+/**
+ * Throws UsageError where a command has nothing to read: its target is this machine's engine, which has no workspace yet.
+ * Creates nothing. What a machine recorded (`records`) may also be of other targets.
+ */
+export async function requireWorkspace(
+  context: Pick<Context, 'home' | 'isLocal' | 'admin'>,
+  reads: 'engine' | 'records',
+  globals: GlobalOptions,
+): Promise<void> {
+  const { engine, state } = context.home
+  if (!context.isLocal(globals) || (reads === 'records' && existsSync(state))) return
+  const isServer = isPostgres(engine)
+  if (isServer || existsSync(engine)) {
+    const admin = await context.admin({ ...globals, create: false })
+    if ((await admin.workspaces()).length > 0) return
+  }
+  throw new UsageError(
+    `There is no workspace in ${isServer ? 'the database' : dirname(engine)} yet.`,
+    `Create one with prospect init, or correct ${isServer ? 'PROSPECT_DATABASE_URL' : 'PROSPECT_HOME or HOME'}.`,
+  )
+}
+
+/** Creates the workspace of this machine's engine with the first data for it. An engine on a server is not touched. */
+export async function ensureWorkspace(
+  context: Pick<Context, 'home' | 'admin'>,
+  globals: GlobalOptions,
+): Promise<void> {
+  const { engine } = context.home
+  if (!isPostgres(engine) && !existsSync(engine)) await context.admin(globals)
 }
 
 /** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */

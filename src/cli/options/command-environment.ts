@@ -5,7 +5,7 @@ import { resolveField } from '../../batch/output/columns.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { openAdmin } from '../context/open-databases.js'
+import { openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
@@ -63,6 +63,7 @@ export class ProspectCommand extends Command {
   readonly #onEnd: (exit: number) => void
   readonly #examples: string[] = []
   readonly #notes: string[] = []
+  #reads: 'engine' | 'records' | undefined
 
   constructor(
     name: string,
@@ -135,6 +136,12 @@ export class ProspectCommand extends Command {
     printPaged(this.#context, this.helpInformation())
   }
 
+  /** Makes the command only read, so that it refuses where there is no workspace to read. */
+  reads(reads: 'engine' | 'records'): this {
+    this.#reads = reads
+    return this
+  }
+
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
@@ -142,6 +149,10 @@ export class ProspectCommand extends Command {
       checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       checkLayoutFormat(invocation.globals)
+      const { dryRun, database, shared } = invocation.options
+      // The options about a shared database name it.
+      if (this.#reads && dryRun !== true && database === undefined && shared !== true)
+        await requireWorkspace(this.#context, this.#reads, invocation.globals)
       this.#onEnd((await work(this.#context, invocation)) ?? 0)
     })
   }

@@ -59,6 +59,8 @@ export async function operationCommand(
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
   if (hasRecords(operation, shape)) command.addOption(layoutOption())
+  // The technologies are those of the catalogue.
+  if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')
   return command
     .addNote(factsText(operation))
     .addExamples(...examplesOf[operation.id])

@@ -17,7 +17,9 @@ export async function runOperation(context: Context, request: OperationRequest):
   if (options.distribute === true || options.database !== undefined)
     throw new UsageError(`--${options.distribute === true ? 'distribute' : 'database'} needs --csv.`)
   // A command that waits for the result on a server gives its own address later.
-  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).printsResult)
+  const isOurs =
+    operation.starts !== undefined &&
+    (context.isLocal(globals) || waitOf(context, request.invocation, given).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   checkTyped(request, input)
   if (operation.starts === undefined) {

@@ -25,7 +25,7 @@ export async function sendAndWait(
   interrupted: AbortSignal,
 ): Promise<number> {
   const { operation, invocation } = request
-  const { globals, options } = invocation
+  const { globals } = invocation
   const reply = await send(context, request, receiver)
   if (reply.unknown && receiver)
     return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) }, globals)
@@ -36,7 +36,7 @@ export async function sendAndWait(
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
   if (!accepted) return printNothing(context, globals)
-  const { seconds } = waitOf(options)
+  const { seconds } = waitOf(context, invocation, request.input)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
   return watchRemote(context, { accepted, strategy, receiver, globals, seconds, isReplayed }, interrupted)
 }

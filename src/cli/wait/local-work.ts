@@ -123,7 +123,7 @@ async function reportOutcome(
   const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
   const next = {
     afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,
-    toContinue: `Go on with: prospect engine jobs run; then see: ${result}`,
+    toContinue: `Continue it with: prospect engine jobs run. Get its results with: ${result}`,
   }
   const report = reportOfWork(job, next, interruption)
   if (report) return reportError(context, report, globals)

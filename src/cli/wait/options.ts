@@ -1,6 +1,11 @@
 import { Option } from 'commander'
+import type { Input } from '../../api/calls/caller.js'
+import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import type { StreamsContext } from '../context/context.js'
+import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { port, seconds } from '../options/values.js'
+import { fileOf } from '../output/output.js'
 
 /** What a command does about the work it started. */
 export interface Wait {
@@ -17,22 +22,31 @@ export const waitOptions = (): Option[] =>
   [
     new Option(
       '--wait [seconds]',
-      'print what the work found, not the reply; exit 14 when it takes longer than so many seconds',
+      'wait for the job and print its results, as on a terminal and with -o; exit 14 after so many seconds',
     ).argParser(seconds),
     new Option(
       '--public-url <url>',
-      'with --wait on a server elsewhere: where it reaches this machine, such as a tunnel',
+      'while waiting for a server elsewhere: where it reaches this machine, such as a tunnel',
     ),
     new Option(
       '--receive-port <n>',
       'the port of this machine that --public-url leads to (default: 4011)',
     ).argParser(port),
-    new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
+    new Option('--no-wait', 'print the reply, and leave the job to the server or the next worker'),
   ].map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
 
-/** Reads these options. Without them the command does the work and prints the reply. */
-export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {
-  if (wait === undefined) return { doesWork: true, printsResult: false }
+/**
+ * Reads these options. Without them a command prints the result where it goes to a terminal or a file, unless the result has
+ * another address; in a pipe it prints the reply.
+ */
+export function waitOf(
+  { streams }: Pick<StreamsContext, 'streams'>,
+  { options: { wait }, globals }: Invocation,
+  { webhook_url: address }: Input,
+): Wait {
   if (wait === false) return { doesWork: false, printsResult: false }
-  return { doesWork: true, printsResult: true, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
+  const isElsewhere = address !== undefined && address !== ownWebhook
+  const isShown = streams.stdout.isTTY === true || fileOf(globals) !== undefined
+  const printsResult = wait !== undefined || (isShown && !isElsewhere)
+  return { doesWork: true, printsResult, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
 }

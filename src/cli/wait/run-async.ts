@@ -21,10 +21,10 @@ export async function runAsync(
   request: OperationRequest,
   lineOf?: (ordinal: number) => number | undefined,
 ): Promise<number> {
-  const { operation, shape } = request
+  const { operation, shape, input } = request
   const { options } = request.invocation
   let { globals } = request.invocation
-  const wait = waitOf(options)
+  const wait = waitOf(context, request.invocation, input)
   if (options.publicUrl !== undefined && !wait.printsResult)
     throw new UsageError('--public-url needs --wait.')
   if (!context.isLocal(globals)) {

@@ -55,6 +55,6 @@ export function checkWebhook({ operation, shape, input }: OperationRequest): voi
   if (!wantsWebhook(shape) || input.webhook_url !== undefined) return
   throw new UsageError(
     `${operation.command} delivers its result by webhook, so it needs --webhook-url.`,
-    'Give one, such as that of prospect listen; or add --wait, and this command receives the result itself.',
+    'Give one, such as that of prospect listen; or add --wait or -o FILE, and this command waits for the result itself.',
   )
 }

@@ -70,7 +70,8 @@ async function nextSteps(
   const isReceived = receiver !== undefined && isCompanyImport(kind)
   const see = isReceived ? `prospect events list --search ${id}` : seeText(accepted, globals)
   const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
-  if (!isReceived) return { afterFailure, toContinue: `The server goes on with it. See: ${see}` }
+  if (!isReceived)
+    return { afterFailure, toContinue: `The server continues the job. Get its results with: ${see}` }
   const isKeySupported =
     state === 'going' && ((await (await context.caller(globals)).supportsIdempotency?.()) ?? true)
   const { key, port, token } = receiver
@@ -78,7 +79,7 @@ async function nextSteps(
     ? `wait again with the same command and --idempotency-key ${key}.`
     : `receive the rest with: prospect listen --port ${port} --path ${token}`
   const kept = done > 0 ? ` What has come is kept: ${see}. Or` : ''
-  return { afterFailure, toContinue: `The server goes on with it;${kept} ${again}` }
+  return { afterFailure, toContinue: `The server continues the job;${kept} ${again}` }
 }
 
 /** Returns the command that shows the result so far. */

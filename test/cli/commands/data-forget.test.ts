@@ -138,7 +138,7 @@ describe('data forget', () => {
     const before = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
 
     const would = await json('data', 'forget', jane.toUpperCase(), '--dry-run')
-    const report = await json('data', 'forget', jane.toUpperCase())
+    const report = await json('data', 'forget', jane.toUpperCase(), '--yes')
     expect(left()).toEqual([])
     expect(report).toMatchObject({
       dry_run: false,
@@ -170,7 +170,7 @@ describe('data forget', () => {
   it('removes a person from stored search results, whose number of leads stays', async () => {
     await filled(colleague)
     await json('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
-    await json('data', 'forget', jane)
+    await json('data', 'forget', jane, '--yes')
     const { searches } = await here.json<{ searches: { id: string }[] }>('searches', 'list', '--no-enriched')
     const found = await json('searches', 'get', searches[0]?.id ?? '')
     expect(found).toMatchObject({
@@ -189,7 +189,12 @@ describe('data forget', () => {
     const argv = ['leads', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
     expect(await here.run(argv)).toMatchObject({ code: 0 })
     const paid = await json('credits')
-    const { state, files } = await here.json<{ state: object; files: string[] }>('data', 'forget', jane)
+    const { state, files } = await here.json<{ state: object; files: string[] }>(
+      'data',
+      'forget',
+      jane,
+      '--yes',
+    )
     expect(state).toEqual({ events: 0, answers: 1 })
     expect(files).toEqual([join(here.home, 'in.csv'), join(here.home, 'out.csv')])
     expect(left()).toEqual([])
@@ -215,14 +220,16 @@ describe('data forget', () => {
     await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])
     await here.run(['engine', 'status'])
     await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])
-    const { files } = await here.json<{ files: string[] }>('data', 'forget', jane)
+    const { files } = await here.json<{ files: string[] }>('data', 'forget', jane, '--yes')
     expect(files).toEqual([join(here.home, 'catalogue.bak')])
   })
 
   it('finds a person by any spelling of the profile URL', async () => {
     await filled(colleague)
     const url = 'network.example/sales/lead/ACwAAZwolinska0000000000000000000000001,NAME_SEARCH'
-    expect(await json('data', 'forget', '--profile-url', url)).toMatchObject({ catalogue: { people: 1 } })
+    expect(await json('data', 'forget', '--profile-url', url, '--yes')).toMatchObject({
+      catalogue: { people: 1 },
+    })
     expect(left()).toEqual([])
   })
 
@@ -236,7 +243,7 @@ describe('data forget', () => {
       'stranger@acme.example',
     )
     expect([engine, catalogue]).toMatchObject([{ replies: 0 }, { people: 0 }])
-    expect(await json('data', 'forget', key)).toMatchObject({
+    expect(await json('data', 'forget', key, '--yes')).toMatchObject({
       engine: { replies: 1 },
       catalogue: { people: 0 },
     })
@@ -244,7 +251,7 @@ describe('data forget', () => {
   })
 
   it('creates no database when there is none', async () => {
-    expect(await here.run(['data', 'forget', jane])).toMatchObject({ code: 0, stderr: '' })
+    expect(await here.run(['data', 'forget', jane, '--yes'])).toMatchObject({ code: 0, stderr: '' })
     expect(
       ['engine.db', 'catalogue.db', 'state.db'].filter((name) => existsSync(join(here.home, name))),
     ).toEqual([])
@@ -259,6 +266,13 @@ describe('data forget', () => {
   ])('refuses to forget %j', async (argv, told) => {
     const { code, stderr } = await here.run(['data', 'forget', ...argv])
     expect([code, stderr]).toEqual([2, expect.stringContaining(told)])
+  })
+
+  it('deletes nothing in a pipe without --yes, and exits with 2', async () => {
+    await filled()
+    const { code, stderr } = await here.run(['data', 'forget', jane])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Add --yes')])
+    expect(await json('data', 'stats')).toMatchObject({ people: 1 })
   })
 
   it('asks for confirmation at a terminal, and deletes nothing after a no', async () => {
@@ -278,13 +292,16 @@ describe('data forget', () => {
         await new Promise<void>((done) => resolve(done))
       })
     })
-    const first = await here.run(['data', 'forget', jane, '--json'])
+    const first = await here.run(['data', 'forget', jane, '--yes', '--json'])
     release()
     await reader.close()
     expect(first.code).toBe(13)
     expect(first.json).toMatchObject({ remaining: [join(here.home, 'catalogue.db')] })
     expect(first.stderr).toContain('another process')
-    expect(await json('data', 'forget', jane)).toMatchObject({ catalogue: { people: 0 }, remaining: [] })
+    expect(await json('data', 'forget', jane, '--yes')).toMatchObject({
+      catalogue: { people: 0 },
+      remaining: [],
+    })
     expect(left()).toEqual([])
   })
 })

@@ -104,6 +104,7 @@ describe('engine reset', () => {
     expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })
     expect(readFileSync(file('credentials.json'), 'utf8')).not.toContain('pk_')
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
+    await here.json('init')
     expect(await balance()).toBe(1_000)
   })
 

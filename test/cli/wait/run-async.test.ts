@@ -6,8 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
-beforeEach(() => {
+beforeEach(async () => {
   here = machine()
+  await here.json('init')
 })
 afterEach(() => here.remove())
 
@@ -135,7 +136,7 @@ describe('--wait with the local engine', () => {
     ])
     expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([14, '', false])
     const [, id = ''] =
-      /prospect engine jobs run; then see: prospect searches get (\S+) --all/.exec(stderr) ?? []
+      /prospect engine jobs run\. Get its results with: prospect searches get (\S+) --all/.exec(stderr) ?? []
     expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 0 })
     const { leads } = await here.json<{ leads: unknown[] }>('searches', 'get', id, '--all')
     expect(leads).toHaveLength(3)
@@ -204,6 +205,32 @@ describe('an import without --wait', () => {
     })
   })
 
+  it.each([
+    ['on a terminal', [], { terminal: true, columns: 100 }],
+    ['with -o', ['-o', 'leads.json'], {}],
+  ])('prints the records %s, unless --no-wait or a webhook is given', async (_, output, given) => {
+    await sellers(2)
+    const run = async (...more: string[]) => {
+      const { code, stdout, stderr } = await here.run(['leads', 'extract', url, ...output, ...more], given)
+      const shown = output.length > 0 ? readFileSync(join(here.home, 'leads.json'), 'utf8') : stdout
+      return { code, found: shown.includes('Ann Number1'), isReply: /processing/.test(shown), stderr }
+    }
+    expect(await run()).toMatchObject({ code: 0, found: true, isReply: false })
+    expect(await run('--no-wait')).toMatchObject({ code: 0, found: false, isReply: true })
+    const hook = ['--webhook-url', 'http://127.0.0.1:9/hook', '--limit', '1']
+    expect(await run(...hook)).toMatchObject({ code: 0, found: false, isReply: true })
+  })
+
+  it('prints the contact of a waterfall on a terminal', async () => {
+    await here.run(['data', 'import', 'people', '-'], {
+      stdin: 'full_name,email,company_domain\nAnn Sales,ann@acme.example,acme.example\n',
+    })
+    const names = ['--first-name', 'Ann', '--last-name', 'Sales', '--domain', 'acme.example']
+    const waterfall = ['contacts', 'waterfall', ...names, '--enrichment-type', 'email']
+    const { code, stdout } = await here.run(waterfall, { terminal: true, columns: 200 })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('ann@acme.example')])
+  })
+
   it('leaves the job queued with --no-wait', async () => {
     await sellers(2)
     const { json } = await here.run(['leads', 'extract', url, '--no-wait'])
@@ -229,7 +256,7 @@ describe('confirmation of an import', () => {
       env: { NO_COLOR: '1' },
       typed: [[question, 'n\r']],
     })
-    expect(code).toBe(0)
+    expect(code).toBe(16)
     expect(stderr).toMatch(/^Quotas left +2,500 profiles\/day, /m)
     expect(stderr).toMatch(/^At most +2,500 records, then the quota is used up$/m)
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
@@ -241,7 +268,7 @@ describe('confirmation of an import', () => {
     })
     const stack = ['intents', 'stack', '--stacks', 'react']
     const { code, stderr } = await here.run(stack, { env: { NO_COLOR: '1' }, typed: [[question, 'n\r']] })
-    expect(code).toBe(0)
+    expect(code).toBe(16)
     expect(stderr).toMatch(/^Matches +2$/m)
     expect(stderr).toMatch(/^Credits +at most 6$/m)
     expect(stderr).toMatch(/^Balance +1,000 credits$/m)

@@ -7,7 +7,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { print } from '../../output/output.js'
-import { canAsk, confirmLoss } from '../../output/prompt.js'
+import { confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import { openExisting, openExistingCatalogue, rewriteFiles, searchedPlaces } from './databases.js'
 
@@ -50,7 +50,7 @@ async function forget(outer: Context, { args, options, globals }: Invocation): P
   )
 }
 
-/** Erases a person from all databases; on a terminal only after a confirmation. With `dryRun` it only counts. */
+/** Erases a person from all databases, after a confirmation. With `dryRun` it only counts. */
 async function confirmAndErase(
   context: Context,
   subject: Subject,
@@ -66,7 +66,7 @@ async function confirmAndErase(
     const databases = { engine, states: runs.map(({ database }) => database), eraseCatalogue }
     const erase = (only: boolean) =>
       eraseEverywhere(databases, matcher, { now: context.clock.now(), dryRun: only })
-    if (!dryRun && canAsk(context, globals) && !globals.yes)
+    if (!dryRun && !globals.yes)
       await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`, globals)
     return { erased: await erase(dryRun), words }
   } finally {

@@ -13,6 +13,7 @@ import type {
 } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated, whole } from '../../options/values.js'
@@ -103,6 +104,7 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
       throw error
     }
   })
+  if (!isDryRun) await ensureWorkspace(context, globals)
   showColumns(context, result.report, globals)
   const { body, layout } = isDryRun ? describePreview(kind, result) : describeImport(kind, result)
   await print(context, body, globals, { layout: () => layout })

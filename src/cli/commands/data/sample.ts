@@ -1,5 +1,6 @@
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { whole } from '../../options/values.js'
@@ -39,16 +40,13 @@ export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', n
 const dayMs = 86_400_000
 
 /** Loads a sample into the catalogue; its newest dates are of today. */
-export async function addSample(
-  context: StreamsContext & ClockContext & TargetContext,
-  size: Size,
-  globals: GlobalOptions,
-): Promise<Added> {
+export async function addSample(context: Context, size: Size, globals: GlobalOptions): Promise<Added> {
   const { loadSample } = await import('../../../catalogue/sample/sample.js')
   const catalogue = await context.catalogue()
   context.notify('Loading sample data…', globals)
   const now = Math.floor(context.clock.now() / dayMs) * dayMs
   const reports = await loadSample(catalogue, { ...size, now })
+  await ensureWorkspace(context, globals)
   const count = (kind: keyof Added) => reports[kind].added + reports[kind].updated
   return {
     companies: count('companies'),

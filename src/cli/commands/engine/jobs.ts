@@ -42,6 +42,7 @@ const listJobs: CommandFactory = ({ command }) =>
     .addOption(new Option('--state <state>', `only these: ${jobStates.join(' | ')}`).choices(jobStates))
     .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
     .addExamples('engine jobs list', 'engine jobs list --state failed --json')
+    .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
         const { state, limit = defaultLimit } = options as { state?: JobState; limit?: number }
@@ -62,6 +63,7 @@ const showJob: CommandFactory = ({ command }) =>
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
     )
+    .reads('engine')
     .run(async (context, invocation) => {
       const { options, globals } = invocation
       const admin = await openAdmin(context, globals)
@@ -133,6 +135,7 @@ const listDeliveries: CommandFactory = ({ command }) =>
     )
     .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
     .addExamples('engine deliveries list', 'engine deliveries list --state failed')
+    .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
         const { job, state, limit = defaultLimit } = options as DeliveryFilter
@@ -156,6 +159,7 @@ interface DeliveryFilter {
 const showDelivery: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a delivery with its body'), storedDelivery)
     .addExamples('engine deliveries show msg_2f1f7c7e', 'engine deliveries show msg_2f1f7c7e --fields body')
+    .reads('engine')
     .printAdmin(async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
       const { body, ...delivery } = await admin.delivery(id)

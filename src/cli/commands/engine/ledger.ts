@@ -25,6 +25,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
       'engine ledger -o movements.csv',
     )
     .addNote('Check that it adds up: prospect engine ledger verify')
+    .reads('engine')
     .run(showLedger)
     .addCommand(verifyLedger(environment))
 
@@ -52,6 +53,7 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
 const verifyLedger: CommandFactory = ({ command }) =>
   command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
     .addExamples('engine ledger verify', 'engine ledger verify --quiet || echo "look at this"')
+    .reads('engine')
     .run(async (context, { globals }) => {
       const verdict = await (await openAdmin(context, globals)).verify()
       await print(context, verdict, globals)

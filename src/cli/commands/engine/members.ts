@@ -63,6 +63,7 @@ const parseWeeklyLimit = (text: string): number | 'none' => (text === 'none' ? t
 const listMembers: CommandFactory = ({ command }) =>
   command('list', 'List the members, with what each has spent this week')
     .addExamples('engine members list', 'engine members list --format csv')
+    .reads('engine')
     .printAdmin(
       async (admin) =>
         (await admin.members()).map((member) => ({
@@ -113,6 +114,7 @@ const listKeys: CommandFactory = ({ command }) =>
   command('list', 'List the keys by their first letters; the keys themselves are nowhere')
     .addExamples('engine keys list')
     .addNote('Take one back: prospect engine keys revoke ID')
+    .reads('engine')
     .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
       columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
       ids: ['id'],

@@ -15,6 +15,7 @@ import { formatQuotas } from '../limits/limits.js'
 export const statusCommand: CommandFactory = ({ command }) =>
   command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
     .addExamples('engine status', 'engine status --json --fields credits.enrichment')
+    .reads('engine')
     .printAdmin(
       async (admin, _, context) => ({
         ...(await admin.status()),
@@ -201,6 +202,7 @@ const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
 const listWorkspaces: CommandFactory = ({ command }) =>
   command('list', 'List the workspaces')
     .addExamples('engine workspaces list')
+    .reads('engine')
     .printAdmin(
       async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
       { columns: ['name', 'plan', 'used', 'created_at', 'id'], ids: ['id'] },
@@ -254,6 +256,7 @@ const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
 const showClock: CommandFactory = ({ command }) =>
   command('show', 'Show engine time')
     .addExamples('engine clock show')
+    .reads('engine')
     .printAdmin(async (admin) => toClockView(await admin.clock()))
 
 const setClock: CommandFactory = ({ command }) =>

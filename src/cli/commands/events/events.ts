@@ -48,6 +48,7 @@ export const listEvents: CommandFactory = ({ command }) =>
       'events list --search 7f6f2d0e -o events.csv',
     )
     .addNote('See one whole: prospect events show ID')
+    .reads('records')
     .run(async (context, { options, globals }) => {
       const which = readFilter(options, context.clock.now())
       const events = await openEvents(context)
@@ -75,6 +76,7 @@ export const showEvent: CommandFactory = ({ command }) =>
     stored,
   )
     .addExamples('events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body')
+    .reads('records')
     .printResult(async (context, invocation) => {
       const [event] = await findEvents(await openEvents(context), invocation)
       return event && toEventView(event)

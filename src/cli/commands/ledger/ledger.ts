@@ -31,6 +31,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .addNote(
       'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
     )
+    .reads('records')
     .run(showLedger)
     .addCommand(checkCommand(environment))
 
@@ -56,6 +57,7 @@ export const checkCommand: CommandFactory = ({ command }) =>
     .addNote(
       'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
     )
+    .reads('engine')
     .run(async (outer, { options, globals }) => {
       const { context, place } = contextOfRuns(outer, options)
       const verdict = await compareWithTarget(context, place, readDays(options), globals)

@@ -20,6 +20,7 @@ export const limitsCommand: CommandFactory = ({ command }) =>
     .addNote(
       'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
     )
+    .reads('engine')
     .run(showLimits)
 
 async function showLimits(context: Context, invocation: Invocation): Promise<number> {

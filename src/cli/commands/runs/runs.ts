@@ -32,6 +32,7 @@ const listCommand: CommandFactory = ({ command }) =>
     .addOptions(sharedOptions())
     .addExamples('runs list', 'runs list --json')
     .addNote('Resume one that was stopped: prospect runs resume ID')
+    .reads('records')
     .printResult(
       async (context, { options }) => {
         const records = await openRuns(toRunHome(context), runPlaceOf(context, options))
@@ -48,6 +49,7 @@ const showCommand: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
     .addOptions(sharedOptions())
     .addExamples('runs show 7f6f2d0e', 'runs show 7f6f2d0e --json')
+    .reads('records')
     .printResult(async (context, invocation) => {
       const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
       const run = await findRun(records, invocation)

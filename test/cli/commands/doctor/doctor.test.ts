@@ -42,7 +42,7 @@ describe('doctor', () => {
 
   it('finds no problem on a used machine, and changes no file', async () => {
     await here.run(['data', 'sample', '--companies', '3', '--people', '3'])
-    await here.json('credits')
+    await here.json('init')
     await here.json('events', 'list')
     const before = await everything()
     const { code, examined } = await doctor()
@@ -75,7 +75,7 @@ describe('doctor', () => {
   })
 
   it('runs the other checks when settings and credentials are damaged', async () => {
-    await here.json('engine', 'status')
+    await here.json('init')
     await writeFile(join(here.home, 'config.json'), '{')
     await writeFile(join(here.home, 'credentials.json'), '{')
     const { code, examined } = await doctor()
@@ -101,7 +101,7 @@ describe('doctor', () => {
   })
 
   it('prints no key or secret', async () => {
-    await here.json('engine', 'status')
+    await here.json('init')
     const stored = readFileSync(join(here.home, 'credentials.json'), 'utf8')
     const own = /pk_\w+/.exec(stored)?.[0] ?? 'none'
     const given = await doctor({ PROSPECT_API_KEY: canary, PROSPECT_WEBHOOK_SECRET: 'whsec_hunter2hunter2' })

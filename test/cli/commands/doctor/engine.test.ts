@@ -11,6 +11,7 @@ import { type Place, place } from './place.js'
 let here: Place
 beforeEach(async () => {
   here = place()
+  await here.json('init')
   await here.json('engine', 'status')
 })
 afterEach(() => here.remove())

@@ -126,6 +126,7 @@ describe('doctor: folders', () => {
 
 describe('doctor: files', () => {
   beforeEach(async () => {
+    await here.json('init')
     await here.json('engine', 'status')
   })
 
