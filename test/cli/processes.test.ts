@@ -64,9 +64,11 @@ describe('several processes with one home', () => {
   })
 
   it('eight concurrent first commands create one workspace and all succeed', async () => {
-    const runs = await Promise.all(Array.from({ length: 8 }, () => prospect('credits', '--json')))
+    const runs = await Promise.all(
+      Array.from({ length: 8 }, () => prospect('engine', 'credits', 'add', '1', '--json')),
+    )
     expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
-    for (const { stdout } of runs) expect(JSON.parse(stdout).credits.enrichment).toBe(1_000)
+    expect((await json('credits')).credits.enrichment).toBe(1_008)
     expect(await json('engine', 'workspaces', 'list')).toHaveLength(1)
   })
 })

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
@@ -234,5 +234,35 @@ describe('an unexpected error', () => {
     }
     const ended = await ask({}, { caller }, 'credits --timeout 0.01')
     expect([ended.code, errorOf(ended).code]).toEqual([10, 'timeout'])
+  })
+})
+
+describe('nothing found in an empty catalogue', () => {
+  it.each([
+    ['accounts enrich --domain x.example', 9],
+    ['accounts search --preview --keyword x', 0],
+    ['intents stack --stacks react --wait -o none.csv', 0],
+  ])('names the catalogue as the reason: %s', async (words, code) => {
+    const given = { env: { PROSPECT_HOME: home }, cwd: home }
+    const empty = await command(words.split(' '), given)
+    expect([empty.code, empty.stderr]).toEqual([code, expect.stringContaining('The catalogue is empty.')])
+    await command(['data', 'sample', '--companies', '2', '--people', '2'], given)
+    expect((await command(words.split(' '), given)).stderr).not.toContain('The catalogue is empty.')
+  })
+
+  it('says so after a batch, too', async () => {
+    const given = { env: { PROSPECT_HOME: home }, cwd: home, stdin: 'domain\na.example\n' }
+    const { code, stderr } = await command('accounts enrich --csv - -o out.csv'.split(' '), given)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('The catalogue is empty.')])
+  })
+
+  it('writes a header where there are no records', async () => {
+    const given = { env: { PROSPECT_HOME: home }, cwd: home }
+    await command('lists list -o lists.csv'.split(' '), given)
+    await command(['init'], given)
+    for (const words of ['lists list -o lists.csv', 'intents stack --stacks react -o companies.csv'])
+      expect((await command(words.split(' '), given)).code).toBe(0)
+    expect(readFileSync(join(home, 'lists.csv'), 'utf8')).toMatch(/^id,/)
+    expect(readFileSync(join(home, 'companies.csv'), 'utf8')).toMatch(/^name,domain,/)
   })
 })

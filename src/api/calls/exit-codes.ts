@@ -41,7 +41,7 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, readonly [mea
   unreachable: ['Server error, network failure or timeout.', 'Try again.'],
   someFailed: ['The batch is complete, but some rows failed or were invalid.', 'See `_error` in the output.'],
   budget: ['The budget (`--max-credits` or `--max-credits-per-day`) is reached.', 'Raise the budget, then run the command again.'],
-  checkFailed: ['A check failed: `credits --min`, `ledger check`, `engine ledger verify`.', ''],
+  checkFailed: ['A check failed: `credits --min-credits` and its like, `ledger check`, `engine ledger verify`.', ''],
   stillRunning: ['Still running when `--wait` expired.', 'Fetch the result with the command that is printed.'],
   locked: ['Another command holds the lock (`--lock`), or works on the same run.', 'Wait until it ends.'],
   declined: ['You answered no to a confirmation. Nothing was sent, nothing was spent.', 'Answer yes, or add `--yes`.'],

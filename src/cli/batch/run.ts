@@ -4,6 +4,7 @@ import { exitCodeOf } from '../../batch/output/report.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.js'
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
+import { emptyCatalogueHint } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { countRows, formatId, formatNumber } from '../output/text.js'
 import { showQuote } from '../quote/show.js'
@@ -50,6 +51,9 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
       formatResumeHint(command, formatId(run.id, context.streams)),
       rejects,
     )
+    const isMissing = report.found === 0 && report.not_found > 0
+    const hint = isMissing ? await emptyCatalogueHint(context, globals) : undefined
+    if (hint !== undefined) context.notify(hint, globals)
     if (run.total > report.rows && !report.stopped)
       context.notify(
         `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command goes on with the others.`,

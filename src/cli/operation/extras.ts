@@ -1,12 +1,15 @@
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isListedPlan, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { StreamsContext, TargetContext } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
 import { Stop } from '../context/errors.js'
+import { profileInUse } from '../context/settings.js'
 import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
-import { whole } from '../options/values.js'
+import { attribute } from '../options/schema-options.js'
+import { notNegative, whole } from '../options/values.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
@@ -17,7 +20,7 @@ export interface Extra {
   /** Creates its further options. */
   options?(): Option[]
   /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
-  check?(reply: Reply, options: Readonly<Record<string, unknown>>): void
+  check?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
   /** Prints further notes on stderr after a success. */
   after?(context: object, reply: Reply, invocation: Invocation): Promise<void>
 }
@@ -25,12 +28,8 @@ export interface Extra {
 const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   'credits.show': {
     layout: creditsView,
-    options: () => [
-      new Option('--min <credits>', 'exit 13 when the balance is below')
-        .argParser(whole)
-        .helpGroup(groups.request),
-    ],
-    check: checkBalance,
+    options: checkOptions,
+    check: checkMinimums,
   },
   'searches.list': { after: reportHidden },
 }
@@ -38,15 +37,92 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
 /** Returns the extra of an operation. */
 export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
 
-function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>): void {
-  const balance = valueAt(reply.body as Row, 'credits.enrichment')
-  if (typeof options.min !== 'number' || typeof balance !== 'number' || balance >= options.min) return
+/** What `prospect credits` checks: the field of the reply, its noun, and the option with its other name. */
+const minimums = [
+  { field: 'enrichment', what: 'credits', flag: '--min-credits', alias: '--min' },
+  { field: 'daily_profile_scraping', what: 'profiles of the day', flag: '--min-daily-profiles' },
+  { field: 'daily_company_import', what: 'companies of the day', flag: '--min-daily-companies' },
+  { field: 'monthly_company_import', what: 'companies of the month', flag: '--min-monthly-companies' },
+] as const
+
+function checkOptions(): Option[] {
+  const create = (flag: string, text: string) =>
+    new Option(`${flag} <n>`, text).argParser(parseMinimum).helpGroup(groups.request)
+  return minimums.flatMap((each) => [
+    create(each.flag, `exit 13 when fewer ${each.what} are left than this number or percentage`),
+    ...('alias' in each ? [create(each.alias, `the same as ${each.flag}`)] : []),
+  ])
+}
+
+/** Reads a number, or a percentage such as `10%`. */
+function parseMinimum(text: string): number | string {
+  if (!text.endsWith('%')) return whole(text)
+  const percent = notNegative(text.slice(0, -1))
+  if (percent > 100) throw new InvalidArgumentError('Give at most 100%.')
+  return `${percent}%`
+}
+
+/** Throws Stop where less is left than the options want. It names everything that is short, or that the target does not say. */
+async function checkMinimums(
+  context: Context,
+  { body }: Reply,
+  { options, globals }: Pick<Invocation, 'options' | 'globals'>,
+): Promise<void> {
+  const short: string[] = []
+  for (const { field, what, ...flags } of minimums) {
+    const { long, wanted } = wantedOf(flags, options)
+    if (wanted === undefined) continue
+    const left = valueAt(body, `credits.${field}`)
+    const all = wanted.endsWith('%') ? await wholeOf(context, field, body, globals) : 0
+    if (typeof left !== 'number' || all === undefined) {
+      const reason = typeof left === 'number' ? `what ${wanted} of them are` : 'how many are left'
+      short.push(`${long}: the target does not say ${reason}`)
+      continue
+    }
+    const least = all > 0 || wanted.endsWith('%') ? (all * Number.parseFloat(wanted)) / 100 : Number(wanted)
+    if (left < least)
+      short.push(`${formatNumber(left)} ${what} are left, fewer than ${describe(wanted, least)}`)
+  }
+  if (short.length === 0) return
   throw new Stop(
-    `The balance of ${formatNumber(balance)} credits is below ${formatNumber(options.min)}.`,
+    `${short.join('; ')}.`,
     exitCodes.checkFailed,
-    'Buy credits, or lower --min.',
+    'Buy credits, wait for the reset, or lower the minimum.',
     'below_minimum',
   )
+}
+
+const describe = (wanted: string, least: number): string =>
+  wanted.endsWith('%') ? `${wanted} (${formatNumber(Math.ceil(least))})` : formatNumber(least)
+
+function wantedOf(
+  { flag, alias = flag }: { readonly flag: string; readonly alias?: string },
+  options: Invocation['options'],
+): { readonly long: string; readonly wanted: string | undefined } {
+  const given = (long: string) => options[attribute(long.slice(2))]
+  const long = given(flag) === undefined ? alias : flag
+  const value = given(long)
+  return { long, wanted: value === undefined ? undefined : String(value) }
+}
+
+/** Returns what 100 % of a number is: the limit of the quota, or the plan's credits of a month; `undefined` if unknown. */
+async function wholeOf(
+  context: Context,
+  field: string,
+  body: Reply['body'],
+  globals: GlobalOptions,
+): Promise<number | undefined> {
+  if (field !== 'enrichment') {
+    const limit = valueAt(body, `limits.${field}`)
+    return typeof limit === 'number' ? limit : undefined
+  }
+  const reply = await (await context.caller(globals)).call(
+    'account.show',
+    {},
+    { apiKey: await context.apiKey(globals) },
+  )
+  const plan = valueAt(reply.body, 'workspace.plan') ?? profileInUse(context, globals).plan
+  return typeof plan === 'string' && isListedPlan(plan) ? planOf(plan).monthlyCredits : undefined
 }
 
 /** Says how many searches are not listed because none of their leads has an e-mail address or phone. */

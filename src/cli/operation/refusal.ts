@@ -2,14 +2,14 @@ import type { Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
-import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
 export async function reportRefusal(
-  context: StreamsContext & ClockContext,
+  context: StreamsContext & ClockContext & TargetContext,
   operation: Operation,
   reply: Reply,
   globals: GlobalOptions,
@@ -18,7 +18,10 @@ export async function reportRefusal(
   const report = reportOfReply(reply)
   // Some servers answer a lookup that finds nothing with 400 instead of 404.
   const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
-  return reportError(context, isNotFound ? { ...report, exit_code: exitCodes.notFound } : report, globals)
+  const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
+  const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
+  const hint = (isMissing && (await emptyCatalogueHint(context, globals))) || report.hint
+  return reportError(context, { ...report, exit_code, hint }, globals)
 }
 
 /** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */
@@ -32,11 +35,24 @@ export function printRefusedBody(
 }
 
 /** Reports that a lookup found nothing; returns its exit code. */
-export function reportNothingFound(
-  context: StreamsContext & ClockContext,
+export async function reportNothingFound(
+  context: StreamsContext & TargetContext,
   globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
-  return reportError(context, { ...report, hint: 'Nothing was charged.' }, globals)
+  const hint = (await emptyCatalogueHint(context, globals)) ?? 'Nothing was charged.'
+  return reportError(context, { ...report, hint }, globals)
+}
+
+/** Says, after nothing was found, that the local engine has nothing to find; `undefined` where that is not the reason. */
+export async function emptyCatalogueHint(
+  context: TargetContext,
+  globals: GlobalOptions,
+): Promise<string | undefined> {
+  if (!context.isLocal(globals)) return undefined
+  const catalogue = await context.catalogue()
+  for (const kind of ['companies', 'people'] as const)
+    for await (const _ of catalogue.exportRecords(kind)) return undefined
+  return 'The catalogue is empty. Fill it with prospect data sample or prospect data import.'
 }

@@ -4,14 +4,14 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { requireCrmKind } from '../../batch/output/crm-kind.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
 import { recordsIn, valueAt } from '../output/records.js'
 import { formatCredits } from '../output/text.js'
 import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
-import { reportNothingFound, reportRefusal } from './refusal.js'
+import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import { dryRun, type OperationRequest } from './request.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
@@ -80,9 +80,15 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   }
 }
 
+/** Whether a reply is a list of results without any. */
+const isEmptyList = (body: unknown): boolean => {
+  const lists = Object.values(body ?? {}).filter(Array.isArray)
+  return lists.length > 0 && lists.every(({ length }) => length === 0)
+}
+
 /** Reports on stderr what a success means beside its body; returns the exit code. */
 export async function reportSuccess(
-  context: StreamsContext & ClockContext,
+  context: Context,
   { operation, invocation }: OperationRequest,
   reply: Reply,
 ): Promise<number> {
@@ -91,7 +97,11 @@ export async function reportSuccess(
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`, globals)
   const { check, after } = extraOf(operation.id)
-  check?.(reply, invocation.options)
+  await check?.(context, reply, invocation)
+  if (operation.method === 'POST' && isEmptyList(reply.body)) {
+    const hint = await emptyCatalogueHint(context, globals)
+    if (hint !== undefined) context.notify(hint, globals)
+  }
   await after?.(context, reply, invocation)
   return exitCodes.ok
 }

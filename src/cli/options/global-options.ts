@@ -67,7 +67,7 @@ export const globals = (): [string, Option[]][] => [
     groups.other,
     [
       notInput(),
-      new Option('--yes', 'answer every question with yes'),
+      new Option('-y, --yes', 'answer every question with yes'),
       new Option('--timeout <seconds>', 'timeout in seconds').argParser(positive),
       new Option('--max-wait <seconds>', 'longest wait for a rate limit, in seconds (default: 10)').argParser(
         notNegative,

@@ -79,7 +79,9 @@ export function optionsOf(field: Field): Option[] {
     const off = new Option(`--no-${flag}`, turnedOff[name] ?? describe(kind))
     return [on.hideHelp(kind.default === true), off.hideHelp(kind.default !== true)].map(inFieldGroup)
   }
-  const option = new Option(`--${flag} <${placeholder(kind)}>`, describe(kind))
+  // As in other tools, the number of results has a short form.
+  const short = flag === 'limit' ? '-L, ' : ''
+  const option = new Option(`${short}--${flag} <${placeholder(kind)}>`, describe(kind))
   optionValues.set(option, kind.values ?? kind.item?.values ?? [])
   const isMany = kind.type === 'array' || kind.type === 'object'
   return [inFieldGroup(isMany ? option.argParser(repeated) : option)]

@@ -138,7 +138,9 @@ export async function render(
     const crm = (await import('./crm-rows.js')).crmRows(options.layout, names)
     return delimited(listing.rows.map(crm.toRow), crm.names, format)
   }
-  return delimited(listing.rows, fields && columnsOf(fields, names), format)
+  // A file without records has a header, too.
+  const columns = fields ? columnsOf(fields, names) : names.length === 0 ? view.columns : undefined
+  return delimited(listing.rows, columns, format)
 }
 
 function pickBodyFields(body: unknown, fields: readonly string[]): unknown {

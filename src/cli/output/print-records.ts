@@ -23,7 +23,7 @@ export async function printRecords(
   if (format === 'table') return printTable(context, records, options, view)
   const sink = await openSink(context, fileOf(options), options)
   try {
-    for await (const text of renderRecords(records, format, options)) await sink.write(text)
+    for await (const text of renderRecords(records, format, options, view.columns)) await sink.write(text)
     await sink.finish()
   } catch (error) {
     await sink.discard()
@@ -56,10 +56,14 @@ export const renderRecords = (
   records: Records,
   format: Exclude<Format, 'table'>,
   options: GlobalOptions = {},
-): AsyncGenerator<string> => renderers[format](records, options)
+  columns: readonly string[] = [],
+): AsyncGenerator<string> => renderers[format](records, options, columns)
 
 const renderers: Readonly<
-  Record<Exclude<Format, 'table'>, (records: Records, options: GlobalOptions) => AsyncGenerator<string>>
+  Record<
+    Exclude<Format, 'table'>,
+    (records: Records, options: GlobalOptions, columns: readonly string[]) => AsyncGenerator<string>
+  >
 > = {
   json: renderArray,
   ndjson: renderLines('ndjson'),
@@ -88,10 +92,16 @@ function renderLines(format: 'ndjson' | 'ids') {
 
 // The columns are those of all records, which can differ: records are read twice instead of held in memory.
 function renderDelimited(format: 'csv' | 'tsv') {
-  return async function* (records: Records, options: GlobalOptions): AsyncGenerator<string> {
+  return async function* (
+    records: Records,
+    options: GlobalOptions,
+    columns: readonly string[],
+  ): AsyncGenerator<string> {
     const fields = fieldsOf(options)
-    const all = await namesIn(records())
-    const isLaidOut = options.layout !== undefined && all.length > 0
+    const found = await namesIn(records())
+    // A file without records has a header, too.
+    const all = found.length > 0 ? found : [...columns]
+    const isLaidOut = options.layout !== undefined && found.length > 0
     const crm = isLaidOut && (await import('./crm-rows.js')).crmRows(options.layout, all)
     const names = crm ? crm.names : fields ? columnsOf(fields, all) : all
     const header = delimited([], names, format)

@@ -35,7 +35,7 @@ export async function sendAndWait(
     return sendAndWait(context, request, strategy, undefined, interrupted)
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
-  if (!accepted) return printNothing(context, globals)
+  if (!accepted) return printNothing(context, operation.id, globals)
   const { seconds } = waitOf(context, invocation, request.input)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
   return watchRemote(context, { accepted, strategy, receiver, globals, seconds, isReplayed }, interrupted)

@@ -6,7 +6,7 @@ import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
-import { reportNothingFound } from '../operation/refusal.js'
+import { emptyCatalogueHint, reportNothingFound } from '../operation/refusal.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { formatNumber } from '../output/text.js'
@@ -129,6 +129,8 @@ async function reportOutcome(
   if (report) return reportError(context, report, globals)
   if (job.kind === 'list_import') await reportUnresolved(context, job, globals, lineOf)
   if (!isFound) return reportNothingFound(context, globals)
+  const hint = job.done === 0 ? await emptyCatalogueHint(context, globals) : undefined
+  if (hint !== undefined) context.notify(hint, globals)
   context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`, globals)
   return exitCodes.ok
 }

@@ -2,13 +2,14 @@ import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { resolvesNothing } from '../../api/operations/units.js'
-import type { EventKind } from '../../api/webhooks/events.js'
+import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
+import { emptyCatalogueHint } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { printRecords, type Records } from '../output/print-records.js'
 import { type Row, valueAt } from '../output/records.js'
@@ -22,10 +23,14 @@ export function jobIdOf(body: unknown): string | undefined {
 
 /** Prints the result of an import that was not started, because nothing matches. Returns the exit code. */
 export async function printNothing(
-  context: StreamsContext & ClockContext,
+  context: Context,
+  id: OperationId,
   globals: GlobalOptions,
 ): Promise<number> {
-  await print(context, [], globals)
+  const kind = eventOf(id)
+  await print(context, [], globals, kind ? { columns: columnsOfKind(kind) } : {})
+  const hint = await emptyCatalogueHint(context, globals)
+  if (hint !== undefined) context.notify(hint, globals)
   return exitCodes.ok
 }
 

@@ -40,7 +40,7 @@ export async function runAsync(
     : sendAndPrint(context, { ...request, invocation: { ...request.invocation, globals } }))
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   const id = jobIdOf(reply.body)
-  if (id === undefined) return wait.printsResult ? printNothing(context, globals) : exitCodes.ok
+  if (id === undefined) return wait.printsResult ? printNothing(context, operation.id, globals) : exitCodes.ok
   if (!wait.printsResult) await reportSuccess(context, request, reply)
   if (wait.doesWork) return finishLocalWork(context, { id, globals, wait, lineOf })
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)

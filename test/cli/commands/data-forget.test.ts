@@ -241,6 +241,7 @@ describe('data forget', () => {
       'data',
       'forget',
       'stranger@acme.example',
+      '--yes',
     )
     expect([engine, catalogue]).toMatchObject([{ replies: 0 }, { people: 0 }])
     expect(await json('data', 'forget', key, '--yes')).toMatchObject({

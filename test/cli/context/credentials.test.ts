@@ -105,7 +105,7 @@ describe('the API key', () => {
 
   it('does not print a key from a damaged file', async () => {
     await writeFile(join(home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
-    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
     expect(ended.code).toBe(3)
     expect(ended.stderr).not.toContain(canary)
   })
@@ -150,7 +150,7 @@ describe('secrets in output and files', () => {
 
   it('does not store a key that came from the environment', async () => {
     await command(['credits'], { env: keyed(home), caller: answering() })
-    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    const ended = await command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
     expect(ended.code).toBe(0)
     expect(await readFile(join(home, 'credentials.json'), 'utf8')).not.toContain(canary)
   })

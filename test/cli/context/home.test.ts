@@ -12,7 +12,8 @@ beforeEach(async () => {
 })
 afterEach(() => removed(root))
 
-const credits = () => command(['credits'], { env: { PROSPECT_HOME: home } })
+/** A command that creates the workspace where there is none. */
+const technologies = () => command(['accounts', 'technologies'], { env: { PROSPECT_HOME: home } })
 const modes = async (path: string): Promise<Record<string, string>> => {
   const names = ['', ...(await readdir(path, { recursive: true }))]
   const found = await Promise.all(names.map(async (name) => [name, await lstat(join(path, name))] as const))
@@ -23,7 +24,7 @@ describe('the home folder', () => {
   it('creates the home folder and its files private, whatever the umask', async () => {
     const before = process.umask(0)
     try {
-      expect((await credits()).code).toBe(0)
+      expect((await technologies()).code).toBe(0)
     } finally {
       process.umask(before)
     }
@@ -34,42 +35,42 @@ describe('the home folder', () => {
   })
 
   it('says once that the workspace was created', async () => {
-    const [first, second] = [await credits(), await credits()]
+    const [first, second] = [await technologies(), await technologies()]
     expect(first.stderr).toMatch(/^Created the workspace .* plan growth, 1,000 credits\..*\n$/)
     expect([second.code, second.stderr]).toEqual([0, ''])
   })
 
   it('does not mention the created workspace with --quiet', async () => {
-    const ended = await command(['credits', '--quiet'], { env: { PROSPECT_HOME: home } })
+    const ended = await command(['accounts', 'technologies', '--quiet'], { env: { PROSPECT_HOME: home } })
     expect([ended.code, ended.stderr]).toEqual([0, ''])
   })
 
   it('creates another key when its stored one was lost', async () => {
-    await credits()
+    await technologies()
     await removed(join(home, 'credentials.json'))
-    expect((await credits()).code).toBe(0)
+    expect((await technologies()).code).toBe(0)
   })
 
   it('refuses an engine that was emptied while the key of its workspace is stored', async () => {
-    await credits()
+    await technologies()
     for (const name of await readdir(home)) if (/^engine\.db-/.test(name)) await removed(join(home, name))
     await writeFile(join(home, 'engine.db'), '')
-    const refused = await credits()
+    const refused = await technologies()
     expect([refused.code, errorOf(refused).error]).toEqual([
       10,
       expect.stringContaining('engine.db is empty'),
     ])
     expect((await lstat(join(home, 'engine.db'))).size).toBe(0)
     await removed(join(home, 'engine.db'))
-    expect((await credits()).code).toBe(0)
+    expect((await technologies()).code).toBe(0)
   })
 
   it('makes an empty home folder private, and refuses a full one that others can read', async () => {
     await mkdir(home, { mode: 0o755 })
-    expect((await credits()).code).toBe(0)
+    expect((await technologies()).code).toBe(0)
     expect((await modes(home))['']).toBe('700')
     await chmod(home, 0o755)
-    const refused = await credits()
+    const refused = await technologies()
     expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 700 ${home}`])
   })
 
@@ -80,7 +81,7 @@ describe('the home folder', () => {
       const file = join(home, name)
       await writeFile(file, '')
       await chmod(file, 0o644)
-      const refused = await credits()
+      const refused = await technologies()
       expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 600 ${file}`])
     },
   )
@@ -91,7 +92,7 @@ describe('the home folder', () => {
       await mkdir(home, { mode: 0o700 })
       await writeFile(join(root, 'elsewhere'), '{}', { mode: 0o600 })
       await symlink(join(root, 'elsewhere'), join(home, name))
-      const refused = await credits()
+      const refused = await technologies()
       expect([refused.code, errorOf(refused).error]).toEqual([2, `${join(home, name)} is a symbolic link.`])
     },
   )
@@ -99,26 +100,26 @@ describe('the home folder', () => {
   it('refuses a home folder that is a symbolic link', async () => {
     await mkdir(join(root, 'real'), { mode: 0o700 })
     await symlink(join(root, 'real'), home)
-    const refused = await credits()
+    const refused = await technologies()
     expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
   })
 
   it('creates missing parent folders of the home', async () => {
     home = join(root, 'a', 'b')
-    expect((await credits()).code).toBe(0)
+    expect((await technologies()).code).toBe(0)
     expect((await modes(home))['']).toBe('700')
   })
 
   it.each(['a file', 'below a file'])('refuses a home that is %s', async (where) => {
     await writeFile(join(root, 'file'), '')
     home = where === 'a file' ? join(root, 'file') : join(root, 'file', 'home')
-    const refused = await credits()
+    const refused = await technologies()
     expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
   })
 
   it.runIf(process.platform === 'linux')('names the home folder that cannot be created', async () => {
     home = '/proc/prospect-home'
-    const refused = await credits()
+    const refused = await technologies()
     expect([refused.code, errorOf(refused).error]).toEqual([
       2,
       '/proc/prospect-home cannot be created: no such file or folder (ENOENT).',
@@ -127,7 +128,9 @@ describe('the home folder', () => {
 
   it('does not suggest chmod for a folder given as the database', async () => {
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
-    expect(errorOf(await command(['credits'], { env })).error).toBe(`${root} is a folder; a file is needed.`)
+    expect(errorOf(await command(['accounts', 'technologies'], { env })).error).toBe(
+      `${root} is a folder; a file is needed.`,
+    )
   })
 
   it('quotes the path in the suggested chmod command', async () => {
@@ -135,7 +138,7 @@ describe('the home folder', () => {
     await mkdir(home, { mode: 0o700 })
     await writeFile(join(home, 'x'), '')
     await chmod(home, 0o750)
-    expect(errorOf(await credits()).hint).toBe(`Run: chmod 700 '${root}/it'\\''s here'`)
+    expect(errorOf(await technologies()).hint).toBe(`Run: chmod 700 '${root}/it'\\''s here'`)
   })
 })
 

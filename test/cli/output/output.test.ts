@@ -225,6 +225,51 @@ describe('output formats', () => {
   })
 })
 
+describe('the checks of credits', () => {
+  const body = {
+    credits: {
+      enrichment: 499,
+      daily_profile_scraping: 99,
+      daily_company_import: 900,
+      monthly_company_import: 5,
+    },
+    limits: { daily_profile_scraping: 1_000, daily_company_import: 1_000, monthly_company_import: 100 },
+  }
+  const check = (words: string, caller = answering({ body }, { body: { workspace: { plan: 'growth' } } })) =>
+    command(['credits', ...words.split(' ')], { env: keyed(home), caller })
+
+  it.each([
+    ['--min-credits 499 --min-daily-profiles 99 --min-daily-companies 90% --min-monthly-companies 5%', 0],
+    ['--min-credits 500', 13],
+    ['--min-daily-profiles 10%', 13],
+    ['--min-daily-companies 901', 13],
+    ['--min-monthly-companies 6', 13],
+    ['--min-credits 9%', 0],
+    ['--min-credits 10%', 13],
+    ['--min-daily-profiles 101%', 2],
+    ['--min-credits -1', 2],
+  ])('%s exits with %i', async (words, code) => {
+    expect((await check(words)).code).toBe(code)
+  })
+
+  it('names everything that is short', async () => {
+    const { error } = errorOf(
+      await check('--min-credits 10% --min-daily-profiles 10% --min-daily-companies 1'),
+    )
+    expect(error).toBe(
+      '499 credits are left, fewer than 10% (500); 99 profiles of the day are left, fewer than 10% (100).',
+    )
+  })
+
+  it('fails where the target does not say what is left', async () => {
+    const ended = await check('--min-credits 1', answering({ body: { credits: {}, limits: {} } }))
+    expect([ended.code, errorOf(ended).error]).toEqual([
+      13,
+      '--min-credits: the target does not say how many are left.',
+    ])
+  })
+})
+
 describe('credits --min', () => {
   const credits = (enrichment: number, argv: string) => asked(argv, { credits: { enrichment } })
 

@@ -46,6 +46,7 @@ describe('a run in a shared database', () => {
     cpSync(join(here.home, 'in.csv'), join(there.home, 'in.csv'))
     expect((await enrich(here, '--max-credits', '8')).code).toBe(12)
     expect(await runs(there)).toMatchObject([{ status: 'stopped', rows: 20, done: 8, credits: 8 }])
+    await there.json('init')
     expect(await there.json('runs', 'list')).toEqual([])
     expect((await enrich(there)).code).toBe(0)
     expect((await charges()) - before).toBe(20)
@@ -56,6 +57,7 @@ describe('a run in a shared database', () => {
     const shared = { env: { PROSPECT_DATABASE_URL: schema.url } }
     const by = await here.run(['ledger', '--by', 'run', '--shared', '--json'], shared)
     expect(by.json).toEqual([{ run: id, calls: 20, credits: 20 }])
+    await here.json('init')
     expect(await here.json('ledger', '--by', 'run')).toEqual([])
     const exported = await there.run(['runs', 'export', id, ...at(), '-o', 'again.csv', '--quiet'])
     expect([exported.code, exported.stderr]).toEqual([0, ''])

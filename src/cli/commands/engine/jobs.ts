@@ -40,7 +40,7 @@ const defaultLimit = 100
 const listJobs: CommandFactory = ({ command }) =>
   command('list', 'List the jobs, newest first')
     .addOption(new Option('--state <state>', `only these: ${jobStates.join(' | ')}`).choices(jobStates))
-    .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
+    .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
     .addExamples('engine jobs list', 'engine jobs list --state failed --json')
     .reads('engine')
     .printAdmin(
@@ -133,7 +133,7 @@ const listDeliveries: CommandFactory = ({ command }) =>
     .addOption(
       new Option('--state <state>', `only these: ${deliveryStates.join(' | ')}`).choices(deliveryStates),
     )
-    .option('--limit <n>', `at most so many (default: ${defaultLimit})`, whole)
+    .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
     .addExamples('engine deliveries list', 'engine deliveries list --state failed')
     .reads('engine')
     .printAdmin(

@@ -175,7 +175,7 @@ const filterOptions = (): Option[] => [
   new Option('--until <time>', 'received until: a day, included, a time, or so long ago').argParser(
     parseUntil,
   ),
-  new Option('--limit <n>', 'at most so many').argParser(atLeastOne),
+  new Option('-L, --limit <n>', 'at most so many').argParser(atLeastOne),
 ]
 
 /** Which events are selected, and the maximum number of them. */

@@ -6,8 +6,9 @@ import { answering, closeAfterTest, received } from '../../../client/listeners.j
 import { command, errorOf, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
-beforeEach(() => {
+beforeEach(async () => {
   here = machine()
+  await here.json('init')
 })
 afterEach(() => here.remove())
 

@@ -49,7 +49,7 @@ describe('limits of the local engine', () => {
   })
 
   it('groups the limits on a terminal', async () => {
-    await here.json('engine', 'status')
+    await here.json('init')
     await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
     const { stdout } = await run('limits')
     expect(stdout).toMatch(
@@ -69,6 +69,7 @@ describe('limits of the local engine', () => {
   })
 
   it('prints the rate windows in a list format', async () => {
+    await here.json('init')
     const { stdout } = await run('limits', '--format', 'csv')
     expect(stdout.split('\n').slice(0, 2)).toEqual([
       'operation,group,live,per,limit,used,remaining,resets_at',
@@ -77,12 +78,13 @@ describe('limits of the local engine', () => {
   })
 
   it('does not count its own calls', async () => {
+    await here.json('init')
     const first = await here.json('limits')
     expect(await here.json('limits')).toEqual(first)
   })
 
   it('exits 3 for a key that the engine does not know', async () => {
-    await here.json('engine', 'status')
+    await here.json('init')
     const ended = await command(['limits'], { env: keyed(here.home) })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'invalid_api_key'])
   })

@@ -80,6 +80,7 @@ describe('init with a server', () => {
     expect(json).toEqual({ profile: 'default', base_url: there.server.baseUrl, credits: 1_000 })
     await here.json('accounts', 'enrich', '--domain', 'known.example')
     expect(await there.bench.balance()).toBe(999)
+    await here.json('init', '--local')
     expect(await here.json('credits', '--local')).toMatchObject({ credits: { enrichment: 1_000 } })
   })
 
