@@ -72,7 +72,17 @@ const others: Record<string, readonly string[]> = {
   batch: ['zod', 'node:'],
   reference: ['zod'],
   dashboard: ['hono', 'node:'],
-  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'csv-stringify', 'node:'],
+  cli: [
+    'zod',
+    'commander',
+    '@inquirer/prompts',
+    'conf',
+    'cli-table3',
+    'ora',
+    'csv-stringify',
+    'jq-web',
+    'node:',
+  ],
   index: ['../package.json', 'node:'],
 }
 

@@ -140,6 +140,8 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
 export function choicesOf(invocation: Invocation, streams: Streams): BatchChoices {
   const { options, globals } = invocation
+  if (globals.jq !== undefined)
+    throw new UsageError('--jq does not go with --csv, whose results are rows.', 'Filter the file of -o.')
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
   if (options.rows !== undefined && options.sample !== undefined)

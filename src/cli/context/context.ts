@@ -47,6 +47,8 @@ export interface GlobalOptions {
   readonly fields?: string
   /** The system whose import the columns are for. */
   readonly layout?: string
+  /** What to print of the JSON. */
+  readonly jq?: string
   readonly output?: string
   readonly quiet?: boolean
   readonly verbose?: boolean

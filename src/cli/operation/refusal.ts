@@ -30,7 +30,7 @@ export function printRefusedBody(
   body: unknown,
   globals: GlobalOptions,
 ): Promise<void> {
-  const { fields: _, output: __, ...rest } = globals
+  const { fields: _, output: __, jq: ___, ...rest } = globals
   return print(context, redactBody(context, body), { ...rest, format: formatOf(globals, context.streams) })
 }
 

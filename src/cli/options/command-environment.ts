@@ -145,8 +145,10 @@ export class ProspectCommand extends Command {
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
-      const invocation = { args: this.args, options: this.opts(), globals: globalsOf(this) }
-      checkFormats(invocation.globals)
+      const given = globalsOf(this)
+      const globals = given.jq === undefined ? given : { ...given, json: true }
+      const invocation = { args: this.args, options: this.opts(), globals }
+      await checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       checkLayoutFormat(invocation.globals)
       const { dryRun, database, shared } = invocation.options
@@ -211,8 +213,14 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   summaryJson: ['--summary-json', 'write'],
 }
 
-/** Throws UsageError where two options choose the format. */
-function checkFormats({ json, format }: GlobalOptions): void {
+/** Throws UsageError where two options choose the format, and for an expression that jq does not understand. */
+async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promise<void> {
+  if (jq !== undefined) {
+    const other = format !== undefined && format !== 'json' ? `--format ${format}` : '--fields'
+    if (other !== '--fields' || fields !== undefined)
+      throw new UsageError(`--jq and ${other} exclude each other.`, 'Give one of them.')
+    await (await import('../output/jq.js')).checkJq(jq)
+  }
   if (json && format !== undefined && format !== 'json')
     throw new UsageError(`--json and --format ${format} exclude each other.`, 'Give one of them.')
 }

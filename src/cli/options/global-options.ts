@@ -37,6 +37,7 @@ export const globals = (): [string, Option[]][] => [
         `${formats.join(' | ')} (default: table on a terminal, else json)`,
       ).choices(formats),
       new Option('--json', 'short for --format json'),
+      new Option('-q, --jq <expression>', 'print what this jq expression makes of the JSON'),
       new Option('--fields <a,b>', 'only these fields, in this order; a.b is field b of a'),
       new Option('-o, --output <file>', 'write the result to this file; its extension sets the format'),
       new Option('--quiet', 'no progress and no notices'),

@@ -110,6 +110,12 @@ export async function printTo(
     await sink.write(await render(body, format, options, view, look))
     await sink.finish()
   } catch (error) {
+    // The answer may have been paid for.
+    if (options.jq !== undefined && error instanceof UsageError) {
+      await sink.write(`${toPrintableJson(body, 2)}\n`)
+      await sink.finish()
+      throw error
+    }
     await sink.discard()
     throw error
   }
@@ -124,6 +130,10 @@ export async function render(
   look: Look,
 ): Promise<string> {
   const fields = fieldsOf(options)
+  if (options.jq !== undefined) {
+    const { filterJson } = await import('./jq.js')
+    return filterJson(toPrintableJson(body, 0), options.jq, look.isTerminal)
+  }
   if (format === 'json') return `${toPrintableJson(fields ? pickBodyFields(body, fields) : body, 2)}\n`
   if (format === 'table' && view.layout && !fields)
     return drawable(await view.layout(escapeValues(body), look), look)

@@ -21,6 +21,11 @@ export async function printRecords(
 ): Promise<void> {
   const format = formatOf(options, context.streams)
   if (format === 'table') return printTable(context, records, options, view)
+  if (options.jq !== undefined) {
+    const rows: Row[] = []
+    for await (const row of records()) rows.push(row)
+    return print(context, rows, options, view)
+  }
   const sink = await openSink(context, fileOf(options), options)
   try {
     for await (const text of renderRecords(records, format, options, view.columns)) await sink.write(text)
