@@ -93,3 +93,20 @@ export function checkText(head: Buffer): void {
     )
   if (type) throw new CsvError(`This is ${type.kind}. ${type.advice}`)
 }
+
+const json = /^\s*(?:\{\s*["}]|\[\s*[{\]])/
+const markup = /^\s*<(?:!doctype|html|\?xml|table|head|meta)\b/i
+// biome-ignore lint/suspicious/noControlCharactersInRegex: text has few of them
+const controls = /[\0-\x08\x0e-\x1f]/g
+
+/** Throws CsvError where the beginning of a file is JSON or HTML, or no text at all. */
+export function checkCsv(name: string, beginning: string): void {
+  const fail = (what: string) => {
+    throw new CsvError(`${name} is ${what}`)
+  }
+  if (json.test(beginning))
+    fail('JSON, not CSV. Convert it to CSV or .xlsx; only prospect data import reads JSON.')
+  if (markup.test(beginning)) fail(`a web page or XML, not CSV. ${exportTable}`)
+  if ((beginning.match(controls)?.length ?? 0) * 20 > beginning.length)
+    fail(`a binary file, not text. ${noTable}`)
+}

@@ -5,6 +5,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import { ColumnSample } from '../../catalogue/normalize/value-kinds.js'
 import { detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
+import { checkCsv } from '../../csv/file-types.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
@@ -45,11 +46,13 @@ const sampleBytes = 65_536
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
   const { head, bytes } = await readHead(path)
   const encoding = detectEncoding(head, options.encoding)
-  const detected = detectDelimiter(sampleOf(head, encoding), options.skipLines)
+  const sample = sampleOf(head, encoding)
+  const name = options.sheetOf ?? path
+  checkCsv(name, sample)
+  const detected = detectDelimiter(sample, options.skipLines)
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
   const rows = () => readRows(fileChunks(path), encoding, { delimiter, preamble }, options)
-  const name = options.sheetOf ?? path
   const { header, samples } = await readBeginning(name, rows())
   return {
     path: name,
@@ -73,6 +76,7 @@ export async function spool(stream: NodeJS.ReadableStream, file: string): Promis
 async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> {
   try {
     const found = await stat(path)
+    if (found.isDirectory()) throw new CsvError(`${path} is a folder. Name a CSV or .xlsx file in it.`)
     if (!found.isFile())
       throw new CsvError(
         `${path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.`,

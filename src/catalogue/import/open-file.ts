@@ -1,5 +1,5 @@
 import { decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
-import { checkText } from '../../csv/file-types.js'
+import { checkCsv, checkText } from '../../csv/file-types.js'
 import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { readCsvRows } from './csv.js'
@@ -26,6 +26,7 @@ export async function openFile(
   }
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
+  checkCsv('The file', sample)
   const csv = detectDelimiter(sample, options.skipLines)
   const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
   return readCsvRows(kind, rows, options, { ...original, ...csv })

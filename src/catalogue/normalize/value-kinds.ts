@@ -171,10 +171,11 @@ export class ColumnSample {
   add(row: readonly string[]): boolean {
     let isWanted = false
     for (const [at, column] of this.#cells.entries()) {
+      const text = row[at] ?? ''
+      // Every cell counts: an import keeps these rows, also where one column is empty in all of them.
+      this.#left -= text.length + 1
       if (column.length >= sampleCells) continue
-      const cell = row[at]?.trim().slice(0, cellCharacters) ?? ''
-      // A row of empty cells takes time, too.
-      this.#left -= cell.length + 1
+      const cell = text.trim().slice(0, cellCharacters)
       if (cell !== '') column.push(cell)
       isWanted ||= column.length < sampleCells
     }

@@ -77,8 +77,17 @@ describe('a file that is not a table is refused with its line', () => {
     expect(error.message).toMatch(sentence)
   })
 
+  test.each([
+    ['{"domain":"a.example"}\n{"domain":"b.example"}\n', /is JSON, not CSV/],
+    [' [\n {"domain":"a.example"}]', /is JSON, not CSV/],
+    ['<!DOCTYPE html><table><tr><td>a', /is a web page or XML, not CSV/],
+    ['\u0001\u0002a\u0003\u0004b,c\n', /is a binary file, not text/],
+  ])('because it is something else: %j', async (content, sentence) => {
+    await expect(openTable(await folder.file(content))).rejects.toThrow(sentence)
+  })
+
   test('when it does not exist or is a folder', async () => {
     await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
-    await expect(openTable(folder.path('.'))).rejects.toThrow(/not a regular file/)
+    await expect(openTable(folder.path('.'))).rejects.toThrow(/is a folder/)
   })
 })

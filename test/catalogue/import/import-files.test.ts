@@ -88,6 +88,13 @@ describe('a file to import', () => {
     expect(await names()).toEqual(['Acmé', 'Birch'])
   })
 
+  it.each([
+    ['<html><body><table>', 'The file is a web page or XML, not CSV. Export its table as CSV.'],
+    ['\u0001\u0002\u0003\u0004', 'The file is a binary file, not text. Give an .xlsx or CSV file.'],
+  ])('is refused by name when it is no table: %j', async (text, sentence) => {
+    expect((await refusal(text)).message).toBe(sentence)
+  })
+
   it('may name its delimiter in a sep line', async () => {
     const report = await take('sep=;\nname;domain\nA, B and C;abc.example\n;\n,;x\n')
     expect(await names()).toEqual(['A, B and C'])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  ColumnSample,
   fitsColumn,
   isMisplaced,
   toColumnKind,
@@ -95,3 +96,10 @@ test.each(['acme.example', 'https://www.acme.example/in/', 'acme.github.io', 'ac
     expect(isMisplaced('companies', 'domain', cell)).toBe(false)
   },
 )
+
+test('the sample of a file ends after a million characters, also when a column is empty in every row', () => {
+  const sample = new ColumnSample(2)
+  let rows = 1
+  while (sample.add(['x'.repeat(98), '']) && rows < 100_000) rows += 1
+  expect(rows).toBe(10_000)
+})
