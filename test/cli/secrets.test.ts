@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
 import { canary, command, folder, removed } from '../support/command.js'
-import { isLong } from '../support/effort.js'
+import { isLong, sample } from '../support/effort.js'
 
 let home = ''
 beforeEach(async () => {
@@ -176,9 +176,9 @@ describe('secrets in output and files', () => {
     expect(texts().filter(([, text]) => found(text).length > 0)).toEqual([])
   })
 
-  it.each(Object.entries(servers))(
-    'prints no secret in any command when the server %s',
-    async (_, answer) => {
+  it.each(Object.entries(servers).map(([name, answer], from) => ({ name, answer, from })))(
+    'prints no secret in any command when the server $name',
+    async ({ answer, from }) => {
       const server: Listener = await answering(answer)
       const far = {
         ...env,
@@ -187,7 +187,7 @@ describe('secrets in output and files', () => {
       }
       const leaks: unknown[] = []
       const ways = [['--verbose'], ['--json', '--direct']]
-      for (const [at, words] of (await everyCommand()).entries())
+      for (const [at, words] of sample(await everyCommand(), 3, from).entries())
         for (const more of some(ways, at)) {
           const line = [...words, ...more]
           const { stdout, stderr } = await run(line, far)

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { openEngine } from '../../src/index.js'
+import { command } from './command.js'
+import { isLong } from './effort.js'
 import { randomIds } from './engine.js'
 import { launch } from './processes.js'
 
@@ -22,7 +24,8 @@ export interface Cluster {
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Starts a worker; resolves when it works. */
   worker(...more: readonly string[]): Promise<Working>
-  run(...argv: string[]): Promise<Awaited<Started>>
+  /** Runs a command to its end: in a process of its own with `--long`. */
+  run(...argv: string[]): Promise<Ended>
   json<T>(...argv: string[]): Promise<T>
   write(name: string, text: string): void
   rows(name: string): OutputRow[]
@@ -30,6 +33,13 @@ export interface Cluster {
   charges(): Promise<number>
   sql: Shared['sql']
   remove(): Promise<void>
+}
+
+/** How a command ended. */
+interface Ended {
+  readonly exitCode?: number | undefined
+  readonly stdout: string
+  readonly stderr: string
 }
 
 /** A row of an output. */
@@ -65,6 +75,11 @@ export async function openCluster(
     living.push(started)
     return started
   }
+  const run = async (...argv: string[]): Promise<Ended> => {
+    if (isLong) return await start(argv)
+    const { code, stdout, stderr } = await command(argv, { env, cwd: folder })
+    return { exitCode: code, stdout, stderr }
+  }
   return {
     ...{ folder, url: shared.url, env, sql: shared.sql, start },
     worker: async (...more) => {
@@ -77,8 +92,8 @@ export async function openCluster(
         },
       }
     },
-    run: async (...argv) => start(argv),
-    json: async <T>(...argv: string[]) => JSON.parse((await start([...argv, '--json'])).stdout) as T,
+    run,
+    json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
     write: (name, text) => writeFileSync(join(folder, name), text),
     rows: (name) => parse(readFileSync(join(folder, name)), { columns: true }) as OutputRow[],
     charges: async () => {
