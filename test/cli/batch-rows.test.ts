@@ -578,6 +578,14 @@ describe('values that do not say which company or person a row is', () => {
     expect((await read('out.csv')).split('\n')[2]).toMatch(/,invalid,"?""?Website""? must be a company's own/)
   })
 
+  it('says what a row lacks in the names of its columns and in words', async () => {
+    const csv = 'Vorname,Nachname,Firma\nAda,Lindqvist,Acme\nBob,,\n'
+    const ended = await batch('leads enrich', csv, ['-o', 'out.csv'], { caller: target(company) })
+    expect(ended.stderr).toContain(
+      'Invalid: 1 row: Provide a profile URL, or "Vorname" and "Nachname" with "Firma" or a domain',
+    )
+  })
+
   it('does not look up free-mail addresses as companies where only addresses say who is meant', async () => {
     const caller = target(company)
     const csv = 'Email\nada@acme.example\nada@gmail.com\nbob@gmail.com\nada@web.de\n'

@@ -104,6 +104,18 @@ function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 
   return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
 }
 
+/** What fields are called that no column fills, where a row lacks them. */
+const words: Readonly<Record<string, string>> = {
+  ...{
+    network_url: 'a profile URL',
+    company_network_url: 'a profile URL',
+    company_network_id: 'a network id',
+  },
+  ...{ domain: 'a domain', company_domain: 'a domain', name: 'a name', company_name: 'a company name' },
+  ...{ first_name: 'a first name', firstname: 'a first name' },
+  ...{ last_name: 'a last name', lastname: 'a last name' },
+}
+
 /** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
 export function reasonWriter(
   fields: readonly string[],
@@ -113,7 +125,8 @@ export function reasonWriter(
   const columns = new Map(
     mapping.columns.map(({ field, column }) => [field, field === column ? field : `"${column}"`]),
   )
-  const optionOf = (field: string) => (constants[field] === undefined ? field : `--${flagOf(field)}`)
+  const optionOf = (field: string) =>
+    constants[field] === undefined ? (words[field] ?? field) : `--${flagOf(field)}`
   const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
   const any = [...fields].sort((a, b) => b.length - a.length).join('|')
   const everywhere = new RegExp(`\\b(?:${any})\\b`, 'g')

@@ -20,8 +20,10 @@ export function toCountryCode(text: string): string | undefined {
 }
 
 function findCountryByName(upper: string, folded: string): string | undefined {
-  const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
-  if (/^[A-Z]{3}$/.test(upper)) return countries.alpha3ToAlpha2(upper)
+  if (/^[A-Z]{3}$/.test(upper)) {
+    const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
+    return countries.alpha3ToAlpha2(upper)
+  }
   names ??= readNames()
   return names.get(folded)
 }
