@@ -1,7 +1,7 @@
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
 import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
-import { exportRecords } from './export/export.js'
+import { exportRecords, readRecord } from './export/export.js'
 import type { ImportReport } from './import/report.js'
 import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
 import { findHeadcount } from './lookup/headcount.js'
@@ -52,6 +52,11 @@ export interface Catalogue extends Source {
   stats(): Promise<Stats>
   /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
   exportRecords(kind: RecordKind): AsyncIterable<RawRecord>
+  /**
+   * Returns a company by its `id`, or a person by the `network_id` of a search, with their history and in the format of an
+   * import; `undefined` when there is none.
+   */
+  record(kind: 'companies' | 'people', id: string): Promise<RawRecord | undefined>
   close(): Promise<void>
 }
 
@@ -124,6 +129,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Id
       (await import('./import/import.js')).importRecords(kind, records, ports),
     stats: () => driver.read(countAll),
     exportRecords: (kind) => exportRecords(driver, kind),
+    record: (kind, id) => driver.read((connection) => readRecord(connection, kind, id)),
     close: () => driver.close(),
   }
 }

@@ -1,7 +1,7 @@
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameOut, type WireNames } from '../api/calls/wire-names.js'
-import { hasBody } from '../api/operations/facts.js'
+import { hasBody, pathParameters } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { PackedJson, toJson } from '../api/values/json.js'
 
@@ -17,7 +17,7 @@ export interface WireRequest {
 /** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
 export function wireRequest(operation: Operation, input: Input, names?: WireNames): WireRequest {
   const { method } = operation
-  const inPath = new Set([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
+  const inPath = new Set(pathParameters(operation))
   const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
   const fields = (names ? renameOut(rest, names) : rest) as Input

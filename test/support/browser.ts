@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
@@ -52,17 +53,25 @@ const start = (
     env: { ...(process.env as Record<string, string>), ...env },
   })
 
-/** The Chromium of npm, with the libraries that a bare machine lacks. */
+/** The Chromium of npm, with the libraries that a bare machine lacks. Other test files may be unpacking it just now. */
 async function startPackaged(args: readonly string[]): Promise<Browser> {
   const { default: packaged, inflate } = await import('@sparticuz/chromium')
   const path = await packaged.executablePath()
-  try {
-    return await start(path, args)
-  } catch (error) {
-    if (!/shared librar/.test((error as Error).message)) throw error
-    const folder = dirname(new URL(import.meta.resolve('@sparticuz/chromium')).pathname)
-    const libraries = await inflate(join(folder, '..', 'bin', 'al2023.tar.br'))
-    return start(path, args, { LD_LIBRARY_PATH: join(libraries, 'lib') })
+  let env: Record<string, string> = {}
+  let attempts = 0
+  for (;;) {
+    try {
+      return await start(path, args, env)
+    } catch (error) {
+      const { message } = error as Error
+      if (++attempts > 100 || !/shared librar|ETXTBSY|file too short/.test(message)) throw error
+      if (/shared librar|file too short/.test(message)) {
+        const folder = dirname(new URL(import.meta.resolve('@sparticuz/chromium')).pathname)
+        const libraries = await inflate(join(folder, '..', 'bin', 'al2023.tar.br'))
+        env = { LD_LIBRARY_PATH: join(libraries, 'lib') }
+      }
+      await pause(100)
+    }
   }
 }
 

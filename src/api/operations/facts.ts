@@ -128,6 +128,10 @@ export const countingOf = (facts: Pick<Facts, 'rate'>) => ({
 /** Returns whether the fields of a request travel in its body, and not in the query. */
 export const hasBody = ({ method }: Pick<Facts, 'method'>): boolean => method === 'POST' || method === 'PUT'
 
+/** Returns the names of the path parameters of an operation. */
+export const pathParameters = ({ path }: Pick<Facts, 'path'>): string[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
 /** What help and documents say of an observed operation. */
 export const observedNote = 'Observed, not specified.'
 

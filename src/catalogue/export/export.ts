@@ -27,20 +27,39 @@ async function readPortion(
   kind: RecordKind,
   after: number,
 ): Promise<{ rows: RecordRow[]; records: RawRecord[] }> {
-  const rows = await connection.all<RecordRow>(queries[kind], after, portion)
+  const rows = await connection.all<RecordRow>(
+    `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`,
+    after,
+    portion,
+  )
   const records: RawRecord[] = []
   for (const row of rows) records.push(await completers[kind](connection, row))
   return { rows, records }
 }
 
 const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
-const queries: Readonly<Record<RecordKind, string>> = {
-  companies: 'SELECT key, record FROM companies WHERE key > ? ORDER BY key LIMIT ?',
-  people: `SELECT p.key, p.record, ${employer} FROM people p LEFT JOIN companies c ON c.key = p.company
-    WHERE p.key > ? ORDER BY p.key LIMIT ?`,
-  jobs: `SELECT j.key, j.record, ${employer} FROM jobs j JOIN companies c ON c.key = j.company
-    WHERE j.key > ? ORDER BY j.key LIMIT ?`,
-  posts: 'SELECT key, record FROM posts WHERE key > ? ORDER BY key LIMIT ?',
+const tables: Readonly<Record<RecordKind, string>> = {
+  companies: 'SELECT o.key, o.record FROM companies o',
+  people: `SELECT o.key, o.record, ${employer} FROM people o LEFT JOIN companies c ON c.key = o.company`,
+  jobs: `SELECT o.key, o.record, ${employer} FROM jobs o JOIN companies c ON c.key = o.company`,
+  posts: 'SELECT o.key, o.record FROM posts o',
+}
+
+/** The columns that identify a record which is asked for. */
+const ids = { companies: 'id', people: 'network_id' } as const
+
+/**
+ * Returns a company by the id that searches return, or a person by that on the network, in the format of an import;
+ * `undefined` when there is none.
+ */
+export async function readRecord(
+  connection: Connection,
+  kind: keyof typeof ids,
+  id: string,
+): Promise<RawRecord | undefined> {
+  const sql = `${tables[kind]} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`
+  const row = await connection.get<RecordRow>(sql, id)
+  return row && (await completers[kind](connection, row))
 }
 
 const completers: Readonly<

@@ -1,12 +1,11 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { hasBody } from '../../api/operations/facts.js'
+import { pathParameters } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { coerceField } from '../../api/validation/coerce.js'
+import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeIssue, validate } from '../../api/validation/validate.js'
-import { ownWebhook } from '../../api/webhooks/own-webhook.js'
-import { mostCredits } from '../../engine/credits/cost.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
@@ -143,50 +142,3 @@ const valueIn = (schema: Schema, parts: readonly string[]): unknown =>
     schema,
     parts.map((part) => part.trim()).filter((part) => part !== ''),
   )
-
-/** Returns the names of the path parameters of an operation. */
-export const pathParameters = (operation: Pick<Operation, 'path'>): string[] =>
-  [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-
-/** What `--dry-run` prints: the request, and what it can cost. */
-export interface DryRun {
-  readonly method: Operation['method']
-  /** Relative to the base address, with the query. */
-  readonly path: string
-  readonly body: Input | null
-  /** Credits; `max` is null where it depends on what matches. */
-  readonly price: { readonly min: number; readonly max: number | null }
-}
-
-/** Returns what a request would send and cost, without sending it. */
-export function dryRun(operation: Operation, input: Input): DryRun {
-  const inPath = new Set(pathParameters(operation))
-  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(input[name] ?? '')),
-  )
-  const price = { min: 0, max: mostCredits(operation, input) }
-  const { method } = operation
-  if (hasBody(operation)) return { method, path, body: rest, price }
-  return { method, path: path + queryOf(rest), body: null, price }
-}
-
-function queryOf(fields: Input): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(fields))
-    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each))
-  return query.size === 0 ? '' : `?${query}`
-}
-
-/** Returns the input with this machine as the webhook, where the API requires one and none was given. */
-export function withOwnWebhook(shape: Shape, input: Input): Input {
-  return wantsWebhook(shape) && input.webhook_url === undefined
-    ? { ...input, webhook_url: ownWebhook }
-    : input
-}
-
-/** Whether an operation requires a `webhook_url`. */
-export function wantsWebhook({ input: { shape } }: Shape): boolean {
-  const field = (shape as Shape['input']['shape']).webhook_url
-  return field !== undefined && kindOf(field).required
-}

@@ -4,6 +4,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { requireCrmKind } from '../../batch/output/crm-kind.js'
+import { dryRun } from '../../engine/credits/dry-run.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
@@ -12,17 +13,14 @@ import { formatCredits } from '../output/text.js'
 import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
-import { dryRun, type OperationRequest } from './request.js'
+import type { OperationRequest } from './request.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {
   const { operation, shape, input, invocation } = request
   const { globals, options } = invocation
   if (options.dryRun === true) {
-    // Defaults of the schema count: an omitted limit can have a price.
-    const parsed = shape.input.safeParse(input)
-    const { price } = dryRun(operation, parsed.success ? parsed.data : input)
-    await print(context, { ...dryRun(operation, input), price }, globals)
+    await print(context, dryRun(operation, shape, input), globals)
     return exitCodes.ok
   }
   const resolved = { ...request, invocation: { ...invocation, globals: withFields(shape, globals) } }

@@ -17,6 +17,8 @@ export interface DashboardPorts {
   limits(): Promise<LimitsReport>
   /** Calls an operation with the key of this machine, and records what it cost as a command does. */
   call(operation: OperationId, input: Input, idempotencyKey?: string): Promise<Reply>
+  /** Returns the base address at which the API is served. */
+  apiUrl(): string
   /** Returns what the commands of this machine spent on some days (UTC, both included), oldest first. */
   spent(days: { readonly from: string; readonly to: string }): Promise<readonly Spent[]>
   /** Revokes a key. When it is the key of this machine, the next call makes a new one. */

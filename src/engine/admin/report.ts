@@ -2,7 +2,8 @@ import { isListedPlan } from '../../api/operations/plans.js'
 import { settleCounters } from '../clock.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
-import type { Consumption, Movement, Reads } from '../ports/ports.js'
+import { searchOf } from '../handlers/imports.js'
+import type { Consumption, DecodedSearch, Movement, Reads, Search } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
@@ -80,6 +81,9 @@ export function reportAdmin(ports: AdminPorts) {
       const { workspace } = await used()
       return await store.read((reads) => reads.consumption(workspace.id, from, to, by))
     },
+    /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
+    resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>
+      store.read(async (reads) => searchOf(reads, (await readCurrent(reads, clock)).workspace.id, search)),
     /** Recomputes the ledger of every workspace. */
     verify: async () => {
       const problems: string[] = []

@@ -12,6 +12,8 @@ export interface DashboardChoices {
   readonly isReadOnly: boolean
   /** Returns the origin at which it is served. */
   readonly origin: () => string
+  /** Returns the base address at which the API is served. */
+  readonly apiUrl: () => string
 }
 
 /** What a dashboard is opened with. */
@@ -46,7 +48,7 @@ export function readExposure({ public: isPublic, readOnly, dashboardPublic }: Ex
 /** Opens the dashboard of the workspace in use over the ports behind the commands. */
 export async function openDashboard(
   context: Context,
-  { isReadOnly, caller, origin }: DashboardSetup,
+  { isReadOnly, caller, origin, apiUrl }: DashboardSetup,
   globals: GlobalOptions,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
@@ -60,6 +62,7 @@ export async function openDashboard(
     ports: {
       admin,
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }, globals),
+      apiUrl,
       catalogue: () => context.catalogue(),
       runs: openRunsPort(context),
       inbox: await openInboxPort(context),

@@ -14,6 +14,7 @@ import { type ExposureOptions, exposureOptions, openDashboard, readExposure } fr
 import { type ListenOptions, listenOptions, startListening } from './http-server.js'
 
 const defaultPort = 4011
+const defaultApiPort = 4010
 
 /** `prospect dashboard`: a page in the browser on what was spent, what runs, what came in and what failed. */
 export const dashboardCommand: CommandFactory = ({ command }) =>
@@ -48,7 +49,11 @@ async function serveDashboard(outer: Context, { options, globals }: Invocation):
   const context = database === undefined ? outer : outer.withDatabase(database)
   let listening: Listening | undefined
   const caller = await context.caller({ ...globals, local: true })
-  const setup = { isReadOnly, caller, origin: () => listening?.origin ?? '' }
+  const setup = {
+    ...{ isReadOnly, caller, origin: () => listening?.origin ?? '' },
+    // Where prospect serve listens unless told otherwise.
+    apiUrl: () => `http://127.0.0.1:${defaultApiPort}/api/v2`,
+  }
   const dashboard = await openDashboard(context, setup, globals)
   const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
   await interruptible(context.streams, async (signal) => {

@@ -83,7 +83,15 @@ async function serve(context: Context, { options, globals }: Invocation): Promis
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
   const dashboard = choices.dashboard
-    ? await openDashboardOf(backend, { isReadOnly, origin: () => listening?.origin ?? '' }, globals)
+    ? await openDashboardOf(
+        backend,
+        {
+          isReadOnly,
+          origin: () => listening?.origin ?? '',
+          apiUrl: () => listening?.baseUrl ?? '',
+        },
+        globals,
+      )
     : undefined
   const answer = (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
   await interruptible(streams, async (signal) => {

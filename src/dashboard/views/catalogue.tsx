@@ -1,0 +1,352 @@
+import { type Shape, shapeOf } from '../../api/areas/shapes.js'
+import { ApiError, errors } from '../../api/calls/errors.js'
+import { liveOnlyFilters } from '../../api/schemas/enumerations.js'
+import { validate } from '../../api/validation/validate.js'
+import { isObject, type Fields as Values } from '../../api/values/objects.js'
+import { filtersOf, previewSize } from '../../engine/handlers/imports.js'
+import type { DecodedSearch, RecordOf } from '../../engine/ports/ports.js'
+import { count, Empty, Facts, formatNumber, Section, Table, Tabs } from '../page/elements.js'
+import { pathOf } from '../page/layout.js'
+import { RequestControl, type RequestField, readRequest, requestFields } from '../page/request-form.js'
+import type { Fields, Html, Page, View } from '../page/view.js'
+
+/** Companies and people of the catalogue: found by the filters of the API, and one with its history. */
+export const catalogue: View = {
+  name: 'catalogue',
+  title: 'Catalogue',
+  render: async (page) => {
+    const texts = Object.fromEntries(page.query)
+    const kind = texts.of === 'people' ? 'people' : 'companies'
+    return (
+      <>
+        <Tabs
+          label="Kinds of records"
+          tabs={[
+            { title: 'Companies', path: pathOf('catalogue'), isCurrent: kind === 'companies' },
+            { title: 'People', path: pathOf('catalogue', { of: 'people' }), isCurrent: kind === 'people' },
+          ]}
+        />
+        {texts.id === undefined ? await searchOf(page, kind, texts) : await recordOf(page, kind, texts.id)}
+      </>
+    )
+  },
+}
+
+type Kind = 'companies' | 'people'
+
+/** The operation whose filters and first results a search has. */
+const previews = {
+  companies: 'accounts.search_preview',
+  people: 'leads.advanced_search_preview',
+} as const
+
+/** Fields that do not choose records of this machine. */
+const notHere = new Set<string>(['live', ...liveOnlyFilters])
+
+/** How many filters are shown at first. */
+const firstFilters = 6
+
+async function searchOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
+  const shape = await shapeOf(previews[kind])
+  const fields = requestFields(shape).filter(({ name }) => !notHere.has(name))
+  const isAsked = fields.some(({ name }) => texts[name])
+  return (
+    <>
+      <Section title={`Search ${kind}`}>
+        <Filters kind={kind} fields={fields} texts={texts} />
+      </Section>
+      {isAsked ? await resultsOf(page, kind, shape, texts) : await unsearched(page, kind)}
+    </>
+  )
+}
+
+const Filters = ({
+  kind,
+  fields,
+  texts,
+}: {
+  readonly kind: Kind
+  readonly fields: readonly RequestField[]
+  readonly texts: Fields
+}) => {
+  const more = fields.slice(firstFilters)
+  const controls = (some: readonly RequestField[]) =>
+    some.map((field) => <RequestControl field={field} value={texts[field.name]} />)
+  return (
+    <form class="fields">
+      {kind === 'people' ? <input type="hidden" name="of" value="people" /> : ''}
+      {controls(fields.slice(0, firstFilters))}
+      <details open={more.some(({ name }) => texts[name])}>
+        <summary>{count(more.length, 'more filter')}</summary>
+        <div class="fields">{controls(more)}</div>
+      </details>
+      <button type="submit" class="primary">
+        Search
+      </button>
+    </form>
+  )
+}
+
+/** What is shown before a search. */
+async function unsearched({ ports }: Page, kind: Kind): Promise<Html> {
+  const stats = await (await ports.catalogue()).stats()
+  if (stats[kind] === 0)
+    return (
+      <Section title="Results">
+        <Empty command="data sample">The catalogue has no {kind} yet. For invented ones: </Empty>
+        <Empty command={`data import ${kind} FILE`}>For your own: </Empty>
+      </Section>
+    )
+  return (
+    <Section title="Results">
+      <Empty>
+        The catalogue has {formatNumber(stats.companies)} companies, {formatNumber(stats.people)} people and{' '}
+        {formatNumber(stats.jobs)} jobs. Choose a filter to see some of them.
+      </Empty>
+    </Section>
+  )
+}
+
+async function resultsOf(page: Page, kind: Kind, shape: Shape, texts: Fields): Promise<Html> {
+  try {
+    const input = validate(previews[kind], shape, { ...readRequest(shape, texts), live: false })
+    const search = { kind, filters: filtersOf(input) } as DecodedSearch
+    return await foundBy(page, search, texts)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return (
+      <Section title="Results">
+        <p class="refusal">
+          {error.message}. {errors[error.code].hint}
+        </p>
+      </Section>
+    )
+  }
+}
+
+async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields): Promise<Html> {
+  const { after, total: counts, ...filters } = texts
+  const source = await ports.catalogue()
+  const { now } = await ports.admin.clock()
+  const search = await ports.admin.resolveSearch(decoded)
+  const page = await source.find(search, {
+    limit: previewSize,
+    now,
+    after: isPosition(after) ? after : undefined,
+  })
+  const isWhole = after === undefined && page.next === undefined
+  const total = isWhole
+    ? page.records.length
+    : (page.total ?? (counts ? await source.count(search, now) : undefined))
+  const noun = decoded.kind === 'companies' ? 'company' : 'person'
+  if (page.records.length === 0)
+    return (
+      <Section title="Results">
+        <Empty>No {noun} matches. Remove a filter, or widen one.</Empty>
+      </Section>
+    )
+  return (
+    <Section
+      title={
+        total === undefined
+          ? 'Results'
+          : `Results: ${total === 1 ? `1 ${noun}` : `${formatNumber(total)} ${decoded.kind}`}`
+      }
+    >
+      {decoded.kind === 'companies' ? (
+        <Companies records={page.records as readonly RecordOf<'companies'>[]} />
+      ) : (
+        <People records={page.records as readonly RecordOf<'people'>[]} />
+      )}
+      <nav class="pages" aria-label="Pages">
+        {after === undefined ? '' : <a href={pathOf('catalogue', filters)}>First page</a>}
+        {page.next === undefined ? (
+          ''
+        ) : (
+          <a href={pathOf('catalogue', { ...filters, after: page.next })}>Next page</a>
+        )}
+        {total === undefined ? <a href={pathOf('catalogue', { ...texts, total: 1 })}>Count all</a> : ''}
+      </nav>
+    </Section>
+  )
+}
+
+/** Whether a text can be a position after which a page begins. */
+const isPosition = (text: string | undefined): text is string =>
+  text !== undefined && /^\[-?\d+(,-?\d+)?\]$/.test(text)
+
+const none = <span class="none">–</span>
+
+const Companies = ({ records }: { readonly records: readonly RecordOf<'companies'>[] }) => (
+  <Table
+    label="Companies"
+    columns={[
+      {
+        title: 'Company',
+        cell: ({ account }) => (
+          <a href={pathOf('catalogue', { id: account.id })}>{account.name ?? account.id}</a>
+        ),
+      },
+      { title: 'Domain', cell: ({ account }) => account.domain ?? none },
+      { title: 'Industry', cell: ({ account }) => account.industry ?? none },
+      { title: 'Country', cell: ({ account }) => account.country ?? none },
+      { title: 'Founded', number: true, cell: ({ account }) => account.founded_year ?? none },
+      { title: 'Headcount', number: true, cell: ({ account }) => formatNumber(account.headcount) },
+    ]}
+    rows={records}
+  />
+)
+
+const People = ({ records }: { readonly records: readonly RecordOf<'people'>[] }) => (
+  <Table
+    label="People"
+    columns={[
+      {
+        title: 'Person',
+        cell: ({ lead, network_id: id }) =>
+          id === null ? (
+            (lead.full_name ?? none)
+          ) : (
+            <a href={pathOf('catalogue', { of: 'people', id })}>{lead.full_name ?? id}</a>
+          ),
+      },
+      { title: 'Title', cell: ({ lead }) => lead.title ?? none },
+      {
+        title: 'Company',
+        cell: ({ company }) =>
+          company === null ? (
+            none
+          ) : (
+            <a href={pathOf('catalogue', { id: company.id })}>{company.name ?? company.id}</a>
+          ),
+      },
+      { title: 'Headline', cell: ({ lead }) => lead.headline ?? none },
+    ]}
+    rows={records}
+  />
+)
+
+/** Most entries of a list in a record that are shown. */
+const mostEntries = 100
+/** Most jobs that are shown. */
+const mostJobs = 25
+
+/** A record as `data export` prints it: its facts, then each list in it, and the jobs of a company. */
+async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> {
+  const source = await ports.catalogue()
+  const record = await source.record(kind, id)
+  if (!record)
+    return (
+      <Section title="Record">
+        <Empty>
+          There is no such record. <a href={pathOf('catalogue', { of: kind })}>Search for it</a>.
+        </Empty>
+      </Section>
+    )
+  const { name = record.full_name } = record
+  const lists = Object.entries(record).filter(([, value]) => isObjects(value))
+  return (
+    <>
+      <Section title={typeof name === 'string' ? name : id}>
+        <Facts facts={Object.fromEntries(factsOf(record))} />
+        {kind === 'companies' ? (
+          <p>
+            <a
+              href={pathOf('catalogue', {
+                of: 'people',
+                included_companies: String(record.network_id ?? name ?? ''),
+              })}
+            >
+              People of this company
+            </a>
+          </p>
+        ) : (
+          ''
+        )}
+      </Section>
+      {lists.map(([field, entries]) => (
+        <Entries title={titleOf(field)} entries={entries as readonly Values[]} />
+      ))}
+      {kind === 'companies' ? await jobsOf({ ports }, record) : ''}
+    </>
+  )
+}
+
+const isObjects = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every(isObject)
+
+/** Returns the facts of a record without its lists of objects. Fields of an object have dotted names. */
+const factsOf = (record: Values, prefix = ''): [string, Html][] =>
+  Object.entries(record).flatMap(([name, value]): [string, Html][] => {
+    if (isObjects(value)) return []
+    if (isObject(value)) return factsOf(value, `${prefix}${name} `)
+    return [[titleOf(`${prefix}${name}`), textOf(value)]]
+  })
+
+const textOf = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(textOf).join(', ')
+  return value === null || value === undefined ? '–' : isObject(value) ? JSON.stringify(value) : String(value)
+}
+
+const titleOf = (field: string): string =>
+  field.charAt(0).toUpperCase() +
+  field
+    .slice(1)
+    .replaceAll('_', ' ')
+    .replace(/\burl\b/, 'URL')
+    .replace(/\bid\b/i, 'id')
+
+/** A list of a record, such as past positions: a column for each field that occurs. */
+const Entries = ({ title, entries }: { readonly title: string; readonly entries: readonly Values[] }) => {
+  const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))]
+  return (
+    <Section title={title}>
+      <Table
+        label={title}
+        columns={names.map((name) => ({
+          title: titleOf(name),
+          number: entries.every((entry) => typeof entry[name] === 'number'),
+          cell: (entry: Values) => textOf(entry[name]),
+        }))}
+        rows={entries.slice(0, mostEntries)}
+      />
+      {entries.length > mostEntries ? (
+        <Empty>
+          The first {mostEntries} of {formatNumber(entries.length)}.
+        </Empty>
+      ) : (
+        ''
+      )}
+    </Section>
+  )
+}
+
+async function jobsOf({ ports }: Pick<Page, 'ports'>, record: Values): Promise<Html> {
+  const text = (name: string) => (typeof record[name] === 'string' ? record[name] : undefined)
+  const query = {
+    ...{ networkId: text('network_id'), url: text('network_url'), domain: text('domain') },
+    ...{ name: text('name'), country: text('country') },
+  }
+  const found = await (await ports.catalogue()).jobs(query, {}, mostJobs, (await ports.admin.clock()).now)
+  if (found === undefined || found.total === 0)
+    return (
+      <Section title="Jobs">
+        <Empty command="data import jobs FILE">No job of this company is known. To import some: </Empty>
+      </Section>
+    )
+  return (
+    <Section title={`Jobs: ${formatNumber(found.total)}, the newest first`}>
+      <Table
+        label="Jobs"
+        columns={[
+          { title: 'Title', cell: (job) => job.job_title ?? none },
+          { title: 'Place', cell: (job) => job.job_location ?? none },
+          { title: 'Country', cell: (job) => job.country_code ?? none },
+          { title: 'Employment', cell: (job) => job.employment_statuses.join(', ') },
+          { title: 'Posted', cell: (job) => job.date_posted ?? none },
+        ]}
+        rows={found.jobs}
+      />
+    </Section>
+  )
+}

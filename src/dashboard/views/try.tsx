@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto'
+import { type Shape, shapeOf } from '../../api/areas/shapes.js'
+import { type Input, isOk } from '../../api/calls/caller.js'
+import { ApiError, failureOf } from '../../api/calls/errors.js'
+import { flagOf } from '../../api/operations/aliases.js'
+import { isPriced, pathParameters } from '../../api/operations/facts.js'
+import { areaOf, type Operation, operations } from '../../api/operations/table.js'
+import { withOwnWebhook } from '../../api/validation/own-webhook.js'
+import { validate } from '../../api/validation/validate.js'
+import { toPrintableJson } from '../../api/values/json.js'
+import { type DryRun, dryRun } from '../../engine/credits/dry-run.js'
+import { count, Empty, Facts, Section } from '../page/elements.js'
+import type { DashboardPorts } from '../page/ports.js'
+import { RequestControl, readRequest, requestFields } from '../page/request-form.js'
+import type { ActionResult, Fields, Html, Page, View } from '../page/view.js'
+
+/** Any operation as a form: what it would send and cost, the same as `curl` and as a command, and the reply. */
+export const tryIt: View = {
+  name: 'try',
+  title: 'Try it',
+  render: async (page) => {
+    const texts = Object.fromEntries(page.query)
+    const chosen = findOperation(texts.operation)
+    return (
+      <>
+        <Section title="Operation">
+          <form class="bar">
+            <label>
+              Operation
+              <select name="operation">
+                {[...new Set(operations().map(({ id }) => areaOf(id)))].map((area) => (
+                  <optgroup label={area}>
+                    {operations()
+                      .filter(({ id }) => areaOf(id) === area)
+                      .map(({ id, summary }) => (
+                        <option value={id} selected={id === chosen?.id}>
+                          {id}: {summary}
+                        </option>
+                      ))}
+                  </optgroup>
+                ))}
+              </select>
+            </label>
+            <button type="submit">Choose</button>
+          </form>
+          {chosen ? '' : <Empty>Choose an operation. Nothing is sent before you have seen its price.</Empty>}
+        </Section>
+        {chosen ? await formOf(chosen, texts, page) : ''}
+      </>
+    )
+  },
+  actions: {
+    send: async (ports, fields) => {
+      const { row, input, request } = await read(fields)
+      if (!isPriced(row)) return call(ports, row, input)
+      return {
+        message: `${row.method} ${request.path} can cost ${priceOf(request)}. Send it?`,
+        // The same key for every click: the request is paid for once.
+        confirm: {
+          action: 'pay',
+          fields: { ...fields, idempotency_key: randomUUID() },
+          label: `Send and pay ${priceOf(request)}`,
+        },
+      }
+    },
+    pay: async (ports, fields) => {
+      const { row, input } = await read(fields)
+      if (!fields.idempotency_key)
+        throw new ApiError('bad_request', { reason: 'The price was not confirmed' })
+      return call(ports, row, input, fields.idempotency_key)
+    },
+  },
+}
+
+const findOperation = (id: string | undefined): Operation | undefined =>
+  operations().find((one) => one.id === id)
+
+/** Returns the request of a form. */
+async function read(fields: Fields) {
+  const row = findOperation(fields.operation)
+  if (!row) throw new ApiError('not_found')
+  const shape = await shapeOf(row.id)
+  const input = withOwnWebhook(shape, readRequest(shape, fields))
+  return { row, shape, input, request: dryRun(row, shape, input) }
+}
+
+const priceOf = ({ price }: DryRun): string =>
+  price.max === null ? 'credits for each record found' : `at most ${count(price.max, 'credit')}`
+
+async function call(
+  ports: DashboardPorts,
+  row: Operation,
+  input: Input,
+  idempotencyKey?: string,
+): Promise<ActionResult> {
+  const reply = await ports.call(row.id, input, idempotencyKey)
+  const detail = toPrintableJson(reply.body, 2)
+  if (isOk(reply)) {
+    const again =
+      reply.replayed === undefined ? '' : ' The same request was answered before and is not charged again.'
+    return { message: `${reply.status}: ${count(reply.credits, 'credit')} charged.${again}`, detail }
+  }
+  const { text, hint } = failureOf(reply.status, reply.body)
+  return { message: `Refused with ${reply.status}: ${text.replace(/\.$/, '')}. ${hint}`, detail }
+}
+
+async function formOf(row: Operation, texts: Fields, { ports, isReadOnly }: Page): Promise<Html> {
+  const shape = await shapeOf(row.id)
+  const isShown = texts.show !== undefined
+  return (
+    <>
+      <Section title={row.summary}>
+        <form class="fields">
+          <input type="hidden" name="operation" value={row.id} />
+          <input type="hidden" name="show" value="1" />
+          {requestFields(shape).map((field) => (
+            <RequestControl field={field} value={texts[field.name]} showsName />
+          ))}
+          <button type="submit" class="primary">
+            Show the request and its price
+          </button>
+        </form>
+      </Section>
+      {isShown ? await requestOf(texts, ports, isReadOnly) : ''}
+    </>
+  )
+}
+
+async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: boolean): Promise<Html> {
+  const { row, shape, input, request } = await read(texts)
+  const refusal = findRefusal(row, shape, input)
+  return (
+    <Section title="Request">
+      <Facts
+        facts={{
+          Request: (
+            <code>
+              {request.method} {request.path}
+            </code>
+          ),
+          Price: isPriced(row) ? `${priceOf(request)}; nothing found costs nothing` : 'no credits',
+        }}
+      />
+      {refusal === undefined ? '' : <p class="refusal">It would be refused: {refusal}.</p>}
+      {row.unavailable ? <p class="refusal">The local engine always refuses it: {row.unavailable}.</p> : ''}
+      {request.body === null ? '' : <Code label="Body" text={toPrintableJson(request.body, 2)} />}
+      <Code label="As a command" text={commandOf(row, shape, input, texts)} />
+      <Code label="With curl" text={curlOf(request, apiUrl())} />
+      <p class="empty">
+        The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
+        <a href="/dashboard/engine">Engine</a>.
+      </p>
+      {isReadOnly ? (
+        ''
+      ) : (
+        <form data-action="try/send" class="action">
+          {Object.entries(texts).map(([name, value]) => (
+            <input type="hidden" name={name} value={value} />
+          ))}
+          <button type="submit" class="primary">
+            {isPriced(row) ? `Send for ${priceOf(request)}…` : 'Send'}
+          </button>
+        </form>
+      )}
+    </Section>
+  )
+}
+
+/** Returns why a request is refused before any work; `undefined` when it is valid. */
+function findRefusal(row: Operation, shape: Shape, input: Input): string | undefined {
+  try {
+    validate(row.id, shape, input)
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error.message
+    throw error
+  }
+}
+
+const Code = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <section class="scroll" aria-label={label} tabindex={0}>
+    <h3>{label}</h3>
+    <pre>{text}</pre>
+  </section>
+)
+
+/** Returns a text as one word of a shell. */
+const quote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+
+/** Returns the command that sends the same request. It waits for results itself where no webhook is given. */
+function commandOf(row: Operation, shape: Shape, input: Input, texts: Fields): string {
+  const inPath = pathParameters(row)
+  const options = requestFields(shape).flatMap(({ name, kind }) => {
+    const value = input[name]
+    const isOurs = name === 'webhook_url' && !texts.webhook_url
+    if (value === undefined || inPath.includes(name) || isOurs) return []
+    const flag = flagOf(name)
+    if (kind.type === 'boolean') return [value === false ? `--no-${flag}` : `--${flag}`]
+    return (Array.isArray(value) ? value : [value]).map((one: unknown) => optionOf(flag, one))
+  })
+  const words = inPath.map((name) => quote(String(input[name] ?? name.toUpperCase())))
+  const flag = row.flag === undefined ? [] : [`--${row.flag}`]
+  return ['prospect', row.command, ...words, ...flag, ...options].join(' ')
+}
+
+function optionOf(flag: string, value: unknown): string {
+  const text = typeof value === 'object' ? toPrintableJson(value) : String(value)
+  return text.startsWith('-') ? `--${flag}=${quote(text)}` : `--${flag} ${quote(text)}`
+}
+
+function curlOf({ method, path, body }: DryRun, baseUrl: string): string {
+  const verb = method === 'GET' ? '' : `-X ${method} `
+  const sent =
+    body === null ? [] : ["-H 'Content-Type: application/json'", `-d ${quote(toPrintableJson(body))}`]
+  return [`curl -sS ${verb}${quote(baseUrl + path)}`, '-H "X-API-KEY: $PROSPECT_API_KEY"', ...sent].join(
+    ' \\\n  ',
+  )
+}

@@ -1,0 +1,231 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import { liveOnlyFilters } from '../../src/api/schemas/enumerations.js'
+import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
+import type { Machine } from '../support/command.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { type ServedDashboard, serveDashboard } from './dashboard.js'
+
+const hostile = '<script>alert(1)</script><img src=x onerror=alert(2)>'
+
+const ada = {
+  full_name: 'Ada Hostile',
+  title: hostile,
+  network_profile_url: 'https://www.linkedin.com/in/ada-hostile',
+  company_domain: 'hostile.example',
+  past_positions: [
+    { title: 'Analyst', company_name: hostile, started_at: '2015-01-01', ended_at: '2018-01-01' },
+    { title: 'Programmer', company_name: 'Engines', started_at: '2018-02-01', ended_at: '2020-01-01' },
+  ],
+}
+
+/** Imports sample data, and a company and a person whose names are markup. */
+async function importAll(here: Machine, env: Readonly<Record<string, string>> = {}): Promise<void> {
+  const run = async (argv: readonly string[], stdin = '') => {
+    const result = await here.run(argv, { stdin, env })
+    if (result.code !== 0) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
+  }
+  await run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'])
+  const company = {
+    name: hostile,
+    domain: 'hostile.example',
+    industry: hostile,
+    headcount: 7,
+    description: 'zzyzx',
+  }
+  await run(['data', 'import', 'companies', '-'], `${JSON.stringify(company)}\n`)
+  await run(['data', 'import', 'people', '-'], `${JSON.stringify(ada)}\n`)
+}
+
+/** Returns the cells of a table, row by row. */
+async function cellsOf(page: Page, name: string): Promise<string[][]> {
+  const rows = await page.getByRole('region', { name, exact: true }).locator('tbody tr').all()
+  return Promise.all(
+    rows.map(async (row) => (await row.locator('td').allInnerTexts()).map((text) => text.trim())),
+  )
+}
+
+const firstOf = async (page: Page, name: string) => (await cellsOf(page, name)).map(([first]) => first)
+
+describe.skipIf(hasNoBrowser)('the catalogue', () => {
+  let browser: Browser
+  let full: ServedDashboard
+  let empty: ServedDashboard
+
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    full = await serveDashboard(importAll)
+    empty = await serveDashboard()
+  })
+  afterAll(async () => {
+    await Promise.all([full?.close(), empty?.close(), browser?.close()])
+  })
+
+  it('has the filters of the API that choose records of this machine', async () => {
+    for (const [path, id] of [
+      ['catalogue', 'accounts.search_preview'],
+      ['catalogue?of=people', 'leads.advanced_search_preview'],
+    ] as const) {
+      const { page, close } = await full.open(browser, path)
+      const shown = (await page.evaluate(
+        "[...document.querySelectorAll('.field :is(input, select, textarea)')].map(({ name }) => name)",
+      )) as string[]
+      const live: readonly string[] = ['live', ...liveOnlyFilters]
+      const known = Object.keys((await shapeOf(id)).input.shape).filter((name) => !live.includes(name))
+      expect(shown.sort()).toEqual(known.sort())
+      await close()
+    }
+  })
+
+  it('finds the companies of a preview in its order, and pages through all of them', async () => {
+    const { page, problems, close } = await full.open(browser, 'catalogue')
+    const sizes = ['1-10', '11-50', '51-200', '201-500', '501-1000']
+    await page.getByRole('listbox', { name: 'Company sizes' }).selectOption(sizes)
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('region', { name: 'Companies', exact: true }).waitFor()
+    const argv = [
+      'accounts',
+      'search',
+      '--preview',
+      '--no-live',
+      ...sizes.flatMap((size) => ['--company-size', size]),
+    ]
+    const { total_count: total, preview } = await full.json<{
+      total_count: number
+      preview: { company_name: string }[]
+    }>(...argv)
+    expect(await firstOf(page, 'Companies')).toEqual(preview.map(({ company_name: name }) => name))
+    expect(total).toBeGreaterThan(25)
+    await page.getByRole('link', { name: 'Count all' }).click()
+    await page.getByRole('heading', { name: `Results: ${total} companies` }).waitFor()
+    const seen = await firstOf(page, 'Companies')
+    while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
+      const before = await firstOf(page, 'Companies')
+      await page.getByRole('link', { name: 'Next page' }).click()
+      await expect.poll(() => firstOf(page, 'Companies')).not.toEqual(before)
+      seen.push(...(await firstOf(page, 'Companies')))
+    }
+    expect(seen).toHaveLength(total)
+    await takeScreenshot(page, 'catalogue-results')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('shows a company as it is exported, with headcount, technologies and jobs', async () => {
+    const { page, problems, close } = await full.open(browser, 'catalogue?keyword=acme')
+    await page.getByRole('link', { name: 'Acme Robotics' }).click()
+    await page.getByRole('region', { name: 'Headcount history', exact: true }).waitFor()
+    const exported = (await full.run(['data', 'export', 'companies', '--format', 'ndjson'])).stdout
+      .split('\n')
+      .filter((line) => line.includes('"acme-robotics.example"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .find(({ domain }) => domain === 'acme-robotics.example')
+    const facts = await page.locator('dl').innerText()
+    for (const value of Object.values(exported ?? {}))
+      if (typeof value === 'string' || typeof value === 'number')
+        expect(facts.replace(/\s+/g, ' ')).toContain(String(value).replace(/\s+/g, ' '))
+    const history = exported?.headcount_history as { date: string; headcount: number }[]
+    expect((await cellsOf(page, 'Headcount history')).slice(0, 3).map(([date]) => date)).toEqual(
+      history.slice(0, 3).map(({ date }) => date),
+    )
+    expect(await cellsOf(page, 'Technology details')).toHaveLength(
+      ((exported?.technology_details ?? []) as unknown[]).length,
+    )
+    const { jobs } = await full.json<{ jobs: { job_title: string }[] }>(
+      ...['accounts', 'hiring', '--company-domain', 'acme-robotics.example', '--limit', '25'],
+    )
+    expect(await firstOf(page, 'Jobs')).toEqual(jobs.map(({ job_title: title }) => title))
+    await expectAccessible(page)
+    await takeScreenshot(page, 'catalogue-company')
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('finds people, and shows one with the position history, as text', async () => {
+    const { page, problems, close } = await full.open(
+      browser,
+      'catalogue?of=people&first_name=Ada&last_name=Hostile',
+    )
+    expect(await cellsOf(page, 'People')).toEqual([['Ada Hostile', hostile, hostile, '–']])
+    await page.getByRole('link', { name: 'Ada Hostile' }).click()
+    await page.getByRole('region', { name: 'Past positions', exact: true }).waitFor()
+    expect(await cellsOf(page, 'Past positions')).toEqual(ada.past_positions.map((one) => Object.values(one)))
+    await takeScreenshot(page, 'catalogue-person')
+    await page.goBack()
+    await page.getByRole('link', { name: hostile }).click()
+    await page.getByRole('heading', { name: hostile }).waitFor()
+    await page.getByRole('link', { name: 'People of this company' }).click()
+    await page.getByRole('region', { name: 'People', exact: true }).waitFor()
+    expect(await firstOf(page, 'People')).toEqual(['Ada Hostile'])
+    expect(await page.locator('main :is(script, img)').count()).toBe(0)
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it('says what to do: no record, no match, a filter that is wrong, an empty catalogue', async () => {
+    for (const [here, path, text] of [
+      [full, 'catalogue?id=nobody', 'There is no such record.'],
+      [full, 'catalogue?keyword=qqqqqq', 'No company matches.'],
+      [full, 'catalogue?min_revenue=5&max_revenue=1', 'min_revenue'],
+      [full, 'catalogue?of=people&included_account_lists=7', "there is no list '7'"],
+      [full, 'catalogue?keyword=a&after=%7B', 'Results'],
+      [full, 'catalogue', 'Choose a filter'],
+      [empty, 'catalogue?of=people', 'prospect data sample'],
+    ] as const) {
+      const { page, problems, close } = await here.open(browser, path)
+      expect(await page.locator('main').innerText()).toContain(text)
+      await expectAccessible(page)
+      expect(problems).toEqual([])
+      await close()
+    }
+  })
+
+  for (const [name, options] of [
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['narrow', { viewport: { width: 360, height: 740 } }],
+  ] as const)
+    it(`is accessible on a ${name} screen`, async () => {
+      const { page, problems, close } = await full.open(
+        browser,
+        'catalogue?of=people&seniority_levels=220',
+        options,
+      )
+      await expectAccessible(page)
+      await takeScreenshot(page, `catalogue-${name}`)
+      expect(problems).toEqual([])
+      await close()
+    })
+
+  it('shows the same views over PostgreSQL', async () => {
+    const schema: TestDatabase = await freshSchema()
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    const shared = await serveDashboard((here) => importAll(here, env), { env })
+    try {
+      const argv = ['accounts', 'search', '--preview', '--no-live', '--keyword', 'zzyzx', '--json']
+      const printed = JSON.parse((await shared.run(argv, { env })).stdout) as { total_count: number }
+      expect(printed.total_count).toBe(1)
+      const { page, problems, close } = await shared.open(browser, 'catalogue?keyword=zzyzx')
+      expect(await firstOf(page, 'Companies')).toEqual([hostile])
+      await page.getByRole('link', { name: hostile }).click()
+      await page.getByRole('heading', { name: hostile }).waitFor()
+      for (const [view, text] of [
+        ['Engine', 'Plan and credits'],
+        ['Ledger', 'Movements, newest first'],
+      ] as const) {
+        await page.getByRole('link', { name: view, exact: true }).click()
+        await page.getByText(text).waitFor()
+      }
+      await page.getByRole('link', { name: 'By day' }).click()
+      await page.getByText('Credits consumed by day').waitFor()
+      await page.getByRole('link', { name: 'By run' }).click()
+      await page.getByText('Credits consumed by run').waitFor()
+      expect(problems).toEqual([])
+      await close()
+    } finally {
+      await shared.close()
+      await schema.drop()
+    }
+  })
+})
