@@ -11,6 +11,18 @@ export const safeHeaders = {
   'content-security-policy': "frame-ancestors 'none'",
 } as const
 
+/** The credits that responses charged, where they charged any. */
+const charged = new WeakMap<Response, number>()
+
+/** Returns the credits that a response charged. */
+export const creditsOf = (response: Response): number => charged.get(response) ?? 0
+
+/** Keeps the credits that a response charged. */
+export function withCredits(response: Response, credits: number): Response {
+  if (credits > 0) charged.set(response, credits)
+  return response
+}
+
 /**
  * Creates a response with a JSON body; `text` is its serialised form, or its bytes. The safe headers win over `headers`.
  */

@@ -13,7 +13,7 @@ import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-name
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
-import { answer, asApiError, refuse } from './answer.js'
+import { answer, asApiError, refuse, withCredits } from './answer.js'
 import { checked, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
@@ -98,8 +98,8 @@ const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   body: renameOut(reply.body, names),
 })
 
-const answerOf = ({ status, body, headers, text, wire }: Reply): Response =>
-  answer(status, body, headers, wire ?? text)
+const answerOf = ({ status, body, headers, text, wire, credits }: Reply): Response =>
+  withCredits(answer(status, body, headers, wire ?? text), credits)
 
 /** The signal is created only for a caller that reads it. */
 function callOptions(request: Request): CallOptions {

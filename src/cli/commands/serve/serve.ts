@@ -23,6 +23,7 @@ import {
   openLocalBackend,
   startListening,
 } from './http-server.js'
+import { logRequests } from './log-requests.js'
 
 const defaultPort = 4010
 
@@ -33,6 +34,7 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .option('--allow-host <name>', 'another name clients may call it by; repeat it for more', repeated)
     .addOptions(deliveringOptions())
     .option('--observed-limits', 'count limits that were observed: 50 synchronous waterfalls a second')
+    .option('--log-requests', 'log each request on stderr; as NDJSON with --json')
     .option('--no-worker', 'accept work, and leave it to prospect worker')
     .option('--upstream <url>', 'serve this server, which ends in /api/v2, in place of the local engine')
     .option(
@@ -70,6 +72,7 @@ interface ServeOptions extends ListenOptions, ExposureOptions {
   readonly deliveryShape?: DeliveryShape
   readonly worker: boolean
   readonly upstream?: string
+  readonly logRequests?: boolean
   readonly publicUrl?: string
   readonly secretFile?: string
   readonly secretStdin?: boolean
@@ -93,7 +96,8 @@ async function serve(context: Context, { options, globals }: Invocation): Promis
         globals,
       )
     : undefined
-  const answer = (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
+  const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
+  const answer = choices.logRequests || globals.verbose ? logRequests(context, plain, globals) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
     listening = await startListening(answer, address, defaultPort, hosts, dashboard?.isPage)

@@ -46,6 +46,43 @@ describe('serve', () => {
     await stop()
   })
 
+  it.each([['--log-requests'], ['--verbose']])(
+    'logs each request on stderr with %s, without secrets',
+    async (option) => {
+      await here.json('init')
+      const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+      await here.json('data', 'sample')
+      const { line, stop } = await serve('--json', option)
+      const { base_url: url } = JSON.parse(line) as { base_url: string }
+      const headers = { 'x-api-key': key, 'content-type': 'application/json', 'x-request-id': 'my-id' }
+      const body = JSON.stringify({ domain: 'acme-robotics.example' })
+      await fetch(`${url}/accounts/single_enrich`, { method: 'POST', headers, body })
+      await fetch(`${url}/credits?email=ada@private.example`, {
+        headers: { 'x-api-key': 'sk-of-another-service' },
+      })
+      const { stderr } = await stop()
+      const [first, second] = stderr
+        .split('\n')
+        .filter((text) => text.includes('"path"'))
+        .map((text) => JSON.parse(text))
+      expect(first).toEqual({
+        time: expect.stringMatching(/^\d{4}-/),
+        ...{ method: 'POST', path: '/api/v2/accounts/single_enrich', status: 200, ms: expect.any(Number) },
+        ...{ credits: 1, key: key.slice(0, 7), request_id: 'my-id' },
+      })
+      expect(second).toMatchObject({ path: '/api/v2/credits?email', status: 401, credits: 0, key: '(other)' })
+      for (const secret of [key, 'private.example', 'another-service', 'acme-robotics'])
+        expect(stderr).not.toContain(secret)
+    },
+  )
+
+  it('logs a request as one line with escaped control characters', async () => {
+    const { line, stop } = await serve('--log-requests')
+    await fetch(new URL('/a%1b[2J', line), { headers: { 'x-request-id': 'x\u0085y' } })
+    const { stderr } = await stop()
+    expect(stderr).toMatch(/^\d{4}-\S+ GET \/a%1b\[2J 404 \d+ ms 0 credits - x\\u0085y$/m)
+  })
+
   it('serves another database with --database', async () => {
     const { stop } = await serve('--database', 'other.db')
     expect((await stop()).code).toBe(0)
