@@ -174,6 +174,9 @@ async function executeBatch(
     ...(workers ? { caller: workers.caller, concurrency: workers.concurrency } : {}),
     ...(together ? { together } : {}),
     operation: request.operation.id,
+    ...(workers || request.choices.concurrency === undefined
+      ? {}
+      : { concurrency: request.choices.concurrency }),
     journal,
     writer: output.writer,
     time: {

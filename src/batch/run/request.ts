@@ -44,6 +44,8 @@ export interface RunChoices {
   readonly rows?: number | undefined
   readonly maxCredits: number | undefined
   readonly maxCreditsPerDay: number | undefined
+  /** Rows in flight at once; a usual number when absent. */
+  readonly concurrency?: number | undefined
   /** Name of a lock to hold meanwhile. */
   readonly lock: string | undefined
   /** Lets the workers of its database call the rows. */

@@ -7,7 +7,7 @@ import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
-import { durationMs, repeated, whole } from '../options/values.js'
+import { durationMs, positiveWhole, repeated, whole } from '../options/values.js'
 import { checkOutputName, fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
 
 /**
@@ -81,6 +81,7 @@ export const spending = (): Option[] => [
     'look up the first rows only; without it, the same command resumes with the others',
   ).argParser(whole),
   summary(),
+  new Option('--concurrency <n>', 'rows in flight at once (default: 256)').argParser(positiveWhole),
   new Option('--retry-unknown', 'retry rows whose call may have been charged without an answer'),
   new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
   new Option('--distribute', 'let the workers that share the PostgreSQL database make the calls'),
@@ -175,6 +176,7 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
     rows: number('rows'),
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),
+    concurrency: number('concurrency'),
     lock: typeof options.lock === 'string' ? options.lock : undefined,
     // A resumed run is distributed as before, unless the option is given.
     distribute: options.distribute === true ? true : undefined,

@@ -4,8 +4,10 @@ import { exitCodeOf } from '../../batch/output/report.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.js'
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
+import { profileInUse } from '../context/settings.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
+import { durationMs } from '../options/values.js'
 import { countRows, formatId, formatNumber } from '../output/text.js'
 import { showQuote } from '../quote/show.js'
 import { createDialog, formatResumeHint, showReport } from './dialog.js'
@@ -22,7 +24,11 @@ export async function lookUpRows(
 ): Promise<number> {
   const { globals, options } = invocation
   const overrides = readOverrides(shape.input, options, input)
-  const asked = { ...choicesOf(invocation, context.streams), overrides }
+  const given = choicesOf(invocation, context.streams)
+  const { max_age: age, concurrency } = profileInUse(context, globals)
+  const isAgeGiven = options.refresh === true || given.maxAgeMs !== undefined || age === undefined
+  const maxAgeMs = isAgeGiven ? given.maxAgeMs : durationMs(age)
+  const asked = { ...given, maxAgeMs, concurrency: given.concurrency ?? concurrency, overrides }
   const choices = withSavedMap(context, asked, options.useMap)
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
@@ -32,7 +38,15 @@ export async function lookUpRows(
 
 /** Runs a batch, or resumes it, and shows how it ends; returns the exit code. */
 export async function executeBatch(commandContext: Context, given: BatchCommand): Promise<number> {
-  const { context, command } = withRunDatabase(commandContext, given)
+  const settings = profileInUse(commandContext, given.globals)
+  const budgets = {
+    maxCredits: given.choices.maxCredits ?? settings.max_credits,
+    maxCreditsPerDay: given.choices.maxCreditsPerDay ?? settings.max_credits_per_day,
+  }
+  const { context, command } = withRunDatabase(commandContext, {
+    ...given,
+    choices: { ...given.choices, ...budgets },
+  })
   const { globals, choices } = command
   return withSummary(context, command, async (onEnd) => {
     const ports = createPorts(context, command, createDialog(context, command))

@@ -43,6 +43,8 @@ export interface GlobalOptions {
   /** The server's word for `premium` in field names. */
   readonly premiumName?: string
   readonly format?: Format
+  /** The format on a terminal, of the setting `format`. */
+  readonly terminalFormat?: Format | undefined
   readonly json?: boolean
   readonly fields?: string
   /** The system whose import the columns are for. */

@@ -74,6 +74,18 @@ export const profileInUse = (
   { profile }: GlobalOptions,
 ): Profile => profileOf(settings(), profile ?? streams.env.PROSPECT_PROFILE)
 
+/** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
+export function formatSetting(
+  context: Parameters<typeof profileInUse>[0],
+  globals: GlobalOptions,
+): Profile['format'] {
+  try {
+    return profileInUse(context, globals).format
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {
   const wanted = name ?? settings.profile

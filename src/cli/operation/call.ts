@@ -2,6 +2,7 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
+  ConnectionLost,
   type Input,
   isOk,
   type Reply,
@@ -9,6 +10,7 @@ import {
 } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { failureOf } from '../../api/calls/errors.js'
+import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
@@ -16,18 +18,25 @@ import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
-import { costOfCall, recordSpent } from './record-spending.js'
+import { costOfCall, holdWithinBudget, isCostKnown, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
 
 /** Sends the request of a command, or one for each page with `--all`. Returns the reply. */
-export async function sendRequest(
-  context: Context,
-  { operation, input, invocation: { globals, options } }: OperationRequest,
-): Promise<Reply> {
+export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
+  const { operation, invocation } = request
+  const { globals, options } = invocation
+  const input = await holdWithinBudget(context, request)
   const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
   const caller = await context.caller(globals)
   const ask = (fields: Input) => callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
-  return options.all === true ? everyPage(ask, input) : ask(input)
+  try {
+    return await (options.all === true ? everyPage(ask, input) : ask(input))
+  } catch (error) {
+    // What was not sent costs nothing.
+    if (error instanceof ConnectionLost && !error.unknown)
+      await recordSpent(context, operation.id, 0, globals)
+    throw error
+  }
 }
 
 /** Seconds that a command waits for rate limits by default. */
@@ -59,7 +68,8 @@ export async function callOnce(
   }
   const reply = await waitForRateLimits(context, send, options)
   const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
-  await recordSpent(context, operation.id, credits, options)
+  if (isPriced(operation) && isCostKnown(operation, reply))
+    await recordSpent(context, operation.id, credits, options)
   return reply
 }
 

@@ -6,6 +6,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin, requireWorkspace } from '../context/open-databases.js'
+import { formatSetting } from '../context/settings.js'
 import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
@@ -136,6 +137,15 @@ export class ProspectCommand extends Command {
     printPaged(this.#context, this.helpInformation())
   }
 
+  /** Returns the global options with the format that the profile chooses for a terminal. */
+  #globals(): GlobalOptions {
+    const globals = globalsOf(this)
+    const { streams } = this.#context
+    return streams.stdout.isTTY
+      ? { ...globals, terminalFormat: formatSetting(this.#context, globals) }
+      : globals
+  }
+
   /** Makes the command only read, so that it refuses where there is no workspace to read. */
   reads(reads: 'engine' | 'records'): this {
     this.#reads = reads
@@ -145,7 +155,7 @@ export class ProspectCommand extends Command {
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
-      const given = globalsOf(this)
+      const given = this.#globals()
       const globals = given.jq === undefined ? given : { ...given, json: true }
       const invocation = { args: this.args, options: this.opts(), globals }
       await checkFormats(invocation.globals)

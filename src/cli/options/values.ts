@@ -33,6 +33,13 @@ export function whole(text: string): number {
   return value
 }
 
+/** Reads a whole number above zero. */
+export function positiveWhole(text: string): number {
+  const value = whole(text)
+  if (value === 0) throw new InvalidArgumentError('Give a number above 0.')
+  return value
+}
+
 /** Reads a port; 0 stands for any free one. */
 export function port(text: string): number {
   const value = whole(text)

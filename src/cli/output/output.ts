@@ -50,7 +50,7 @@ export function formatOf(options: GlobalOptions, streams: Streams): Format {
   const file = fileOf(options)
   if (file !== undefined && isFormatKnown(file)) return extensions[extensionOf(file)] ?? 'json'
   if (options.layout !== undefined) return 'csv'
-  return file === undefined && streams.stdout.isTTY ? 'table' : 'json'
+  return file === undefined && streams.stdout.isTTY ? (options.terminalFormat ?? 'table') : 'json'
 }
 
 /** Throws UsageError where `--layout` is given with a format that has no columns, or with other columns. */

@@ -1,0 +1,149 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Served, served } from '../client/serving.js'
+import { errorOf, type Machine, machine } from '../support/command.js'
+import { prospect } from '../support/processes.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  const rows = Array.from({ length: 40 }, (_, at) => `known-${at}.example,react`)
+  const stdin = `domain,technologies\n${rows.join('\n')}\n`
+  await here.run(['data', 'import', 'companies', '-'], { stdin })
+  writeFileSync(
+    join(here.home, 'in.csv'),
+    `domain\n${rows
+      .slice(0, 10)
+      .map((row) => row.slice(0, -6))
+      .join('\n')}\n`,
+  )
+})
+afterEach(() => here.remove())
+
+const set = (name: string, value: string) => here.json('config', 'set', name, value)
+const spent = async () =>
+  1_000 - (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+const lookUp = (at: number, ...more: string[]) =>
+  here.run(['accounts', 'enrich', '--domain', `known-${at}.example`, ...more])
+const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
+
+describe('the setting max_credits', () => {
+  it('stops a batch at its budget, unless the option gives another one', async () => {
+    await set('max_credits', '4')
+    expect([(await here.run(batch)).code, await spent()]).toEqual([12, 4])
+    expect([(await here.run([...batch, '--max-credits', '10'])).code, await spent()]).toEqual([0, 10])
+  })
+
+  it('refuses a single lookup that can cost more, before anything is sent', async () => {
+    await set('max_credits', '0')
+    const refused = await lookUp(1)
+    expect([refused.code, errorOf(refused).error]).toEqual([
+      12,
+      'Budget reached: This can cost 1 credit, and --max-credits leaves 0',
+    ])
+    expect(await spent()).toBe(0)
+    expect((await lookUp(1, '--max-credits', '1')).code).toBe(0)
+  })
+
+  it('lowers the limit of an import that is priced per record', async () => {
+    await set('max_credits', '10')
+    const { code, stderr, json } = await here.run(['intents', 'stack', '--stacks', 'react', '--wait'])
+    expect([code, (json as unknown[]).length, await spent()]).toEqual([0, 3, 9])
+    expect(stderr).toContain('--limit 3: the budget pays for no more.')
+  })
+})
+
+describe('the setting max_credits_per_day', () => {
+  it('counts single lookups, imports and batches together', async () => {
+    await set('max_credits_per_day', '12')
+    for (const at of [20, 21]) expect((await lookUp(at)).code).toBe(0)
+    expect((await lookUp(99)).code).toBe(9)
+    expect((await here.run(['intents', 'stack', '--stacks', 'react', '--limit', '2', '--wait'])).code).toBe(0)
+    expect(await spent()).toBe(8)
+    expect([(await here.run(batch)).code, await spent()]).toEqual([12, 12])
+    const refused = await lookUp(30)
+    expect([refused.code, errorOf(refused).hint]).toEqual([
+      12,
+      'Raise --max-credits-per-day or the setting max_credits_per_day.',
+    ])
+    expect(await here.json('ledger', '--by', 'day')).toMatchObject([{ credits: 12 }])
+  })
+
+  it('holds against several processes at once', async () => {
+    await set('max_credits_per_day', '5')
+    const env = { PROSPECT_HOME: here.home }
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, async (_, at) => {
+        const argv = [prospect, 'accounts', 'enrich', '--domain', `known-${at}.example`]
+        return (await execa(process.execPath, argv, { env, reject: false })).exitCode
+      }),
+    )
+    expect([codes.filter((code) => code === 0).length, await spent()]).toEqual([5, 5])
+    expect(codes.filter((code) => code === 12)).toHaveLength(3)
+  }, 60_000)
+
+  it('is another one for each profile', async () => {
+    await set('max_credits_per_day', '0')
+    expect((await lookUp(1)).code).toBe(12)
+    expect((await lookUp(1, '--profile', 'local')).code).toBe(0)
+  })
+})
+
+describe('the settings of a batch and of a terminal', () => {
+  it('reuses the answers of earlier runs that max_age permits', async () => {
+    await here.run(batch)
+    await set('max_age', '90d')
+    await here.run([...batch, '--fresh'])
+    expect(await spent()).toBe(10)
+    await here.run([...batch, '--fresh', '--refresh'])
+    expect(await spent()).toBe(20)
+  })
+
+  it('has as many rows in flight as concurrency says', async () => {
+    await set('concurrency', '1')
+    expect((await here.run(batch)).code).toBe(0)
+    expect(readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(11)
+  })
+
+  it('prints in the format of the setting on a terminal only', async () => {
+    await set('format', 'csv')
+    const terminal = await here.run(['credits'], { terminal: true, columns: 80 })
+    expect(terminal.stdout).toMatch(/^credits\.enrichment,/)
+    const table = await here.run(['credits', '--format', 'table'], { terminal: true, columns: 80 })
+    expect(table.stdout).toContain('Enrichment credits')
+    expect((await here.run(['credits'])).json).toMatchObject({ credits: { enrichment: 1_000 } })
+  })
+})
+
+describe('budgets for a server', () => {
+  let there: Served
+  beforeEach(async () => {
+    there = await served()
+  })
+  afterEach(() => there.close())
+
+  it.each([[[]], [['--direct']]])('hold for what this machine sends it %j', async (more) => {
+    await set('max_credits_per_day', '1')
+    const env = { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key }
+    const ask = async () =>
+      (await here.run(['accounts', 'enrich', '--domain', 'known.example', ...more], { env })).code
+    expect([await ask(), await ask(), await there.bench.balance()]).toEqual([0, 12, 999])
+  })
+
+  it('hold for the callers of a proxy, which get 402', async () => {
+    await set('max_credits_per_day', '1')
+    await here.json('init', '--local')
+    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+    const upstream = ['--upstream', there.server.baseUrl, '--port', '0']
+    const proxy = await here.start(['serve', ...upstream], { env: { PROSPECT_API_KEY: there.bench.key } })
+    const ask = async () => {
+      const headers = { authorization: `Bearer ${key}`, 'x-api-key': key, 'content-type': 'application/json' }
+      const body = JSON.stringify({ domain: 'known.example' })
+      return (await fetch(`${proxy.line}/accounts/single_enrich`, { method: 'POST', headers, body })).status
+    }
+    expect([await ask(), await ask(), await there.bench.balance()]).toEqual([200, 402, 999])
+    await proxy.stop()
+  })
+})
