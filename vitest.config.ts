@@ -4,10 +4,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The files that take longest, the longest first. */
 const longest = [
   'catalogue/postgres',
-  'cli/runs/every-target',
   'cli/runs/distributed',
+  'cli/runs/every-target',
   'engine/distributed-faults',
   'cli/secrets',
+  'dashboard/hostile',
   'scenarios/scenarios',
   'client/chaos',
   'library/package',

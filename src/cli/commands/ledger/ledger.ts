@@ -72,7 +72,7 @@ export const checkCommand: CommandFactory = ({ command }) =>
     })
 
 /** The result of a comparison. */
-interface Verdict {
+interface Comparison {
   readonly profile: string
   readonly target: string
   readonly start_date: string
@@ -92,7 +92,7 @@ async function compareWithTarget(
   place: RunsLocation,
   days: Days,
   globals: GlobalOptions,
-): Promise<Verdict> {
+): Promise<Comparison> {
   const who = { profile: profileName(context, globals), target: await targetName(context, globals) }
   const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })

@@ -52,7 +52,7 @@ export const listenCommand: CommandFactory = ({ command }) =>
     )
     .run(listen)
 
-interface Choices extends ListenOptions, SecretChoice {
+interface ListenChoices extends ListenOptions, SecretChoice {
   readonly publicUrl?: string
   readonly path?: string
   readonly forwardTo?: string
@@ -74,7 +74,7 @@ async function listen(context: Context, { options, globals }: Invocation): Promi
     const end = () => over.abort()
     signal.addEventListener('abort', end)
     const lines = openLines(context, globals, end)
-    const setup = await prepare(context, options as Choices, globals)
+    const setup = await prepare(context, options as ListenChoices, globals)
     const sending =
       setup.forwardTo === undefined
         ? undefined
@@ -91,7 +91,7 @@ async function listen(context: Context, { options, globals }: Invocation): Promi
   return 0
 }
 
-async function prepare(context: Context, choices: Choices, globals: GlobalOptions): Promise<Setup> {
+async function prepare(context: Context, choices: ListenChoices, globals: GlobalOptions): Promise<Setup> {
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')

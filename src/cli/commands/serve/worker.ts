@@ -31,7 +31,7 @@ export const workerCommand: CommandFactory = ({ command }) =>
     )
     .run(runWorker)
 
-interface Choices {
+interface WorkerChoices {
   readonly calls?: number
   readonly upstream?: string
   readonly allowTarget?: readonly string[]
@@ -40,7 +40,7 @@ interface Choices {
 }
 
 async function runWorker(outer: Context, { options, globals }: Invocation): Promise<number> {
-  const { allowTarget, database, upstream, calls, deliveryShape } = options as Choices
+  const { allowTarget, database, upstream, calls, deliveryShape } = options as WorkerChoices
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})

@@ -38,7 +38,7 @@ function parseEmail(text: string): string {
   return text.toLowerCase()
 }
 
-interface Choices {
+interface InitChoices {
   readonly workspace?: string
   readonly email?: string
 }
@@ -86,8 +86,8 @@ async function readNames(
   admin: Admin,
   options: Invocation['options'],
   globals: GlobalOptions,
-): Promise<Choices> {
-  const given = options as Choices
+): Promise<InitChoices> {
+  const given = options as InitChoices
   const isAsking = !globals.yes && (await admin.workspaces()).length === 0
   const ask = (question: string, preset: string, check: (text: string) => string) =>
     askText(context, question, globals, preset, check)
