@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { type ItemProblem, itemOf, readItems } from '../../batch/gather-items.js'
 import { describeMapping } from '../../batch/input/mapping.js'
+import { checkTable, selectRows } from '../../batch/input/table.js'
 import { openInput } from '../../batch/run/find-run.js'
 import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
@@ -39,7 +40,9 @@ export async function gatherRows(
   for (const line of describeMapping(mapping, context.streams.stderr.columns))
     context.notify(oneLine(line), globals)
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
-  const rows = await readItems(operation, item, table, mapping, rejects, choices.overrides)
+  const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
+  const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
+  const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides)
   showProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }

@@ -48,7 +48,7 @@ const reading = (): Option[] => [
   new Option('--use-map <name>', 'use a saved mapping, and no other columns'),
   new Option('--encoding <label>', 'the encoding, such as windows-1252 (default: detected)'),
   new Option('--delimiter <character>', 'the delimiter (default: detected)').argParser(delimiter),
-  new Option('--sample <n>', 'look up this many rows, spread over the file').argParser(whole),
+  new Option('--sample <n>', 'use only this many rows, spread over the file').argParser(positiveWhole),
   new Option('--skip-lines <n>', 'lines above the header (default: detected)').argParser(whole),
   new Option('--raw-csv', 'leave cells as they are, also those that look like a formula'),
   new Option(
@@ -79,7 +79,7 @@ export const spending = (): Option[] => [
   new Option(
     '--rows <n>',
     'look up the first rows only; without it, the same command resumes with the others',
-  ).argParser(whole),
+  ).argParser(positiveWhole),
   summary(),
   new Option('--concurrency <n>', 'rows in flight at once (default: 256)').argParser(positiveWhole),
   new Option('--retry-unknown', 'retry rows whose call may have been charged without an answer'),

@@ -43,6 +43,14 @@ describe('lists create --csv', () => {
     expect(stderr).toContain('1 of 3 companies could not be resolved: Who (line 7).')
   })
 
+  it('takes only the rows of --sample, spread over the file', async () => {
+    writeFileSync(join(here.home, 'companies.csv'), 'domain\na.example\nb.example\nc.example\nd.example\n')
+    const { json } = await create('--sample', '2', '--dry-run', '--json')
+    expect(json).toMatchObject({ rows: 2, unique: 2 })
+    const none = await create('--sample', '0')
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Give a number above 0.')])
+  })
+
   it('writes invalid rows to a rejects file, and the counts to --summary-json', async () => {
     const { code, stderr } = await create('-o', 'list.json', '--summary-json', 'sum.json')
     const aside = join(here.home, 'list.rejects.csv')
