@@ -126,9 +126,7 @@ export function describePreview(kind: string, { report, reasons }: ImportResult)
       samples,
       ignored,
     },
-    layout: `${counts}${formatReasons(reasons)
-      .map((line) => `Invalid: ${oneLine(line)}\n`)
-      .join('')}Nothing was imported.\n`,
+    layout: `${counts}Nothing was imported.\n`,
   }
 }
 
@@ -152,11 +150,13 @@ const shownRejects = 20
 /** Prints the rejected lines on stderr. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
 export function reportRejects(
   context: StreamsContext,
-  { report: { rejected, rejectedTotal }, rejects }: ImportResult,
+  { report: { rejected, rejectedTotal }, reasons, rejects }: ImportResult,
   globals: GlobalOptions,
   isDryRun: boolean,
 ): number {
   if (rejectedTotal === 0) return exitCodes.ok
+  if (isDryRun)
+    for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`, globals)
   for (const { line, reason } of rejected.slice(0, shownRejects))
     context.notify(`Line ${line}: ${oneLine(reason)}`, globals)
   const more = rejectedTotal - Math.min(shownRejects, rejected.length)
