@@ -1,4 +1,4 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|workbook|http|search|extraction|postgres]`: ratios, side by side, in one run. */
+/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ async function main(asked) {
     { workbook },
     { search },
     { extraction },
+    { dashboard },
     { postgres },
     report,
     { askJson },
@@ -28,11 +29,23 @@ async function main(asked) {
     import('./bench/workbook.js'),
     import('./bench/search.js'),
     import('./bench/extraction.js'),
+    import('./bench/dashboard.js'),
     import('./bench/postgres.js'),
     import('./bench/report.js'),
     import('./bench/measure.js'),
   ])
-  const all = { import: importCompanies, startup, http, csv, memory, workbook, search, extraction, postgres }
+  const all = {
+    import: importCompanies,
+    startup,
+    http,
+    csv,
+    memory,
+    workbook,
+    search,
+    extraction,
+    dashboard,
+    postgres,
+  }
   if (asked.only && !(asked.only in all))
     throw new Error(`--only takes one of: ${Object.keys(all).join(', ')}`)
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
@@ -44,7 +57,12 @@ async function main(asked) {
     const measurements = []
     for (const [name, measure] of Object.entries(all)) {
       // The import fills the catalogue that the others ask; PostgreSQL is asked from a home of its own.
-      if (asked.only && asked.only !== name && (name !== 'import' || asked.only === 'postgres')) continue
+      if (
+        asked.only &&
+        asked.only !== name &&
+        (name !== 'import' || ['dashboard', 'postgres'].includes(asked.only))
+      )
+        continue
       process.stderr.write(`${name} …\n`)
       measurements.push(...(await measure(place)))
     }
@@ -59,7 +77,7 @@ function finish(asked, measurements, { document, holds, table, withPostgres }) {
   const place = `${root}docs/performance.md`
   process.stdout.write(`${machine}\n\n${table(measurements)}\n`)
   if (!asked.quick && !asked.only) writeFileSync(place, document(measurements, machine))
-  if (!asked.quick && asked.only === 'postgres')
+  if (!asked.quick && ['dashboard', 'postgres'].includes(asked.only))
     writeFileSync(place, withPostgres(readFileSync(place, 'utf8'), measurements, machine))
   return measurements.every(holds) ? 0 : 1
 }

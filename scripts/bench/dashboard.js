@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { binary } from '../run.js'
+import { fillDashboard, largeSizes } from './dashboard-data.js'
+import { askJson, median } from './measure.js'
+import { startServer } from './server.js'
+
+/** The longest time of the server for a view, in milliseconds, and the most that a browser loads at first. */
+const mostMs = 150
+const mostBytes = 200_000
+
+/** Time of the server for each view of the dashboard over much data, and the size of the first load. */
+export async function dashboard({ env, folder, quick }) {
+  const own = { ...env, PROSPECT_HOME: join(folder, 'dashboard-home') }
+  await askJson([binary, 'init', '--json'], own)
+  await askJson([binary, 'engine', 'credits', 'set', '100000000', '--json'], own)
+  const sizes = quick ? { companies: 20_000, runs: 1_000, deliveries: 10_000 } : largeSizes
+  await fillDashboard(folder, own, sizes)
+  const server = await startServer(
+    [binary, 'dashboard', '--port', '0', '--json', '--quiet', '--no-open'],
+    own,
+  )
+  try {
+    return await measure(new URL(JSON.parse(server.line).url), sizes, quick)
+  } finally {
+    await server.stop()
+  }
+}
+
+async function measure(link, sizes, quick) {
+  const post = await signIn(link)
+  const shell = await (await fetch(`${link.origin}/dashboard`)).text()
+  const views = [...shell.matchAll(/<a href="\/dashboard\/?([a-z-]*)">([^<]+)<\/a>/g)]
+  const assets = [...shell.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)].map(([, path]) => path)
+  const loaded = [
+    shell,
+    ...(await Promise.all(assets.map(async (path) => (await fetch(link.origin + path)).text()))),
+  ]
+  const results = []
+  for (const [, name, title] of views) {
+    const times = []
+    for (let round = 0; round < (quick ? 5 : 15); round++) {
+      const began = performance.now()
+      const text = await post(`/data/${name}`)
+      times.push(performance.now() - began)
+      if (name === '' && round === 0) loaded.push(text)
+    }
+    results.push({ title, ms: median(times) })
+  }
+  const much = Object.entries(sizes)
+    .map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
+    .join(', ')
+  const bytes = loaded.reduce((sum, text) => sum + gzipSync(text).length, 0)
+  return [
+    ...results.map(({ title, ms }) => ({
+      what: `Dashboard, *${title}*: time of the server over ${much}`,
+      measured: `${ms.toFixed(0)} ms`,
+      baseline: `limit: ${mostMs} ms`,
+      ratio: ms / mostMs,
+      atMost: 1,
+    })),
+    {
+      what: 'Dashboard: first load, compressed',
+      measured: `${(bytes / 1_000).toFixed(1)} kB`,
+      baseline: `limit: ${mostBytes / 1_000} kB`,
+      ratio: bytes / mostBytes,
+      atMost: 1,
+    },
+  ]
+}
+
+/** Signs in with a link as the page does. Returns what sends its requests. */
+export async function signIn({ origin, hash }) {
+  const proof = { origin, 'content-type': 'application/json' }
+  const send = async (path, fields = {}) => {
+    const answer = await fetch(`${origin}/dashboard${path}`, {
+      method: 'POST',
+      headers: proof,
+      body: JSON.stringify(fields),
+    })
+    if (!answer.ok) throw new Error(`${path} was answered by ${answer.status}: ${await answer.text()}`)
+    return answer
+  }
+  const answer = await send('/session', { link: hash.slice(1) })
+  proof['x-dashboard-token'] = (await answer.json()).token
+  proof.cookie = answer.headers.get('set-cookie').split(';')[0]
+  return async (path, fields) => (await send(path, fields)).text()
+}
