@@ -25,15 +25,24 @@ const element = <T extends HTMLElement = HTMLElement>(id: string): T => {
 
 const main = element('main')
 let seen: string | undefined
-let isLoading = false
+let reading: AbortController | undefined
 let isStale = false
 
-function send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}) {
+/** Longest pause between two readings of a view, in milliseconds. */
+const longestGapMs = 5_000
+
+function send(
+  path: string,
+  fields: Record<string, string> = {},
+  headers: Record<string, string> = {},
+  signal: AbortSignal | null = null,
+) {
   const token = localStorage.getItem(tokenKey) ?? ''
   return fetch(base + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-dashboard-token': token, ...headers },
     body: JSON.stringify(fields),
+    signal,
   })
 }
 
@@ -48,35 +57,35 @@ async function signIn(): Promise<void> {
   localStorage.setItem(tokenKey, token)
 }
 
-/** Reads the view of the address again, and shows what has changed. One reading is under way at most. */
-async function load(): Promise<void> {
-  if (isLoading) {
+/** Reads the view of the address again, and shows what has changed. One reading is under way; another address ends it. */
+async function load(isOther = false): Promise<void> {
+  if (reading && !isOther) {
     isStale = true
     return
   }
-  isLoading = true
+  reading?.abort()
+  const own = new AbortController()
+  reading = own
   isStale = false
-  const { pathname, search } = location
+  const began = performance.now()
   try {
-    const name = pathname.slice(base.length + 1)
-    const response = await send(
-      `/data/${name}${search}`,
-      {},
-      seen === undefined ? {} : { 'if-none-match': seen },
-    )
+    const name = location.pathname.slice(base.length + 1)
+    const headers = seen === undefined ? {} : { 'if-none-match': seen }
+    const response = await send(`/data/${name}${location.search}`, {}, headers, own.signal)
     if (response.status === 304) return
-    if (pathname !== location.pathname || search !== location.search) {
-      isStale = true
-      return
-    }
-    if (response.ok) show(await response.text(), response.headers.get('etag') ?? undefined)
-    else await refuse(response)
+    const text = await response.text()
+    if (own.signal.aborted) return
+    if (response.ok) show(text, response.headers.get('etag') ?? undefined)
+    else refuse(text)
   } catch {
-    element('connection').textContent = 'Not connected. Is prospect still running?'
+    if (!own.signal.aborted) element('connection').textContent = 'Not connected. Is prospect still running?'
   } finally {
-    isLoading = false
-    main.removeAttribute('aria-busy')
-    if (isStale) setTimeout(load, 50)
+    if (reading === own) {
+      reading = undefined
+      main.removeAttribute('aria-busy')
+      // A view that takes long must not keep the server busy while much changes.
+      if (isStale) setTimeout(() => void load(), Math.min(longestGapMs, 4 * (performance.now() - began)))
+    }
   }
 }
 
@@ -90,10 +99,8 @@ function show(html: string, etag: string | undefined): void {
   for (const time of main.querySelectorAll('time')) time.title = ago(time.dateTime)
 }
 
-async function refuse(response: Response): Promise<void> {
-  const { error = 'The page cannot be shown.', hint = '' } = (await response
-    .json()
-    .catch(() => ({}))) as Answer
+function refuse(text: string): void {
+  const { error = 'The page cannot be shown.', hint = '' } = JSON.parse(text) as Answer
   seen = undefined
   const heading = Object.assign(document.createElement('h1'), { textContent: error, tabIndex: -1 })
   const advice = Object.assign(document.createElement('p'), { textContent: hint, className: 'empty' })
@@ -132,7 +139,7 @@ async function arrive(): Promise<void> {
   seen = undefined
   markCurrent()
   main.setAttribute('aria-busy', 'true')
-  await load()
+  await load(true)
   main.querySelector<HTMLElement>('h1')?.focus()
   scrollTo(0, 0)
 }

@@ -48,6 +48,9 @@ export function reportAdmin(ports: AdminPorts) {
   const used = () => store.read((reads) => readCurrent(reads, clock))
   return {
     status: () => readStatus(ports),
+    /** The balances of the workspace in use after its last movement, whose number is `seq`. */
+    position: () =>
+      store.read(async (reads) => reads.position((await readCurrent(reads, clock)).workspace.id)),
     /** Yields the movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import type { Dashboard } from '../../../dashboard/server.js'
+import type { Admin } from '../../../engine/admin/admin.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
 import { openEnginePorts } from './engine.js'
@@ -60,7 +61,7 @@ export async function openDashboard(
     isReadOnly,
     workspace,
     ports: {
-      admin,
+      admin: rememberSums(admin),
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }, globals),
       apiUrl,
       catalogue: () => context.catalogue(),
@@ -77,4 +78,22 @@ export async function openDashboard(
     random: (size) => context.ids.bytes(size),
     onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`, globals),
   })
+}
+
+/** Returns an administration that remembers the sums of a long ledger until its next movement. */
+function rememberSums(admin: Admin): Admin {
+  let at = -1
+  const sums = new Map<string, ReturnType<Admin['consumption']>>()
+  return {
+    ...admin,
+    consumption: async (range, by) => {
+      const { seq } = await admin.position()
+      if (seq !== at) sums.clear()
+      at = seq
+      const key = JSON.stringify([range, by])
+      const known = sums.get(key) ?? admin.consumption(range, by)
+      sums.set(key, known)
+      return known
+    },
+  }
 }
