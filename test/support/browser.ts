@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { AxeBuilder } from '@axe-core/playwright'
+import { execa } from 'execa'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 
@@ -53,26 +54,45 @@ const start = (
     env: { ...(process.env as Record<string, string>), ...env },
   })
 
-/** The Chromium of npm, with the libraries that a bare machine lacks. Other test files may be unpacking it just now. */
+/** Starts the Chromium of npm; on a bare machine with the libraries and fonts that come with it. */
 async function startPackaged(args: readonly string[]): Promise<Browser> {
-  const { default: packaged, inflate } = await import('@sparticuz/chromium')
-  const path = await packaged.executablePath()
-  let env: Record<string, string> = {}
-  let attempts = 0
-  for (;;) {
-    try {
-      return await start(path, args, env)
-    } catch (error) {
-      const { message } = error as Error
-      if (++attempts > 100 || !/shared librar|ETXTBSY|file too short/.test(message)) throw error
-      if (/shared librar|file too short/.test(message)) {
-        const folder = dirname(new URL(import.meta.resolve('@sparticuz/chromium')).pathname)
-        const libraries = await inflate(join(folder, '..', 'bin', 'al2023.tar.br'))
-        env = { LD_LIBRARY_PATH: join(libraries, 'lib') }
-      }
-      await pause(100)
-    }
+  const folder = await unpackChromium()
+  const path = join(folder, 'chromium')
+  const env = existsSync('/etc/fonts') ? {} : { FONTCONFIG_PATH: join(folder, 'fonts') }
+  try {
+    return await start(path, args, env)
+  } catch (error) {
+    if (!/shared librar/.test((error as Error).message)) throw error
+    return start(path, args, { ...env, LD_LIBRARY_PATH: join(folder, 'al2023', 'lib') })
   }
+}
+
+/** Unpacks what the package has compressed into the temporary folder. */
+const unpack = `import packaged, { inflate } from '@sparticuz/chromium'
+await packaged.executablePath()
+await inflate(process.argv[1])`
+
+/**
+ * Unpacks Chromium for all tests, once. It is done beside and renamed, because a file that is being written cannot be
+ * started, and several tests may come here together.
+ */
+async function unpackChromium(): Promise<string> {
+  const main = fileURLToPath(import.meta.resolve('@sparticuz/chromium'))
+  const above = join(dirname(main), '..')
+  const { version } = JSON.parse(readFileSync(join(above, 'package.json'), 'utf8')) as { version: string }
+  const folder = join(above, '..', '..', '.cache', 'prospect-tests', `chromium-${version}`)
+  if (existsSync(folder)) return folder
+  const partial = `${folder}-${process.pid}.partial`
+  mkdirSync(partial, { recursive: true })
+  const argv = ['--input-type=module', '--eval', unpack, join(above, 'bin', 'al2023.tar.br')]
+  await execa(process.execPath, argv, { cwd: above, env: { TMPDIR: partial } })
+  try {
+    renameSync(partial, folder)
+  } catch {
+    // Another test was first.
+    rmSync(partial, { recursive: true, force: true })
+  }
+  return folder
 }
 
 /** A page, and what went wrong in it: errors of its script and what the security policy refused. */
