@@ -9,16 +9,19 @@ import { profileInUse } from '../context/settings.js'
 import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
-import { notNegative, whole } from '../options/values.js'
+import { durationMs, notNegative, whole } from '../options/values.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
+import type { OperationRequest } from './request.js'
 
 /** What the command of an operation has beside what the operation table says. */
 export interface Extra {
   readonly layout?: View['layout']
   /** Creates its further options. */
   options?(): Option[]
+  /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
+  run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
   /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
   check?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
   /** Prints further notes on stderr after a success. */
@@ -31,6 +34,15 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     options: checkOptions,
     check: checkMinimums,
   },
+  'credits.consumption': {
+    options: () => [
+      new Option('--last <duration>', 'each of the last days until today, such as 30d')
+        .argParser(durationMs)
+        .helpGroup(groups.request),
+    ],
+    run: async (context, request) => (await import('./consumption.js')).showConsumption(context, request),
+  },
+  'accounts.headcount': { layout: headcountView },
   'searches.list': { after: reportHidden },
 }
 
@@ -153,4 +165,28 @@ export async function creditsView(body: unknown, look: Look): Promise<string> {
   }))
   const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
   return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
+}
+
+const spans = ['3', '6', '12'] as const
+
+/** Returns the table of `prospect accounts headcount`: departments, now and 3, 6 and 12 months ago, with their trend. */
+export async function headcountView(body: unknown, look: Look): Promise<string> {
+  const { grid } = await import('../output/table.js')
+  const { sparkline } = await import('../output/charts.js')
+  const rows = Object.entries(body as Row).map(([Department, headcount]) => {
+    const count = (path: string): number | null => {
+      const value = valueAt(headcount, path)
+      return typeof value === 'number' ? value : null
+    }
+    const now = count('current_headcount')
+    const before = spans.map((months) => count(`${months}_months_evolution.base_headcount`))
+    const growth = count('12_months_evolution.headcount_gain_percentage')
+    return {
+      ...{ Department, Now: now, '3 mo ago': before[0], '6 mo ago': before[1], '12 mo ago': before[2] },
+      ...{ Trend: sparkline([...before.toReversed(), now], look) },
+      Growth: growth === null ? null : `${growth > 0 ? '+' : ''}${growth} %`,
+    }
+  })
+  if (rows.length === 0) return 'Nothing found.\n'
+  return grid(Object.keys(rows[0] ?? {}), rows, look, { optional: ['6 mo ago', '3 mo ago', 'Growth'] })
 }

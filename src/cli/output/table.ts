@@ -187,6 +187,7 @@ function format(
   if (uuid.test(text) || last === 'id') return [text, 'id']
   if (last === 'operation') return [commands.get(text as OperationId) ?? text, 'id']
   if (/^_?(?:status|state)$/.test(last)) return [text.replaceAll('_', ' '), 'status']
+  if (/^[+-]?[\d.]+ %$/.test(text)) return [text, 'number']
   return [text, /^(?:[/\\~]|[A-Z]:\\)/.test(text) ? 'path' : 'text']
 }
 

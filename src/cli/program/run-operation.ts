@@ -2,13 +2,16 @@ import { isPriced } from '../../api/operations/facts.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { extraOf } from '../operation/extras.js'
 import { askMissing, checkTyped, type OperationRequest } from '../operation/request.js'
 import { runSync, withFields } from '../operation/run-sync.js'
 import { canAsk } from '../output/prompt.js'
 import { waitOf } from '../wait/options.js'
 
 /** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
-export async function runOperation(context: Context, request: OperationRequest): Promise<number> {
+export async function runOperation(context: Context, asked: OperationRequest): Promise<number> {
+  const request = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
+  if (typeof request === 'number') return request
   const { operation, shape, input: given } = request
   const { globals, options } = request.invocation
   if (options.csv !== undefined) {

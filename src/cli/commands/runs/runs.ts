@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { type OperationId, operation } from '../../../api/operations/table.js'
 import { forgetRun } from '../../../batch/run/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../batch/run/records.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
@@ -14,6 +15,7 @@ import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../
 import { groups, layoutOption } from '../../options/global-options.js'
 import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
 import { isoTime } from '../../options/values.js'
+import type { Look } from '../../output/text.js'
 
 /** `prospect runs`: the batches of this machine, with their answers. */
 export const runsCommand: CommandFactory = ({ group }) =>
@@ -50,13 +52,59 @@ const showCommand: CommandFactory = ({ command }) =>
     .addOptions(sharedOptions())
     .addExamples('runs show 7f6f2d0e', 'runs show 7f6f2d0e --json')
     .reads('records')
-    .printResult(async (context, invocation) => {
-      const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
-      const run = await findRun(records, invocation)
-      const { reserved, profile, fileHash } = run
-      const view = await toRunView(context, run, records)
-      return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash }
-    })
+    .printResult(
+      async (context, invocation) => {
+        const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
+        const run = await findRun(records, invocation)
+        const { reserved, profile, fileHash } = run
+        const view = await toRunView(context, run, records)
+        const lookups = await countLookups(run, records)
+        return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, lookups }
+      },
+      { layout: formatRun },
+    )
+
+/** What the lookups of a run found, as far as it is recorded. */
+interface LookupCounts {
+  readonly total: number
+  readonly found: number
+  readonly not_found: number
+  readonly failed: number
+  /** null where the operation finds no e-mail addresses. */
+  readonly valid_emails: number | null
+}
+
+async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCounts> {
+  const answers = await runs.countAnswers(run)
+  const of = (wanted?: string) =>
+    answers.reduce(
+      (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
+      0,
+    )
+  const { identity } = operation(run.operation as OperationId).batch ?? {}
+  const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
+  return {
+    ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
+    valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
+  }
+}
+
+/** Formats a run for a terminal: what it is, and what became of its rows. */
+async function formatRun(body: unknown, look: Look): Promise<string> {
+  const { bars } = await import('../../output/charts.js')
+  const { record } = await import('../../output/table.js')
+  const { lookups, ...run } = body as { lookups: LookupCounts; rows: number; done: number }
+  const steps = [
+    ['Rows', run.rows],
+    ['Answered', run.done],
+    ['Looked up', lookups.total],
+    ['Found', lookups.found],
+    ...(lookups.valid_emails === null ? [] : [['E-mail valid', lookups.valid_emails] as const]),
+  ] as const
+  const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
+  const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))
+  return `${record(run, look)}\n${bars(funnel, look)}`
+}
 
 const stored: StoredKind = { noun: 'run', list: 'runs list' }
 

@@ -96,6 +96,14 @@ export const sampleMark = '-sample-'
 const countAnswersSql = `SELECT status, CASE WHEN status = 'failed' THEN error END AS error, count(*) AS lookups
   FROM answers WHERE place >= ? AND place < ? GROUP BY 1, 2 ORDER BY 3 DESC`
 
+// Replies are kept as they came: with blanks after colons, or without.
+const validEmail = ['', 'most_probable_']
+  .flatMap((name) => ['', ' '].map((blank) => `body LIKE '%"${name}email_status":${blank}"valid"%'`))
+  .join(' OR ')
+const validEmailsSql = `SELECT count(*) AS lookups FROM (
+    SELECT coalesce(a.body, o.body) AS body FROM answers a LEFT JOIN answers o ON o.place = a.origin
+    WHERE a.place >= ? AND a.place < ? AND a.status = 'found') AS kept WHERE ${validEmail}`
+
 const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
 
 /** Returns the scope of transactions about one run. */
@@ -174,6 +182,15 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
+    /** Counts the lookups of a run that found a valid e-mail address. */
+    countValidEmails: async ({ number }: Pick<Run, 'number'>) =>
+      Number(
+        (
+          await driver.read((connection) =>
+            connection.get<{ lookups: number }>(validEmailsSql, ...placesOf(number)),
+          )
+        )?.lookups ?? 0,
+      ),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */

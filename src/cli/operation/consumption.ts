@@ -1,0 +1,89 @@
+import { isOk, type Reply } from '../../api/calls/caller.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { bars } from '../output/charts.js'
+import { fileOf, formatOf, print } from '../output/output.js'
+import { valueAt } from '../output/records.js'
+import { formatCredits, type Look } from '../output/text.js'
+import { callOnce } from './call.js'
+import { reportRefusal } from './refusal.js'
+import type { OperationRequest } from './request.js'
+
+const dayMs = 86_400_000
+
+/** Credits consumed on a day (UTC). */
+interface DayCredits {
+  readonly date: string
+  readonly credits: number
+}
+
+/**
+ * `prospect credits consumption --last 30d`: prints the credits of each day until today. Returns the exit code, or the
+ * request of the whole range where that is all that was asked for.
+ */
+export async function showConsumption(
+  context: Context,
+  request: OperationRequest,
+): Promise<number | OperationRequest> {
+  const { input, invocation } = request
+  const { globals, options } = invocation
+  if (typeof options.last !== 'number') return request
+  if (input.start_date !== undefined || input.end_date !== undefined)
+    throw new UsageError('--last and days exclude each other.', 'Leave out --start-date and --end-date.')
+  const isLocal = context.isLocal(globals)
+  const now = isLocal ? (await (await context.admin(globals)).clock()).now : context.clock.now()
+  const days = datesUntil(now, Math.max(1, Math.ceil(options.last / dayMs)))
+  const whole = { ...input, start_date: days[0], end_date: days.at(-1) }
+  if (options.dryRun === true) return { ...request, input: whole }
+  const credits = await readDays(context, request, days)
+  if (!Array.isArray(credits)) return reportRefusal(context, request.operation, credits, globals)
+  // A drawing is for a terminal; a pipe gets the same as a table, unless it asks for another format.
+  const isTable = globals.format === undefined && !globals.json && fileOf(globals) === undefined
+  const format = isTable ? 'table' : formatOf(globals, context.streams)
+  const layout = context.streams.stdout.isTTY ? { layout: formatDays } : {}
+  await print(context, credits, { ...globals, format }, { ...layout, columns: ['date', 'credits'] })
+  return 0
+}
+
+const datesUntil = (now: number, count: number): string[] =>
+  Array.from({ length: count }, (_, at) =>
+    new Date(now - (count - 1 - at) * dayMs).toISOString().slice(0, 10),
+  )
+
+/** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
+async function readDays(
+  context: Context,
+  { operation, invocation: { globals } }: OperationRequest,
+  dates: readonly string[],
+): Promise<DayCredits[] | Reply> {
+  const caller = await context.caller(globals)
+  const read = async (part: readonly string[]): Promise<number | Reply> => {
+    const range = { start_date: part[0], end_date: part.at(-1) }
+    const reply = await callOnce(context, caller, operation, range, globals)
+    const consumed = isOk(reply) ? valueAt(reply.body, 'credits_consumed') : undefined
+    return typeof consumed === 'number' ? consumed : reply
+  }
+  const split = async (part: readonly string[], credits: number): Promise<DayCredits[] | Reply> => {
+    if (part.length === 1 || credits === 0)
+      return part.map((date) => ({ date, credits: part.length === 1 ? credits : 0 }))
+    const [early, late] = [part.slice(0, part.length / 2), part.slice(part.length / 2)]
+    const first = await read(early)
+    if (typeof first !== 'number') return first
+    const before = await split(early, first)
+    if (!Array.isArray(before)) return before
+    const after = await split(late, credits - first)
+    return Array.isArray(after) ? [...before, ...after] : after
+  }
+  const all = await read(dates)
+  return typeof all === 'number' ? split(dates, all) : all
+}
+
+function formatDays(body: unknown, look: Look): string {
+  const days = body as readonly DayCredits[]
+  const total = days.reduce((sum, { credits }) => sum + credits, 0)
+  const chart = bars(
+    days.map(({ date, credits }) => ({ label: date, value: credits })),
+    look,
+  )
+  return `${chart}\n${look.dim(`${formatCredits(total)} in ${days.length} ${days.length === 1 ? 'day' : 'days'}`)}\n`
+}
