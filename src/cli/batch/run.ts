@@ -5,15 +5,14 @@ import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.j
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import { profileInUse } from '../context/settings.js'
-import { emptyCatalogueHint } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { durationMs } from '../options/values.js'
-import { countRows, formatId, formatNumber } from '../output/text.js'
 import { showQuote } from '../quote/show.js'
-import { createDialog, formatResumeHint, showReport } from './dialog.js'
+import { createDialog } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
 import { choicesOf } from './options.js'
 import { createPorts, createRunPorts, withRunDatabase } from './ports.js'
+import { showEnd, showReport } from './report.js'
 import { type BatchCommand, readOverrides, toRequest } from './request.js'
 import { withSummary } from './summary-json.js'
 
@@ -57,22 +56,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
-    const { run, report, rejects } = result
-    await showReport(
-      context,
-      report,
-      globals,
-      formatResumeHint(command, formatId(run.id, context.streams)),
-      rejects,
-    )
-    const isMissing = report.found === 0 && report.not_found > 0
-    const hint = isMissing ? await emptyCatalogueHint(context, globals) : undefined
-    if (hint !== undefined) context.notify(hint, globals)
-    if (run.total > report.rows && !report.stopped)
-      context.notify(
-        `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command goes on with the others.`,
-        globals,
-      )
+    await showEnd(context, result, command)
     return exitOf(result, choices.failOn)
   })
 }
@@ -84,14 +68,13 @@ function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 
 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
-  const { globals } = command
   const ports = createRunPorts(context, command)
   const request = toRequest(command, context.streams)
   const { run, report, isAbandoned } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
   )
   if (isAbandoned) return exitCodes.ok
-  await showReport(context, report, globals, formatResumeHint(command, formatId(run.id, context.streams)))
+  await showReport(context, { run, report }, command)
   return report.stopped?.exit_code ?? exitCodes.ok
 }
 

@@ -10,14 +10,14 @@ import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
 import { durationMs, notNegative, whole } from '../options/values.js'
-import type { View } from '../output/output.js'
-import { type Row, valueAt } from '../output/records.js'
+import { valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
 import type { OperationRequest } from './request.js'
 
 /** What the command of an operation has beside what the operation table says. */
 export interface Extra {
-  readonly layout?: View['layout']
+  /** Returns the whole text of a reply for a terminal. */
+  readonly layout?: (body: unknown, look: Look) => Promise<string>
   /** Creates its further options. */
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
@@ -28,9 +28,12 @@ export interface Extra {
   after?(context: object, reply: Reply, invocation: Invocation): Promise<void>
 }
 
+/** Loads what draws, which output into a pipe does not need. */
+const views = () => import('./views.js')
+
 const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   'credits.show': {
-    layout: creditsView,
+    layout: async (body, look) => (await views()).creditsView(body, look),
     options: checkOptions,
     check: checkMinimums,
   },
@@ -40,9 +43,9 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
         .argParser(durationMs)
         .helpGroup(groups.request),
     ],
-    run: async (context, request) => (await import('./consumption.js')).showConsumption(context, request),
+    run: async (context, request) => (await views()).showConsumption(context, request),
   },
-  'accounts.headcount': { layout: headcountView },
+  'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
   'searches.list': { after: reportHidden },
 }
 
@@ -148,45 +151,4 @@ async function reportHidden(
   const hidden = all - enriched
   if (hidden > 0)
     context.notify(`${formatNumber(hidden)} more, none of whose leads can be reached: --no-enriched`, globals)
-}
-
-const quotas = [
-  ['Profiles per day', 'daily_profile_scraping', 'every day, 00:00 UTC'],
-  ['Companies per day', 'daily_company_import', 'every day, 00:00 UTC'],
-  ['Companies per month', 'monthly_company_import', 'on the 1st, 00:00 UTC'],
-] as const
-
-/** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
-export async function creditsView(body: unknown, look: Look): Promise<string> {
-  const { grid, record } = await import('../output/table.js')
-  const number = (path: string) => valueAt(body as Row, path) ?? '–'
-  const rows = quotas.map(([Quota, name, Resets]) => ({
-    ...{ Quota, Left: number(`credits.${name}`), Of: number(`limits.${name}`), Resets },
-  }))
-  const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
-  return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
-}
-
-const spans = ['3', '6', '12'] as const
-
-/** Returns the table of `prospect accounts headcount`: departments, now and 3, 6 and 12 months ago, with their trend. */
-export async function headcountView(body: unknown, look: Look): Promise<string> {
-  const { grid } = await import('../output/table.js')
-  const { sparkline } = await import('../output/charts.js')
-  const rows = Object.entries(body as Row).map(([Department, headcount]) => {
-    const count = (path: string): number | null => {
-      const value = valueAt(headcount, path)
-      return typeof value === 'number' ? value : null
-    }
-    const now = count('current_headcount')
-    const before = spans.map((months) => count(`${months}_months_evolution.base_headcount`))
-    const growth = count('12_months_evolution.headcount_gain_percentage')
-    return {
-      ...{ Department, Now: now, '3 mo ago': before[0], '6 mo ago': before[1], '12 mo ago': before[2] },
-      ...{ Trend: sparkline([...before.toReversed(), now], look) },
-      Growth: growth === null ? null : `${growth > 0 ? '+' : ''}${growth} %`,
-    }
-  })
-  if (rows.length === 0) return 'Nothing found.\n'
-  return grid(Object.keys(rows[0] ?? {}), rows, look, { optional: ['6 mo ago', '3 mo ago', 'Growth'] })
 }

@@ -16,7 +16,7 @@ import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { styledStream, write } from '../context/io.js'
 import { columnsOf, idOf, type Listing, namesOf, pickFields, recordsIn } from './records.js'
-import { drawable, type Look, lookAt, oneLine } from './text.js'
+import { drawable, type Look, lookOn, oneLine } from './text.js'
 
 /** How a result is displayed to a person. */
 export interface View {
@@ -105,7 +105,7 @@ export async function printTo(
   const format = formatOf(options, context.streams)
   const stream: Partial<Streams['stdout']> = fileOf(options) === undefined ? context.streams.stdout : {}
   const now = format === 'table' && stream.isTTY ? await view.now?.() : undefined
-  const look = lookAt(context, stream, options, now)
+  const look = lookOn(context, stream, options, now)
   try {
     await sink.write(await render(body, format, options, view, look))
     await sink.finish()

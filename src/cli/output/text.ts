@@ -36,7 +36,7 @@ export function lookOf(stream: Stream, env: Env, color = true, now = Date.now())
 }
 
 /** Returns the look of a stream of a command; `now` is the time of what is shown, where it is not that of this machine. */
-export const lookAt = (
+export const lookOn = (
   { streams, clock }: Pick<Context, 'streams' | 'clock'>,
   stream: Stream,
   { color }: GlobalOptions,

@@ -8,7 +8,7 @@ import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type Report, Stop, UsageError } from '../../context/errors.js'
 import { once } from '../../context/once.js'
-import { toRunView } from '../runs/runs.js'
+import { toRunView } from '../runs/show.js'
 
 /** Opens the runs for the dashboard: the records behind `prospect runs`, and its commands as processes. */
 export function openRunsPort(context: Context): RunsPort {

@@ -1,7 +1,6 @@
 import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { Admin } from '../../../engine/admin/admin.js'
 import type { AsyncJob, Delivery, JobState } from '../../../engine/ports/ports.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
@@ -26,6 +25,8 @@ import { columnsOfKind } from '../../wait/result-shape.js'
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export const jobsCommand: CommandFactory = ({ group }) =>
   group('jobs', 'Accepted work: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
+
+type Admin = Awaited<ReturnType<typeof openAdmin>>
 
 const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
 

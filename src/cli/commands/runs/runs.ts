@@ -1,21 +1,18 @@
-import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { type OperationId, operation } from '../../../api/operations/table.js'
 import { forgetRun } from '../../../batch/run/purge.js'
-import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../batch/run/records.js'
+import { openRuns } from '../../../batch/run/records.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { sameFile, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
-import type { ClockContext, Context, HomeContext } from '../../context/context.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import type { Context } from '../../context/context.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
 import { groups, layoutOption } from '../../options/global-options.js'
-import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
-import { isoTime } from '../../options/values.js'
-import type { Look } from '../../output/text.js'
+import { addStoredId } from '../../options/stored-ids.js'
+import { findRun, findRuns, showCommand, stored, toRunView } from './show.js'
 
 /** `prospect runs`: the batches of this machine, with their answers. */
 export const runsCommand: CommandFactory = ({ group }) =>
@@ -46,100 +43,6 @@ const listCommand: CommandFactory = ({ command }) =>
         ids: ['id'],
       },
     )
-
-const showCommand: CommandFactory = ({ command }) =>
-  addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
-    .addOptions(sharedOptions())
-    .addExamples('runs show 7f6f2d0e', 'runs show 7f6f2d0e --json')
-    .reads('records')
-    .printResult(
-      async (context, invocation) => {
-        const records = await openRuns(toRunHome(context), runPlaceOf(context, invocation.options))
-        const run = await findRun(records, invocation)
-        const { reserved, profile, fileHash } = run
-        const view = await toRunView(context, run, records)
-        const lookups = await countLookups(run, records)
-        return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, lookups }
-      },
-      { layout: formatRun },
-    )
-
-/** What the lookups of a run found, as far as it is recorded. */
-interface LookupCounts {
-  readonly total: number
-  readonly found: number
-  readonly not_found: number
-  readonly failed: number
-  /** null where the operation finds no e-mail addresses. */
-  readonly valid_emails: number | null
-}
-
-async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCounts> {
-  const answers = await runs.countAnswers(run)
-  const of = (wanted?: string) =>
-    answers.reduce(
-      (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
-      0,
-    )
-  const { identity } = operation(run.operation as OperationId).batch ?? {}
-  const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
-  return {
-    ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
-    valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
-  }
-}
-
-/** Formats a run for a terminal: what it is, and what became of its rows. */
-async function formatRun(body: unknown, look: Look): Promise<string> {
-  const { bars } = await import('../../output/charts.js')
-  const { record } = await import('../../output/table.js')
-  const { lookups, ...run } = body as { lookups: LookupCounts; rows: number; done: number }
-  const steps = [
-    ['Rows', run.rows],
-    ['Answered', run.done],
-    ['Looked up', lookups.total],
-    ['Found', lookups.found],
-    ...(lookups.valid_emails === null ? [] : [['E-mail valid', lookups.valid_emails] as const]),
-  ] as const
-  const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
-  const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))
-  return `${record(run, look)}\n${bars(funnel, look)}`
-}
-
-const stored: StoredKind = { noun: 'run', list: 'runs list' }
-
-/** Returns a run in the form in which commands print it. */
-export async function toRunView(context: HomeContext & ClockContext, run: Run, { locks }: RunRecords) {
-  const isStopped = run.status === 'running' && !(await isRunning(context, run, locks))
-  const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
-  return {
-    id: run.id,
-    operation: run.operation,
-    file: isPiped ? '-' : run.file,
-    output: run.output,
-    target: run.target,
-    status: isStopped ? 'stopped' : run.status,
-    rows: run.total,
-    done: run.done,
-    credits: run.credits,
-    started_at: isoTime(run.startedAt),
-    finished_at: run.status === 'finished' ? isoTime(run.endedAt) : null,
-  }
-}
-
-/** Returns the runs that arguments and `--last` name. */
-async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
-  const found = new Map<string, Run>()
-  const note = (all: readonly Run[]) => all.map((run) => found.set(run.id, run) && run.id)
-  const ids = await resolveIds(invocation, stored, {
-    startingWith: async (prefix) => note(await runs.find(prefix)),
-    newest: async () => note((await runs.list()).slice(0, 1))[0],
-  })
-  return ids.flatMap((id) => found.get(id) ?? [])
-}
-
-const findRun = async (records: RunRecords, invocation: Invocation): Promise<Run> =>
-  (await findRuns(records, invocation))[0] as Run
 
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)

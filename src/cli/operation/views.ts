@@ -1,9 +1,10 @@
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { bars } from '../output/charts.js'
+import { bars, sparkline } from '../output/charts.js'
 import { fileOf, formatOf, print } from '../output/output.js'
-import { valueAt } from '../output/records.js'
+import { type Row, valueAt } from '../output/records.js'
+import { grid, record } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
 import { callOnce } from './call.js'
 import { reportRefusal } from './refusal.js'
@@ -86,4 +87,42 @@ function formatDays(body: unknown, look: Look): string {
     look,
   )
   return `${chart}\n${look.dim(`${formatCredits(total)} in ${days.length} ${days.length === 1 ? 'day' : 'days'}`)}\n`
+}
+
+const quotas = [
+  ['Profiles per day', 'daily_profile_scraping', 'every day, 00:00 UTC'],
+  ['Companies per day', 'daily_company_import', 'every day, 00:00 UTC'],
+  ['Companies per month', 'monthly_company_import', 'on the 1st, 00:00 UTC'],
+] as const
+
+/** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
+export function creditsView(body: unknown, look: Look): string {
+  const number = (path: string) => valueAt(body as Row, path) ?? '–'
+  const rows = quotas.map(([Quota, name, Resets]) => ({
+    ...{ Quota, Left: number(`credits.${name}`), Of: number(`limits.${name}`), Resets },
+  }))
+  const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
+  return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
+}
+
+const spans = ['3', '6', '12'] as const
+
+/** Returns the table of `prospect accounts headcount`: departments, now and 3, 6 and 12 months ago, with their trend. */
+export function headcountView(body: unknown, look: Look): string {
+  const rows = Object.entries(body as Row).map(([Department, headcount]) => {
+    const count = (path: string): number | null => {
+      const value = valueAt(headcount, path)
+      return typeof value === 'number' ? value : null
+    }
+    const now = count('current_headcount')
+    const before = spans.map((months) => count(`${months}_months_evolution.base_headcount`))
+    const growth = count('12_months_evolution.headcount_gain_percentage')
+    return {
+      ...{ Department, Now: now, '3 mo ago': before[0], '6 mo ago': before[1], '12 mo ago': before[2] },
+      ...{ Trend: sparkline([...before.toReversed(), now], look) },
+      Growth: growth === null ? null : `${growth > 0 ? '+' : ''}${growth} %`,
+    }
+  })
+  if (rows.length === 0) return 'Nothing found.\n'
+  return grid(Object.keys(rows[0] ?? {}), rows, look, { optional: ['6 mo ago', '3 mo ago', 'Growth'] })
 }
