@@ -238,6 +238,14 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     await close()
   })
 
+  it('sums the runs of real days while engine time is far ahead', async () => {
+    await full.run(['engine', 'clock', 'advance', '90d'])
+    const { page, close } = await full.open(browser, 'ledger?by=run')
+    expect(await cellsOf(page, 'Credits by run')).toHaveLength(2)
+    await full.run(['engine', 'clock', 'reset'])
+    await close()
+  })
+
   it('shows only the chosen days', async () => {
     const { page, close } = await full.open(browser, 'ledger?by=operation&from=2001-01-01&to=2001-01-31')
     await page.getByText('Nothing was spent on these days.').waitFor()

@@ -20,7 +20,7 @@ export const ledger: View = {
   title: 'Ledger',
   render: async (page) => {
     const by = readGrouping(page.query.get('by'))
-    const days = await readDays(page.ports, Object.fromEntries(page.query))
+    const days = await readDays(page.ports, by, Object.fromEntries(page.query))
     return (
       <>
         <Tabs
@@ -67,9 +67,14 @@ interface Days {
   readonly to: string
 }
 
-/** Returns the days of a form, by default the last ones by the engine's clock. */
-async function readDays({ admin }: DashboardPorts, { from, to }: Partial<Days>): Promise<Days> {
-  const { now } = await admin.clock()
+/** Returns the days of a form, by default the last ones: of real time for runs, else by the engine's clock. */
+async function readDays(
+  { admin }: DashboardPorts,
+  by: By | undefined,
+  { from, to }: Partial<Days>,
+): Promise<Days> {
+  const clock = await admin.clock()
+  const now = by === 'run' ? clock.now - clock.offsetMs : clock.now
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
   return { from: isDay(from) ? from : day(now - (usualDays - 1) * dayMs), to: isDay(to) ? to : day(now) }
 }
@@ -92,7 +97,7 @@ async function recordsOf(
         ...(isDay(fields.from) ? { from: rangeOf({ from: fields.from, to: fields.from }).from } : {}),
         ...(isDay(fields.to) ? { to: rangeOf({ from: fields.to, to: fields.to }).to } : {}),
       })
-  const sums = await readSums(ports, by, await readDays(ports, fields))
+  const sums = await readSums(ports, by, await readDays(ports, by, fields))
   return async function* () {
     for (const { key, count, credits } of sums)
       yield by === 'run' ? { run: key, calls: count, credits } : { [by]: key, credits, movements: count }
