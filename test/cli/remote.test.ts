@@ -128,7 +128,7 @@ describe('a server that does not answer', () => {
       '',
       expect.objectContaining({
         code: 'outcome_unknown',
-        error: expect.stringContaining('is not known'),
+        error: expect.stringContaining('It is unknown whether'),
         status: null,
       }),
     ])
