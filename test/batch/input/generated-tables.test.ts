@@ -148,11 +148,11 @@ interface Column {
   readonly cells: readonly (readonly [Kind, string])[]
 }
 
-const cellOf = (kind: Kind): fc.Arbitrary<readonly [Kind, string]> =>
+const createCell = (kind: Kind): fc.Arbitrary<readonly [Kind, string]> =>
   cells[kind].map((cell) => [cell.trim() === '' ? 'other' : kind, cell] as const)
 
 /** A column mostly of one kind, or of any kinds. */
-const columnOf = (rows: number): fc.Arbitrary<Column> =>
+const createColumn = (rows: number): fc.Arbitrary<Column> =>
   fc
     .tuple(one(...headers), fc.constantFrom(...kinds), fc.constantFrom(0, 0.1, 0.5, 0.9, 1))
     .chain(([name, kind, noise]) =>
@@ -161,7 +161,7 @@ const columnOf = (rows: number): fc.Arbitrary<Column> =>
         cells: fc.array(
           fc
             .double({ min: 0, max: 1, noNaN: true })
-            .chain((at) => (at < noise ? fc.constantFrom(...kinds).chain(cellOf) : cellOf(kind))),
+            .chain((at) => (at < noise ? fc.constantFrom(...kinds).chain(createCell) : createCell(kind))),
           { minLength: rows, maxLength: rows },
         ),
       }),
@@ -170,7 +170,7 @@ const columnOf = (rows: number): fc.Arbitrary<Column> =>
 const table: fc.Arbitrary<readonly Column[]> = fc
   .tuple(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 9 }))
   .chain(([width, rows]) =>
-    fc.uniqueArray(columnOf(rows), { minLength: width, maxLength: width, selector: ({ name }) => name }),
+    fc.uniqueArray(createColumn(rows), { minLength: width, maxLength: width, selector: ({ name }) => name }),
   )
 
 /** Kinds that fields of another meaning never get. */
@@ -254,15 +254,15 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
           columns[at ?? 0]?.cells[row]?.[0] !== 'person profile'
         )
           continue
-        expect(profileOf.get(known) ?? slugOf(url)).toBe(slugOf(url))
-        profileOf.set(known, slugOf(url))
+        expect(profileOf.get(known) ?? readSlug(url)).toBe(readSlug(url))
+        profileOf.set(known, readSlug(url))
       }
     }),
     { numRuns: tries(500, 10_000) },
   )
 }, 120_000)
 
-const slugOf = (url: string): string => /\/(?:in|lead|people)\/([^/?,]*)/i.exec(url)?.[1] ?? url
+const readSlug = (url: string): string => /\/(?:in|lead|people)\/([^/?,]*)/i.exec(url)?.[1] ?? url
 
 test('a profile URL, an e-mail address or a phone number never fills a field of another kind in an import', async () => {
   await fc.assert(

@@ -22,7 +22,7 @@ async function refusal(text: string | Uint8Array, options?: ImportOptions): Prom
 }
 
 /** Returns the column of each field for a file of a kind. */
-async function mappingOf(kind: 'companies' | 'people', header: string[], ...rows: string[][]) {
+async function importMapping(kind: 'companies' | 'people', header: string[], ...rows: string[][]) {
   const text = [header, ...rows].map((cells) => cells.join('|')).join('\n')
   return (await catalogue.importFile(kind, bytesOf(text))).mapping
 }
@@ -32,7 +32,7 @@ describe('the columns of an import', () => {
 
   it('lose to others of the same meaning when they have no value', async () => {
     const header = ['email', 'Work Email', 'Name']
-    expect(await mappingOf('people', header, ['', 'a@acme.example', 'Ada'])).toMatchObject({
+    expect(await importMapping('people', header, ['', 'a@acme.example', 'Ada'])).toMatchObject({
       email: 'Work Email',
     })
   })
@@ -40,7 +40,7 @@ describe('the columns of an import', () => {
   it('of profiles go to the field for profiles of their kind, whatever their header says', async () => {
     const header = ['Profile URL', 'Sales Navigator']
     const row = [url('sales/lead/ACwAAA1,NAME_SEARCH,x'), url('in/ada')]
-    expect(await mappingOf('people', header, row)).toEqual({
+    expect(await importMapping('people', header, row)).toEqual({
       premium_profile_url: 'Profile URL',
       network_profile_url: 'Sales Navigator',
     })
@@ -52,7 +52,7 @@ describe('the columns of an import', () => {
       size,
       'Bayern',
     ])
-    expect(await mappingOf('companies', ['domain', 'Employees', 'Land'], ...rows)).toEqual({
+    expect(await importMapping('companies', ['domain', 'Employees', 'Land'], ...rows)).toEqual({
       domain: 'domain',
       employee_range: 'Employees',
     })
@@ -61,8 +61,10 @@ describe('the columns of an import', () => {
   it('are ids of companies only where the profile URLs of the file have them', async () => {
     const header = ['Name', 'Company ID', 'Company LinkedIn']
     const row = (id: string) => ['Ada', id, url('sales/company/4711')]
-    expect(await mappingOf('people', header, row('4711'))).toMatchObject({ company_network_id: 'Company ID' })
-    expect(await mappingOf('people', header, row('12'))).not.toHaveProperty('company_network_id')
+    expect(await importMapping('people', header, row('4711'))).toMatchObject({
+      company_network_id: 'Company ID',
+    })
+    expect(await importMapping('people', header, row('12'))).not.toHaveProperty('company_network_id')
   })
 })
 
