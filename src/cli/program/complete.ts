@@ -1,5 +1,10 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Command, Option } from 'commander'
+import { plans } from '../../api/operations/plans.js'
 import { escapeControls } from '../../api/values/controls.js'
+import { openRuns } from '../../batch/run/records.js'
+import { toRunHome } from '../batch/run-home.js'
 import { write } from '../context/io.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
@@ -32,17 +37,22 @@ async function candidates(
   const words = typed.slice(0, -1).filter((word) => word !== '=')
   const [, attached] = /^(--[\w-]+=)/.exec(current) ?? []
   if (attached) words.push(attached.slice(0, -1))
+  // `--map field=Column`: bash makes three words of it, other shells one.
+  const split = typed.at(-1) === '=' ? typed.slice(0, -1) : typed.at(-2) === '=' ? typed.slice(0, -2) : []
+  if (split.at(-2) === '--map') return startingWith(await columnsOf(environment, typed), current)
   const { command, option, position } = walk(await programFor(environment, words), words)
   const found = option
-    ? valuesOf(option, environment)
+    ? await valuesOf(option, environment, typed)
     : current.startsWith('-')
       ? optionsOf(command)
-      : wordsAt(command, position)
-  const rest = current.slice(attached?.length ?? 0)
-  return found
-    .filter(({ name }) => name.startsWith(rest))
-    .map(({ name, summary }) => ({ name: (attached ?? '') + name, summary }))
+      : [...wordsAt(command, position), ...(await storedAt(command, position, environment))]
+  return startingWith(found, current.slice(attached?.length ?? 0), attached)
 }
+
+const startingWith = (found: readonly Candidate[], typed: string, before = ''): readonly Candidate[] =>
+  found
+    .filter(({ name }) => name.startsWith(typed))
+    .map(({ name, summary }) => ({ name: before + name, summary }))
 
 /** Builds the program for the words before the current one; without the last of them when that is no command. */
 async function programFor(environment: CommandEnvironment, words: readonly string[]): Promise<Command> {
@@ -78,7 +88,18 @@ function walk(program: Command, words: readonly string[]): Position {
   return { command, option, position }
 }
 
-function valuesOf(option: Option, { context }: CommandEnvironment): readonly Candidate[] {
+async function valuesOf(
+  option: Option,
+  environment: CommandEnvironment,
+  typed: readonly string[],
+): Promise<readonly Candidate[]> {
+  const { context } = environment
+  if (option.long === '--only-missing') return columnsOf(environment, typed)
+  if (option.long === '--map') {
+    const field = /^([\w-]+)=/.exec(typed.at(-1) ?? '')?.[1]
+    const columns = field === undefined ? [] : await columnsOf(environment, typed)
+    return columns.map(({ name, summary }) => ({ name: `${field}=${name}`, summary }))
+  }
   const names =
     option.long === '--profile'
       ? ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]
@@ -98,6 +119,39 @@ function optionsOf(command: Command): readonly Candidate[] {
     })),
     { name: '--help', summary: 'show this help' },
   ]
+}
+
+/** Returns the columns of the file that `--csv` names on the command line; none where it cannot be read. */
+async function columnsOf(
+  { context: { streams } }: CommandEnvironment,
+  typed: readonly string[],
+): Promise<readonly Candidate[]> {
+  const words = typed.filter((word) => word !== '=')
+  const file = words[words.indexOf('--csv') + 1]
+  if (!words.includes('--csv') || file === undefined) return []
+  try {
+    const { openTable } = await import('../../batch/input/table.js')
+    const { header } = await openTable(resolve(streams.cwd, file))
+    return header.map((name) => ({ name, summary: '' }))
+  } catch {
+    return []
+  }
+}
+
+/** Returns what this machine has stored that an argument can name: runs, plans, profiles. Creates nothing. */
+async function storedAt(
+  command: Command,
+  position: number,
+  { context }: CommandEnvironment,
+): Promise<readonly Candidate[]> {
+  const words = `${command.parent?.name()} ${command.name()}`
+  if (position > 0) return []
+  if (/^profiles (?:use|remove)$/.test(words))
+    return Object.keys(context.settings().profiles ?? {}).map((name) => ({ name, summary: '' }))
+  if (words === 'plan set') return Object.keys(plans).map((name) => ({ name, summary: '' }))
+  if (!/^runs (?:show|resume|export|forget)$/.test(words) || !existsSync(context.home.state)) return []
+  const { runs } = await openRuns(toRunHome(context))
+  return (await runs.list()).map(({ id, file, operation }) => ({ name: id, summary: `${operation} ${file}` }))
 }
 
 function wordsAt(command: Command, position: number): readonly Candidate[] {

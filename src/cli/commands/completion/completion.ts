@@ -1,6 +1,12 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { Argument } from 'commander'
+import type { Context, GlobalOptions, Streams } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { confirmLoss } from '../../output/prompt.js'
 
 /** Scripts that ask `prospect __complete` for each completion. */
 const scripts: Readonly<Record<string, string>> = {
@@ -61,20 +67,62 @@ Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
 `,
 }
 
+/** Where a shell looks for completions, and what its start file needs for that. */
+interface Place {
+  readonly file: string
+  readonly start?: { readonly file: string; readonly lines: string }
+}
+
+function placeOf(shell: string, { env }: Streams): Place | undefined {
+  const home = env.HOME ?? homedir()
+  if (shell === 'bash') {
+    const data = env.XDG_DATA_HOME || join(home, '.local/share')
+    return { file: join(data, 'bash-completion/completions/prospect') }
+  }
+  if (shell === 'fish') {
+    const config = env.XDG_CONFIG_HOME || join(home, '.config')
+    return { file: join(config, 'fish/completions/prospect.fish') }
+  }
+  if (shell !== 'zsh') return undefined
+  const folder = env.ZDOTDIR || home
+  const lines = `\nfpath=('${folder}/.zfunc' $fpath)\nautoload -Uz compinit && compinit\n`
+  return { file: join(folder, '.zfunc/_prospect'), start: { file: join(folder, '.zshrc'), lines } }
+}
+
+/** Puts the script of a shell into place, after asking. Returns the exit code. */
+async function install(context: Context, shell: string, globals: GlobalOptions): Promise<number> {
+  const place = placeOf(shell, context.streams)
+  if (!place)
+    throw new UsageError(
+      `--install does not know where ${shell} looks for completions.`,
+      `Write it there yourself: prospect completion ${shell}`,
+    )
+  const { file, start } = place
+  const begun = start && existsSync(start.file) ? readFileSync(start.file, 'utf8') : ''
+  const added = start && !begun.includes('/.zfunc') ? start : undefined
+  const more = added ? `, and adds ${added.file} two lines that load it` : ''
+  await confirmLoss(context, `This writes ${file}${more}.`, globals)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, scripts[shell] ?? '')
+  if (added) appendFileSync(added.file, added.lines)
+  context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`, globals)
+  return 0
+}
+
 /** `prospect completion`: prints a script that completes commands, options and values. */
 export const completionCommand: CommandFactory = ({ command }) =>
   command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
+    .option('--install', 'put it where your shell looks for it, after asking')
     .addExamples(
-      'completion bash > ~/.local/share/bash-completion/completions/prospect',
-      'completion zsh > ~/.zfunc/_prospect',
+      'completion bash --install',
+      'completion zsh --install',
       'completion fish > ~/.config/fish/completions/prospect.fish',
       'completion powershell >> $PROFILE',
     )
-    .addNote(
-      'To try it in this bash only: source <(prospect completion bash)\nAfter an upgrade, write it again.',
-    )
-    .run(async (context, { args: [name = ''] }) => {
+    .addNote('To try it in this bash only: source <(prospect completion bash)')
+    .run(async (context, { args: [name = ''], options, globals }) => {
+      if (options.install === true) return install(context, name, globals)
       await write(context.streams.stdout, scripts[name] ?? '')
       return 0
     })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../../support/command.js'
@@ -89,6 +89,31 @@ describe('completion scripts', () => {
   })
 })
 
+describe('completion --install', () => {
+  it.each([
+    ['bash', '.local/share/bash-completion/completions/prospect'],
+    ['zsh', '.zfunc/_prospect'],
+    ['fish', '.config/fish/completions/prospect.fish'],
+  ])('puts the script of %s into place', async (shell, path) => {
+    const env = { HOME: here.home }
+    const unasked = await here.run(['completion', shell, '--install'], { env })
+    expect([unasked.code, existsSync(join(here.home, path))]).toEqual([2, false])
+    const { code } = await here.run(['completion', shell, '--install', '--yes'], { env })
+    const { stdout } = await here.run(['completion', shell])
+    expect([code, readFileSync(join(here.home, path), 'utf8')]).toEqual([0, stdout])
+  })
+
+  it('adds the lines for zsh once', async () => {
+    const env = { HOME: here.home }
+    for (let time = 0; time < 2; time++) await here.run(['completion', 'zsh', '--install', '--yes'], { env })
+    expect(readFileSync(join(here.home, '.zshrc'), 'utf8').split('/.zfunc').length).toBe(2)
+  })
+
+  it('refuses a shell whose place it does not know', async () => {
+    expect((await here.run(['completion', 'powershell', '--install', '--yes'])).code).toBe(2)
+  })
+})
+
 describe('prospect __complete', () => {
   const lines = async (...words: string[]) => (await here.run(['__complete', ...words])).stdout.split('\n')
 
@@ -113,6 +138,26 @@ describe('prospect __complete', () => {
   it('offers the profiles of this machine', async () => {
     await here.run(['profiles', 'add', 'team', '--local'])
     expect(await lines('credits', '--profile', 'te')).toEqual(['team\t', ''])
+  })
+
+  it('offers the columns of the file on the command line', async () => {
+    const file = join(here.home, 'crm.csv')
+    writeFileSync(file, 'Company,Web site\nAcme,acme.example\n')
+    const rest = ['accounts', 'enrich', '--csv', file]
+    expect(await lines(...rest, '--map', 'domain=W')).toEqual(['domain=Web site\t', ''])
+    expect(await lines(...rest, '--map', 'domain', '=', 'W')).toEqual(['Web site\t', ''])
+    expect(await lines(...rest, '--only-missing', '')).toEqual(['Company\t', 'Web site\t', ''])
+    expect(await lines('accounts', 'enrich', '--csv', 'none.csv', '--map', 'domain=')).toEqual([''])
+  })
+
+  it('offers the plans, and the runs of this machine', async () => {
+    expect(await lines('engine', 'plan', 'set', 'sca')).toEqual(['scale\t', ''])
+    expect(await lines('runs', 'show', '')).toEqual([''])
+    const file = join(here.home, 'run.csv')
+    writeFileSync(file, 'domain\nacme.example\n')
+    await here.run(['accounts', 'enrich', '--csv', file, '-o', 'out.csv'])
+    const [run] = await here.json<{ id: string }[]>('runs', 'list')
+    expect(await lines('runs', 'show', '')).toEqual([`${run?.id}\taccounts.enrich ${file}`, ''])
   })
 
   it('offers nothing for a free value, so that the shell offers files', async () => {
