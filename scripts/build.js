@@ -57,6 +57,10 @@ try {
     ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
+  if (isPacking) {
+    const { exitRows, writeManuals } = await import('./man.js')
+    await writeManuals(fresh, await exitRows())
+  }
   for (const node of await runtimes()) await writeCodeCache(node)
   await rm(dist, { recursive: true, force: true })
   await rename(fresh, dist)
