@@ -57,6 +57,14 @@ describe('contacts waterfall', () => {
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 1_000 } })
   })
 
+  it('offers the values of --enrichment-type as a list where a person can choose', async () => {
+    writeFileSync(join(here.home, 'people.csv'), 'First name,Last name,Website\nAda,Byron,engines.example\n')
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '-o', 'x.csv', '--yes']
+    const { code, stderr } = await here.run(argv, { typed: [['Personal e-mail', ' \r']] })
+    expect(stderr).toContain('E-mail')
+    expect(code).toBe(0)
+  })
+
   it('looks up rows without a profile URL for the e-mail only, and the quote says so', async () => {
     writeFileSync(
       join(here.home, 'people.csv'),

@@ -37,12 +37,15 @@ const run = (line: string, given: Given = {}) =>
 const reply = (id: OperationId, more: Partial<Reply> = {}) =>
   answering({ body: recorded.operations[id].reply, ...more })
 
+/** The spinner of long work, which is drawn and removed again. */
+const spinner = new RegExp('\u001b\\[\\?25l.*?\u001b\\[\\?25h', 'gs')
+
 /** Compares what a command shows at each width with the screen of that name, and that no line is wider. */
 async function check(name: string, line: string, given: Given = {}): Promise<void> {
   const screens: string[] = []
   for (const columns of widths) {
     const { stdout, stderr } = await run(line, { columns, ...given })
-    const shown = `${stderr}${stdout}`.replaceAll(home, '/tmp/prospect-folder')
+    const shown = `${stderr}${stdout}`.replaceAll(spinner, '').replaceAll(home, '/tmp/prospect-folder')
     const wide = shown.split('\n').filter((each) => widthOf(each) > columns)
     expect(wide, `lines of ${name} wider than ${columns} columns`).toEqual([])
     screens.push(`--- ${columns} columns ${'-'.repeat(columns - 15)}\n${shown}`)
@@ -188,6 +191,17 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   ]
   it.each(answered)('show %s', async (name, line, id) => {
     await check(name, line, { env: keyed(home), caller: reply(id) })
+  })
+
+  it('show the quote of a batch', async () => {
+    await check('batch-quote', 'accounts enrich --csv crm.csv --dry-run')
+  })
+
+  it('show the summary of a batch, and how it is resumed', async () => {
+    const given = { env: keyed(home), caller: reply('accounts.enrich', { credits: 1 }) }
+    await check('batch-summary', 'accounts enrich --csv crm.csv -o exports/crm.csv --fresh --yes', given)
+    const stopped = 'accounts enrich --csv crm.csv -o exports/crm.csv --fresh --yes --max-credits 1'
+    await check('batch-stopped', stopped, { ...given, caller: reply('accounts.enrich', { credits: 1 }) })
   })
 
   it('show the credits of each day', async () => {

@@ -11,7 +11,8 @@ import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import type { Invocation } from '../options/command-environment.js'
 import { type Field, fieldsOfSchema, inputOf, spellingsOf } from '../options/schema-options.js'
-import { askChoice, askText, canAsk } from '../output/prompt.js'
+import { askChoice, askChoices, askText, canAsk } from '../output/prompt.js'
+import { labelOf } from '../output/text.js'
 
 /** A request that a command asks for. */
 export interface OperationRequest {
@@ -120,11 +121,8 @@ const isMissing = ({ name, kind }: Field, input: Input): boolean =>
 async function askField(context: Context, field: Field, schema: Schema, globals: GlobalOptions) {
   const { description, values, item, type } = field.kind
   if (type === 'enum' && values) return askChoice(context, description, choicesOf(values), globals)
-  const words = item?.values
-    ? ` (${item.values.join(', ')})`
-    : type === 'array'
-      ? ' (several with commas)'
-      : ''
+  if (item?.values) return askChoices(context, description, item.values, globals)
+  const words = type === 'array' ? ' (several with commas)' : ''
   const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
   const check = (text: string) => {
     const parsed = schema.safeParse(read(text))
@@ -135,7 +133,7 @@ async function askField(context: Context, field: Field, schema: Schema, globals:
   return text === undefined ? undefined : read(text)
 }
 
-const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, name: value }))
+const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, name: labelOf(value) }))
 
 const valueIn = (schema: Schema, parts: readonly string[]): unknown =>
   coerceField(

@@ -2,7 +2,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
-import { oneLine } from './text.js'
+import { labelOf, oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
@@ -95,6 +95,19 @@ export async function askChoice<T extends string>(
   const { select } = await import('@inquirer/prompts')
   const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
   return select({ message: oneLine(message), choices: shown }, promptStreams(context))
+}
+
+/** Asks for some of several values on stderr, at least one. Returns `undefined` without a person to ask. */
+export async function askChoices(
+  context: Context,
+  message: string,
+  values: readonly string[],
+  options: GlobalOptions,
+): Promise<readonly string[] | undefined> {
+  if (!canAsk(context, options)) return undefined
+  const { checkbox } = await import('@inquirer/prompts')
+  const choices = values.map((value) => ({ value, name: labelOf(value) }))
+  return checkbox({ message: oneLine(message), choices, required: true }, promptStreams(context))
 }
 
 const promptStreams = ({ streams }: StreamsContext) => ({

@@ -11,6 +11,7 @@ import {
   formatNumber,
   formatTime,
   type Look,
+  labelOf,
   oneLine,
   shortenId,
   widthOf,
@@ -208,37 +209,6 @@ const bad = /^(?:failed|invalid|expired|revoked|error|DISQUALIFIED)$/i
 function paint(text: string, kind: Kind, look: Look): string {
   if (kind !== 'status') return text
   return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : look.yellow(text)
-}
-
-const acronyms: Readonly<Record<string, string>> = {
-  ...{
-    id: 'ID',
-    ids: 'IDs',
-    url: 'URL',
-    uuid: 'UUID',
-    sha256: 'SHA-256',
-    email: 'e-mail',
-    emails: 'e-mails',
-  },
-}
-/** Objects whose name says nothing beside that of their fields. */
-const silent = new Set(['lead', 'message', 'account'])
-
-/** Returns the name of a field for people: `First name`, `Company name`, `Started`. */
-export function labelOf(name: string): string {
-  if (!/^_?[a-z][\w.]*$/.test(name)) return oneLine(name)
-  const parts = name.split('.').filter((part, at, all) => at === all.length - 1 || !silent.has(part))
-  const words = parts
-    .join('_')
-    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
-    .toLowerCase()
-    .replace(/(?<=.)_at$/, '')
-    .split('_')
-    .filter((word) => word !== '')
-  const text = (words[0] === 'operation' ? ['command'] : words)
-    .map((word) => acronyms[word] ?? word)
-    .join(' ')
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** Names of a total that stands beside a list. */

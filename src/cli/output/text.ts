@@ -192,6 +192,37 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
   return ms < 0 ? `${text} ago` : `in ${text}`
 }
 
+const acronyms: Readonly<Record<string, string>> = {
+  ...{
+    id: 'ID',
+    ids: 'IDs',
+    url: 'URL',
+    uuid: 'UUID',
+    sha256: 'SHA-256',
+    email: 'e-mail',
+    emails: 'e-mails',
+  },
+}
+/** Objects whose name says nothing beside that of their fields. */
+const silent = new Set(['lead', 'message', 'account'])
+
+/** Returns the name of a field for people: `First name`, `Company name`, `Started`. */
+export function labelOf(name: string): string {
+  if (!/^_?[a-z][\w.]*$/.test(name)) return oneLine(name)
+  const parts = name.split('.').filter((part, at, all) => at === all.length - 1 || !silent.has(part))
+  const words = parts
+    .join('_')
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .replace(/(?<=.)_at$/, '')
+    .split('_')
+    .filter((word) => word !== '')
+  const text = (words[0] === 'operation' ? ['command'] : words)
+    .map((word) => acronyms[word] ?? word)
+    .join(' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 /** Returns a number with commas between its thousands, in every locale. */
 export const formatNumber = (value: number): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+(?!\d))/g, ','))

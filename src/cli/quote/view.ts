@@ -82,7 +82,7 @@ const shareText = (share: number): string =>
 
 function basisText(basis: Basis): string {
   if (basis.kind === 'own')
-    return `from ${formatNumber(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
+    return `from ${formatNumber(basis.answers)} of your own lookups: ${formatCredits(basis.credits_per_lookup)} each`
   if (basis.kind === 'default')
     return basis.answers === 0
       ? `no history yet; assuming ${shareText(basis.share)}`
