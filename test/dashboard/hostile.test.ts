@@ -265,6 +265,9 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
       await listening.stop()
       const name = ['--name', markup]
       await machine.run(['engine', 'webhooks', 'secret'])
+      await machine.run(['data', 'import', 'companies', '-'], {
+        stdin: `name,domain\n"Zyx ${markup.replaceAll('"', '""')}",zyx-markup.example\n`,
+      })
       await machine.run([
         'accounts',
         'search',
@@ -344,6 +347,11 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
       '',
       'runs',
       'jobs',
+      'catalogue',
+      'catalogue?keyword=zyx',
+      'ledger',
+      'engine',
+      'try',
       'inbox',
       'inbox?id=msg_evil',
       `inbox?event=${encodeURIComponent(markup)}`,
@@ -362,6 +370,9 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
       expect([path, await page.evaluate('window.pwned')]).toEqual([path, undefined])
       expect(await page.locator('main :is(img, script)').count()).toBe(0)
     }
+    await page.goto(`${here.origin}/dashboard/catalogue?keyword=zyx`)
+    await ready(page)
+    expect(await page.locator('main').textContent()).toContain('<img src=x')
     await page.goto(`${here.origin}/dashboard/inbox?id=msg_evil`)
     await ready(page)
     expect(await page.locator('main').textContent()).toContain(markup)
