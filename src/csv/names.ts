@@ -55,11 +55,15 @@ export function isNameOfPeople(name: string): boolean {
   return ofPeople.has(normaliseName(name))
 }
 
-/** Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal. */
+/**
+ * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so
+ * are `first_name` and `lead.first_name`, as results name it.
+ */
 export function normaliseName(name: string): string {
   return name
     .normalize('NFKD')
     .toLowerCase()
+    .replace(/^lead\.(?=.)/, '')
     .replace(/ß/g, 'ss')
     .replace(/œ/g, 'oe')
     .replace(/æ/g, 'ae')

@@ -14,6 +14,9 @@ test.each([
   ['Straße', 'strasse'],
   ['Œuvre', 'oeuvre'],
   ['会社', '会社'],
+  ['lead.first_name', 'firstname'],
+  ['Lead', 'lead'],
+  ['company.name', 'companyname'],
   [' - ', ''],
 ])('the normalised form of %j is %j', (name, plain) => {
   expect(normaliseName(name)).toBe(plain)
