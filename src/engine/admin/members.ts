@@ -44,12 +44,13 @@ export function memberAdmin(ports: AdminPorts) {
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
         return { ...member, ...change }
       }),
-    members: () =>
+    /** Returns the members, with the credits that each has spent this week. */
+    members: (readSpent = readSpentThisWeek) =>
       store.read(async (reads) => {
         const { workspace, now } = await readCurrent(reads, clock)
         const members = []
         for (const member of await reads.members(workspace.id))
-          members.push({ ...member, spentThisWeek: await readSpentThisWeek(reads, member, now) })
+          members.push({ ...member, spentThisWeek: await readSpent(reads, member, now) })
         return members
       }),
   }

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
+import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
 import { openEnginePorts } from './engine.js'
@@ -80,20 +81,32 @@ export async function openDashboard(
   })
 }
 
+const dayMs = 86_400_000
+
 /** Returns an administration that remembers the sums of a long ledger until its next movement. */
 function rememberSums(admin: Admin): Admin {
   let at = -1
-  const sums = new Map<string, ReturnType<Admin['consumption']>>()
+  const sums = new Map<string, unknown>()
+  const forgetOld = async () => {
+    const { seq } = await admin.position()
+    if (seq !== at) sums.clear()
+    at = seq
+  }
+  const remember = async <T>(key: string, read: () => Promise<T>): Promise<T> => {
+    if (!sums.has(key)) sums.set(key, await read())
+    return sums.get(key) as T
+  }
   return {
     ...admin,
     consumption: async (range, by) => {
-      const { seq } = await admin.position()
-      if (seq !== at) sums.clear()
-      at = seq
-      const key = JSON.stringify([range, by])
-      const known = sums.get(key) ?? admin.consumption(range, by)
-      sums.set(key, known)
-      return known
+      await forgetOld()
+      return remember(JSON.stringify([range, by]), () => admin.consumption(range, by))
+    },
+    members: async () => {
+      await forgetOld()
+      return admin.members((reads, member, now) =>
+        remember(`${member.id} ${Math.floor(now / dayMs)}`, () => readSpentThisWeek(reads, member, now)),
+      )
     },
   }
 }
