@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -145,5 +145,68 @@ describe('budgets for a server', () => {
     }
     expect([await ask(), await ask(), await there.bench.balance()]).toEqual([200, 402, 999])
     await proxy.stop()
+  })
+})
+
+describe('--log', () => {
+  const events = (file = 'cron.log') =>
+    readFileSync(join(here.home, file), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+  it('appends the start, notices, result, exit code and credits of a batch, for its owner only', async () => {
+    expect((await here.run([...batch, '--log', 'cron.log', '--quiet'])).code).toBe(0)
+    expect(events()).toMatchObject([
+      {
+        event: 'start',
+        command: 'prospect accounts enrich',
+        options: expect.arrayContaining(['csv', 'log']),
+      },
+      ...events().slice(1, -2),
+      { event: 'result', rows: 10, found: 10, credits: 10 },
+      { event: 'end', exit_code: 0, credits: 10 },
+    ])
+    expect(events().some(({ event }) => event === 'notice')).toBe(true)
+    expect(statSync(join(here.home, 'cron.log')).mode & 0o777).toBe(0o600)
+    const before = events().length
+    await lookUp(20, '--log=cron.log')
+    expect(events().slice(before)).toMatchObject([
+      { event: 'start' },
+      { event: 'result', status: 200 },
+      { event: 'end', exit_code: 0, credits: 1 },
+    ])
+  })
+
+  it('has the error and exit code of a command that fails, also of a wrong one, and never a key', async () => {
+    const key = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'
+    await here.run(['credits', '--min-credits', '5000', '--log', 'cron.log'])
+    await here.run(['credits', '--api-key', key, '--log', 'cron.log'])
+    expect(events()).toMatchObject([
+      { event: 'start', command: 'prospect credits' },
+      { event: 'result', credits: { enrichment: 1_000 } },
+      { event: 'error', code: 'below_minimum' },
+      { event: 'end', exit_code: 13, credits: 0 },
+      { event: 'error', code: 'usage' },
+      { event: 'end', exit_code: 2 },
+    ])
+    expect(JSON.stringify(events())).not.toContain(key)
+  })
+
+  it('exits with 2 before anything is done where the log cannot be written', async () => {
+    for (const log of ['missing/cron.log', 'engine.db']) expect((await lookUp(1, '--log', log)).code).toBe(2)
+    expect(await spent()).toBe(0)
+  })
+})
+
+describe('--lock', () => {
+  it('refuses a second command of any kind while the first one holds the lock', async () => {
+    const serving = await here.start(['serve', '--port', '0', '--lock', 'nightly'])
+    for (const argv of [['credits'], ['data', 'sample'], batch]) {
+      const { code, stderr } = await here.run([...argv, '--lock', 'nightly'])
+      expect([code, stderr]).toEqual([15, expect.stringContaining('The lock nightly is in use')])
+    }
+    await serving.stop()
+    expect((await here.run([...batch, '--lock', 'nightly'])).code).toBe(0)
   })
 })

@@ -83,7 +83,6 @@ export const spending = (): Option[] => [
   summary(),
   new Option('--concurrency <n>', 'rows in flight at once (default: 256)').argParser(positiveWhole),
   new Option('--retry-unknown', 'retry rows whose call may have been charged without an answer'),
-  new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
   new Option('--distribute', 'let the workers that share the PostgreSQL database make the calls'),
 ]
 

@@ -56,9 +56,29 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
+    logReport(context, result)
     await showEnd(context, result, command)
     return exitOf(result, choices.failOn)
   })
+}
+
+/** Writes the counts of a run to the log of `--log`. */
+function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
+  const { rows, found, not_found, invalid, failed, skipped, credits, credits_before, output, partial } =
+    report
+  log?.write('result', {
+    run: run.id,
+    rows,
+    found,
+    not_found,
+    invalid,
+    failed,
+    skipped,
+    credits,
+    output,
+    partial,
+  })
+  log?.spend(credits - credits_before)
 }
 
 function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {

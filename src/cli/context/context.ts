@@ -8,6 +8,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
+import type { CommandLog } from './log.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {
@@ -63,6 +64,10 @@ export interface GlobalOptions {
   readonly timeout?: number
   /** Seconds. */
   readonly maxWait?: number
+  /** Path of the file to append a log to. */
+  readonly log?: string
+  /** Name of a lock to hold meanwhile. */
+  readonly lock?: string
   readonly apiKeyFile?: string
   readonly apiKeyStdin?: boolean
 }
@@ -131,6 +136,8 @@ export type FileUse = 'read' | 'write'
 /** What a command reads and prints. Nothing printed through it contains a key. */
 export interface StreamsContext {
   readonly streams: Streams
+  /** The log of `--log`; absent without one. */
+  log?: CommandLog | undefined
   /** Writes one line to stderr, unless `--quiet`. */
   notify(text: string, options: GlobalOptions): void
   /** Returns the text without the keys this command has handled. */

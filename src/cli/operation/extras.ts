@@ -85,7 +85,7 @@ async function checkMinimums(
 ): Promise<void> {
   const short: string[] = []
   for (const { field, what, ...flags } of minimums) {
-    const { long, wanted } = wantedOf(flags, options)
+    const { long, wanted } = readMinimum(flags, options)
     if (wanted === undefined) continue
     const left = valueAt(body, `credits.${field}`)
     const all = wanted.endsWith('%') ? await wholeOf(context, field, body, globals) : 0
@@ -110,7 +110,7 @@ async function checkMinimums(
 const describe = (wanted: string, least: number): string =>
   wanted.endsWith('%') ? `${wanted} (${formatNumber(Math.ceil(least))})` : formatNumber(least)
 
-function wantedOf(
+function readMinimum(
   { flag, alias = flag }: { readonly flag: string; readonly alias?: string },
   options: Invocation['options'],
 ): { readonly long: string; readonly wanted: string | undefined } {

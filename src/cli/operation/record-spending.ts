@@ -46,7 +46,7 @@ export async function holdWithinBudget(
   const parsed = shape.input.safeParse(input)
   const most = mostCredits(row, parsed.success ? parsed.data : input)
   /** The part of the request that credits pay for: its limit, where that is lower than the one asked for. */
-  const fit = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
+  const grantWithin = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
     if (most !== null && most <= left) return { credits: most }
     const isMany = row.needs === 'records' || row.price.job !== undefined
     const limit = isMany ? unitsFor(row, left) : 0
@@ -62,13 +62,13 @@ export async function holdWithinBudget(
       'budget',
     )
   }
-  const ofCommand = fit(perCommand ?? Number.POSITIVE_INFINITY)
+  const ofCommand = grantWithin(perCommand ?? Number.POSITIVE_INFINITY)
   if (!ofCommand) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
   let granted = ofCommand
   if (perDay !== undefined) {
     const id = context.ids.uuid()
     const decide = (left: number) => {
-      granted = fit(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
+      granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
       return granted.credits < 0 ? undefined : granted.credits
     }
     const held = { id, profile: profileName(context, globals), perDay }
@@ -94,6 +94,7 @@ export async function recordSpent(
   open: () => Promise<Spending> = () => openSpending(context),
   held: string | undefined = holds.get(context),
 ): Promise<void> {
+  context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
   holds.delete(context)
   try {

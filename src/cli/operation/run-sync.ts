@@ -94,6 +94,8 @@ export async function reportSuccess(
   if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, globals, reply.status)
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`, globals)
+  const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
+  context.log?.write('result', facts as object)
   const { check, after } = extraOf(operation.id)
   await check?.(context, reply, invocation)
   if (operation.method === 'POST' && isEmptyList(reply.body)) {

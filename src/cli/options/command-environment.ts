@@ -5,6 +5,7 @@ import { resolveField } from '../../batch/output/columns.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { prepareHome } from '../context/home.js'
 import { openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { formatSetting } from '../context/settings.js'
 import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.js'
@@ -161,7 +162,11 @@ export class ProspectCommand extends Command {
       await checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       checkLayoutFormat(invocation.globals)
-      const { dryRun, database, shared } = invocation.options
+      this.#context.log?.write('start', { command: pathOf(this), options: Object.keys(invocation.options) })
+      const { csv, dryRun, database, shared } = invocation.options
+      // A batch holds the lock that is recorded with its run.
+      if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
+        await holdLock(this.#context, globals.lock)
       // The options about a shared database name it.
       if (this.#reads && dryRun !== true && database === undefined && shared !== true)
         await requireWorkspace(this.#context, this.#reads, invocation.globals)
@@ -221,6 +226,15 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   output: ['-o', 'write'],
   rejects: ['--rejects', 'write'],
   summaryJson: ['--summary-json', 'write'],
+  log: ['--log', 'write'],
+}
+
+/** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
+async function holdLock(context: Context, name: string): Promise<void> {
+  const { hold, namedLock } = await import('../../batch/run/records.js')
+  const path = namedLock(context, name)
+  prepareHome(context.home)
+  hold(context, path, `The lock ${name}`)
 }
 
 /** Throws UsageError where two options choose the format, and for an expression that jq does not understand. */

@@ -73,6 +73,8 @@ export const globals = (): [string, Option[]][] => [
       new Option('--max-wait <seconds>', 'longest wait for a rate limit, in seconds (default: 10)').argParser(
         notNegative,
       ),
+      new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
+      new Option('--log <file>', 'append what happens to this file: one JSON object a line'),
     ],
   ],
 ]
@@ -152,10 +154,11 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
   const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
     ? valueAfter('--output', '-o')
     : undefined
+  const log = argv.some((word) => /^--log(=|$)/.test(word)) ? valueAfter('--log') : undefined
   return {
     json: given('--json'),
     verbose: given('--verbose'),
     quiet: given('--quiet'),
-    ...withoutUndefined({ format: formats.find((each) => each === format), output }),
+    ...withoutUndefined({ format: formats.find((each) => each === format), output, log }),
   }
 }

@@ -14,6 +14,7 @@ export async function reportError(
   report: Report,
   options: GlobalOptions,
 ): Promise<number> {
+  context.log?.write('error', report)
   const { stderr, env } = context.streams
   const look = lookOf(stderr, env, options.color !== false)
   const { error, hint } = report

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Context, Streams } from '../context/context.js'
 import { watchStreams, write } from '../context/io.js'
 import { version } from '../context/version.js'
@@ -20,12 +21,27 @@ export async function main(
   const context = createContext(streams, overrides)
   const options = peekGlobals(argv)
   try {
-    const code = await runCommand(context, argv).catch((error) => outcomeOf(error, context, options))
+    const code = await runLogged(context, argv, options.log).catch((error) =>
+      outcomeOf(error, context, options),
+    )
     const failure = code === 0 ? await outputFailure() : undefined
-    return failure ? await outcomeOf(failure, context, options) : code
+    const exit = failure ? await outcomeOf(failure, context, options) : code
+    context.log?.end(exit)
+    return exit
   } finally {
     await context.close()
   }
+}
+
+/** Runs a command, with the log of `--log`. Returns its exit code. */
+async function runLogged(context: Context, argv: readonly string[], log?: string): Promise<number> {
+  if (log) {
+    const { openLog } = await import('../context/log.js')
+    context.claimFile(log, '--log')
+    const path = resolve(context.streams.cwd, log)
+    context.log = openLog(path, () => context.clock.now(), context.redact)
+  }
+  return runCommand(context, argv)
 }
 
 /** Runs the command that the arguments name. Returns its exit code. */

@@ -17,6 +17,7 @@ import type {
 import { givenKey } from '../context/credentials.js'
 import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
+import type { CommandLog } from '../context/log.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
 import { messageLines } from '../output/text.js'
@@ -47,6 +48,8 @@ type Shared = Omit<StreamsContext, 'claimFile'> &
     /** Returns the key given with the command. Stdin can be read only once. */
     readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
     readonly claim: ReturnType<typeof createClaims>
+    /** The log of the command, which the contexts of other databases share. */
+    readonly logs: { open?: CommandLog | undefined }
   }
 
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
@@ -60,7 +63,9 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
     claim: createClaims(),
+    logs: {},
     notify: (text, options) => {
+      shared.logs.open?.write('notice', { text })
       if (!options.quiet)
         streams.stderr.write(`${messageLines(redaction.redact(text), streams).join('\n')}\n`)
     },
@@ -78,6 +83,12 @@ function contextOf(
     ...shared,
     get home() {
       return home()
+    },
+    get log() {
+      return shared.logs.open
+    },
+    set log(log) {
+      shared.logs.open = log
     },
     claimFile: (path, option, use = 'write') =>
       shared.claim(home(), { path: resolve(streams.cwd, path), option, use }),
