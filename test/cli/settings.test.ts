@@ -157,16 +157,12 @@ describe('--log', () => {
 
   it('appends the start, notices, result, exit code and credits of a batch, for its owner only', async () => {
     expect((await here.run([...batch, '--log', 'cron.log', '--quiet'])).code).toBe(0)
-    expect(events()).toMatchObject([
-      {
-        event: 'start',
-        command: 'prospect accounts enrich',
-        options: expect.arrayContaining(['csv', 'log']),
-      },
-      ...events().slice(1, -2),
-      { event: 'result', rows: 10, found: 10, credits: 10 },
-      { event: 'end', exit_code: 0, credits: 10 },
-    ])
+    const [start] = events()
+    const options = expect.arrayContaining(['csv', 'log'])
+    expect(start).toMatchObject({ event: 'start', command: 'prospect accounts enrich', options })
+    const result = events().find(({ event }) => event === 'result')
+    expect(result).toMatchObject({ rows: 10, found: 10, credits: 10 })
+    expect(events().at(-1)).toMatchObject({ event: 'end', exit_code: 0, credits: 10 })
     expect(events().some(({ event }) => event === 'notice')).toBe(true)
     expect(statSync(join(here.home, 'cron.log')).mode & 0o777).toBe(0o600)
     const before = events().length
