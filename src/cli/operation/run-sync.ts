@@ -3,10 +3,9 @@ import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
-import { requireCrmKind } from '../../batch/output/crm-kind.js'
 import { dryRun } from '../../engine/credits/dry-run.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { hasField, resolveFields } from '../options/schema-options.js'
+import { checkLayout, hasField, resolveFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
 import { recordsIn, valueAt } from '../output/records.js'
 import { formatCredits } from '../output/text.js'
@@ -34,7 +33,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
  * `--layout` of records that it does not have.
  */
 export function withFields({ output }: Pick<Shape, 'output'>, globals: GlobalOptions): GlobalOptions {
-  if (globals.layout !== undefined) requireCrmKind(output)
+  checkLayout(output, globals.layout)
   const fields = fieldsOf(globals)
   return fields ? { ...globals, fields: resolveFields(output, fields).join(',') } : globals
 }

@@ -12,7 +12,7 @@ import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
-import { addGlobals, globalsOf, groups } from './global-options.js'
+import { addGlobals, globalsOf, groups, layoutOption } from './global-options.js'
 import { closeUp, type HelpTopic, helpLayout, moreHelp, withMore, wrapText } from './help.js'
 
 /** The arguments and options that a command was given. */
@@ -106,6 +106,11 @@ export class ProspectCommand extends Command {
   addOptions(options: readonly Option[]): this {
     for (const option of options) this.addOption(option)
     return this
+  }
+
+  /** Adds `--layout`, for a command that can print companies or people. */
+  addLayout(): this {
+    return this.addOption(layoutOption())
   }
 
   /** Adds examples to the help, without the leading `prospect`. */

@@ -3,11 +3,13 @@ import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { aliasesOf, flagOf } from '../../api/operations/aliases.js'
-import type { OperationId } from '../../api/operations/table.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
 import { importFields, liveOnlyFilters } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
+import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../batch/output/columns.js'
+import { crmKindOfReply, requireCrmKind } from '../../batch/output/crm-kind.js'
 import { UsageError } from '../context/errors.js'
 import { groups } from './global-options.js'
 import { repeated } from './values.js'
@@ -227,4 +229,15 @@ export function withWords(
   if (options[name] !== undefined)
     throw new UsageError(`"${words[0]}" and --${field.flag} both give the ${field.name}.`, 'Give it once.')
   return { ...options, [name]: field.kind.type === 'array' ? words : words[0] }
+}
+
+/** Whether a command can print companies or people, now or when its work is done. */
+export function hasRecords({ id }: Operation, { output }: Shape): boolean {
+  const event = eventOf(id)
+  return event === undefined ? crmKindOfReply(output) !== undefined : event !== 'list_import'
+}
+
+/** Throws a Refusal where a result has no companies or people for `--layout`. */
+export function checkLayout(output: Shape['output'], layout: string | undefined): void {
+  if (layout !== undefined) requireCrmKind(output)
 }

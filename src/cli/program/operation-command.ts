@@ -1,21 +1,20 @@
 import { type Command, Option } from 'commander'
-import { type Shape, shapeOf } from '../../api/areas/shapes.js'
+import { shapeOf } from '../../api/areas/shapes.js'
 import { observedNote, pathParameters } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
-import { eventOf } from '../../api/webhooks/events.js'
 import { manyOf } from '../../batch/output/columns.js'
-import { crmKindOfReply } from '../../batch/output/crm-kind.js'
 import { addBatchOptions } from '../batch/options.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
 import { collectInput } from '../operation/request.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
-import { groups, layoutOption } from '../options/global-options.js'
+import { groups } from '../options/global-options.js'
 import {
   argumentText,
   type Field,
   fieldOfWords,
   fieldsOfSchema,
+  hasRecords,
   optionsOf,
   spellingsOf,
   withHeadings,
@@ -58,7 +57,7 @@ export async function operationCommand(
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
-  if (hasRecords(operation, shape)) command.addOption(layoutOption())
+  if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
   if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')
   return command
@@ -70,12 +69,6 @@ export async function operationCommand(
       const input = await collectInput(context, operation, shape, invocation)
       return runOperation(context, { operation, shape, input, invocation })
     })
-}
-
-/** Whether a command can print companies or people, now or when its work is done. */
-function hasRecords({ id }: Operation, { output }: Shape): boolean {
-  const event = eventOf(id)
-  return event === undefined ? crmKindOfReply(output) !== undefined : event !== 'list_import'
 }
 
 /** Returns the options of the fields: required ones first, else in the order of the schema. */

@@ -63,6 +63,13 @@ describe('a file that is read in a worker thread', () => {
     expect(plain(there)).toEqual(plain(here))
   })
 
+  it('keeps the cells of its rows where rejected rows are wanted, and the format of the file', async () => {
+    const [there, here] = await both(file, { kind: 'companies', options: { keepsRows: true } })
+    expect(plain(there)).toEqual(plain(here))
+    expect(there.portions.flatMap(({ rejected }) => rejected)).toMatchObject([{ cells: ['no domain', ''] }])
+    expect(there.portions[0]?.columns.original?.header).toEqual(['Company Name', 'domain'])
+  })
+
   it('is read with its options', async () => {
     const [there, here] = await both('Acm\u00e9;acme.example', {
       kind: 'companies',

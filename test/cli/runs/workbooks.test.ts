@@ -219,11 +219,15 @@ describe('data import with a workbook', () => {
       '--sheet',
       'targets',
       '--json',
+      ...['--rejects', 'rejects.csv'],
     )
     expect([code, JSON.parse(stdout)]).toEqual([
       11,
       expect.objectContaining({ added: 1, rejected: [expect.objectContaining({ line: 3 })] }),
     ])
+    expect(here.read('rejects.csv')).toBe(
+      "_line,_reason,Name,Domain\n3,domain: no website domain in 'no domain',Bad,no domain\n",
+    )
     expect(runsIn()).toEqual([])
   })
 

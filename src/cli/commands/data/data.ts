@@ -2,7 +2,6 @@ import type { Stats } from '../../../catalogue/lookup/stats.js'
 import type { HomeContext, TargetContext } from '../../context/context.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
-import { layoutOption } from '../../options/global-options.js'
 import { printRecords } from '../../output/print-records.js'
 import { copyCommand } from './copy.js'
 import { forgetCommand } from './forget.js'
@@ -54,7 +53,7 @@ const columns = {
 export const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
-    .addOption(layoutOption())
+    .addLayout()
     .addOption(catalogueOption())
     .addExamples(
       'data export companies -o companies.csv',

@@ -6,7 +6,6 @@ import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { layoutOption } from '../../options/global-options.js'
 import {
   addStoredId,
   expandId,
@@ -59,7 +58,7 @@ const listJobs: CommandFactory = ({ command }) =>
 const showJob: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a job, or with --records what it found'), storedJob)
     .option('--records', 'the records it has found so far')
-    .addOption(layoutOption())
+    .addLayout()
     .addExamples(
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
       'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',

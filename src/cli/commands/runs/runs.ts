@@ -10,7 +10,7 @@ import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
-import { groups, layoutOption } from '../../options/global-options.js'
+import { groups } from '../../options/global-options.js'
 import { addStoredId } from '../../options/stored-ids.js'
 import { findRun, findRuns, showCommand, stored, toRunView } from './show.js'
 
@@ -48,7 +48,8 @@ const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
     .addOptions([sameFile(), ...spending()].map((option) => option.helpGroup(groups.batch)))
     .option('--dry-run', 'show what the rest can cost, send nothing')
-    .addOptions([...sharedOptions(), layoutOption()])
+    .addOptions(sharedOptions())
+    .addLayout()
     .addExamples('runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv')
     .addNote('A run that is finished writes its output again, and spends nothing.')
     .run(async (context, invocation) => {
@@ -61,7 +62,8 @@ const resumeCommand: CommandFactory = ({ command }) =>
 
 const exportCommand: CommandFactory = ({ command }) =>
   addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
-    .addOptions([sameFile(), ...sharedOptions(), layoutOption()])
+    .addOptions([sameFile(), ...sharedOptions()])
+    .addLayout()
     .addExamples('runs export 7f6f2d0e -o again.csv', 'runs export 7f6f2d0e --format ndjson')
     .addNote('Rows that were not looked up yet have the status skipped.')
     .run(async (outer, invocation) => {

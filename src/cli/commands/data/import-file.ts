@@ -1,0 +1,78 @@
+import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
+import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import { Stop } from '../../context/errors.js'
+import { exitOfSignal } from '../../context/interrupts.js'
+import { startProgress } from '../../output/progress.js'
+import { formatNumber } from '../../output/text.js'
+
+/** Imports the rows of a file, or finds out what that would do. */
+export async function takeFile(
+  context: StreamsContext & ClockContext & TargetContext,
+  kind: RecordKind,
+  bytes: AsyncIterable<Uint8Array>,
+  settings: ImportOptions,
+  globals: GlobalOptions,
+  isDryRun: boolean,
+): Promise<ImportReport> {
+  const progress = await startProgress(context, globals, formatProgress)
+  const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
+  const options = { ...settings, onProgress }
+  try {
+    const catalogue = await context.catalogue()
+    return await (isDryRun
+      ? withScratch((scratch) => catalogue.previewFile(kind, bytes, options, scratch))
+      : catalogue.importFile(kind, bytes, options))
+  } catch (error) {
+    if (!isDryRun && error instanceof ImportError && error.report) {
+      const { added, updated } = error.report
+      context.notify(
+        `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
+        globals,
+      )
+    }
+    throw error
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Does work with an empty database in a temporary file. */
+async function withScratch<T>(work: (scratch: Driver) => Promise<T>): Promise<T> {
+  const { openDatabase } = await import('../../../storage/database/open.js')
+  const scratch = await openDatabase('', { sqlite: { durable: false } })
+  return work(scratch).finally(() => scratch.close())
+}
+
+const formatProgress = ({ rows }: { readonly rows: number }, elapsedMs: number): string =>
+  `${formatNumber(rows)} records · ${formatNumber(Math.round((rows * 1_000) / Math.max(1, elapsedMs)))} records/s`
+
+/** Returns the bytes until a signal comes. Throws a `Stop` then. */
+export async function* untilSignal(
+  signal: AbortSignal,
+  bytes: AsyncIterable<Uint8Array>,
+  isDryRun: boolean,
+): AsyncGenerator<Uint8Array> {
+  const checkSignal = () => {
+    const exit = exitOfSignal(signal)
+    if (exit !== undefined)
+      throw isDryRun
+        ? new Stop('The check was interrupted.', exit, 'Nothing was imported.')
+        : new Stop(
+            'The import was interrupted.',
+            exit,
+            'What was imported is kept. Run the same command again to import the rest.',
+          )
+  }
+  try {
+    for await (const chunk of bytes) {
+      checkSignal()
+      yield chunk
+    }
+  } catch (error) {
+    // Reading ends with the signal.
+    checkSignal()
+    throw error
+  }
+}
