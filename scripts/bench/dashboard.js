@@ -9,7 +9,7 @@ import { startServer } from './server.js'
 const mostMs = 150
 const mostBytes = 200_000
 
-/** Time of the server for each view of the dashboard over much data, and the size of the first load. */
+/** Time of the server for each view of the dashboard over a lot of data, and the size of the first load. */
 export async function dashboard({ env, folder, quick }) {
   const own = { ...env, PROSPECT_HOME: join(folder, 'dashboard-home') }
   await askJson([binary, 'init', '--json'], own)
@@ -47,13 +47,13 @@ async function measure(link, sizes, quick) {
     }
     results.push({ title, ms: median(times) })
   }
-  const much = Object.entries(sizes)
+  const amounts = Object.entries(sizes)
     .map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
     .join(', ')
   const bytes = loaded.reduce((sum, text) => sum + gzipSync(text).length, 0)
   return [
     ...results.map(({ title, ms }) => ({
-      what: `Dashboard, *${title}*: time of the server over ${much}`,
+      what: `Dashboard, *${title}*: time of the server over ${amounts}`,
       measured: `${ms.toFixed(0)} ms`,
       baseline: `limit: ${mostMs} ms`,
       ratio: ms / mostMs,
