@@ -101,6 +101,7 @@ describe('control characters of data', () => {
   })
 
   it('do not reach a log of stderr', async () => {
+    await here.run(['init'])
     for (const more of [[], ['--json'], ['--verbose']]) {
       const { stderr } = await here.run(['events', 'show', hostile, ...more])
       expect(stderr).toContain(String.raw`\u009b31m`)
@@ -287,6 +288,7 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   'data purge': () => ['--older-than', '400d'],
   'data forget': (_, next) => [next(), '--dry-run'],
   'config get': (_, next) => [next()],
+  'config unset': (_, next) => [next()],
   'config set': (_, next) => ['public_url', next()],
   'profiles use': (_, next) => [next()],
   'profiles add': (_, next) => [next(), '--base-url', next()],

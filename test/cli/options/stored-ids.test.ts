@@ -69,6 +69,7 @@ describe('ids of this machine', () => {
     ['events replay --to http://127.0.0.1:9/x', 2, '--last'],
     ['events show --last', 9, 'no event yet'],
   ])('are asked for where %s names none, or too much', async (line, code, text) => {
+    await here.run(['init'])
     const ended = await here.run(line.split(' '))
     expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(text)])
   })

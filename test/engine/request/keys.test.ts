@@ -53,7 +53,8 @@ describe('P29: uniform refusal, fast revocation', () => {
     const bench = await openBench()
     const revoked = await bench.admin.createKey({ member: 'me@localhost' })
     await bench.admin.revokeKey(revoked.id)
-    const expired = await bench.admin.createKey({ member: 'me@localhost', expiresAt: bench.clock.now() })
+    const expired = await bench.admin.createKey({ member: 'me@localhost', expiresAt: bench.clock.now() + 1 })
+    bench.clock.advance(1)
     const replies = []
     for (const apiKey of [undefined, '', 'nonsense', makeKey(randomIds), revoked.key, expired.key])
       replies.push(await bench.caller.call('credits.show', {}, { apiKey }))

@@ -136,6 +136,7 @@ describe('a paid reply that cannot be used', () => {
     expect(answer.status).toBe(502)
     expect(await proxy.machine.json<Fields[]>('events', 'list')).toMatchObject([{ event: 'reply.unusable' }])
     const here = machine()
+    await here.json('init')
     const env = { PROSPECT_BASE_URL: upstream, PROSPECT_API_KEY: 'a-key-of-the-server' }
     await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--direct'], { env, sleep })
     expect(await here.json('events', 'list')).toEqual([])

@@ -201,7 +201,9 @@ describe('engine ledger', () => {
   const spend = () => here.run(['accounts', 'enrich', '--domain', 'acme.example'])
   beforeEach(async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
-    expect((await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })).stderr).toBe('')
+    expect(
+      (await here.run(['data', 'import', 'companies', '-', '--json', '--quiet'], { stdin })).stderr,
+    ).toBe('')
     await here.json('engine', 'clock', 'set', '2026-03-01T10:00:00Z', '--frozen')
   })
 
