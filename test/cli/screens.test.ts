@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
@@ -38,7 +40,8 @@ const reply = (id: OperationId, more: Partial<Reply> = {}) =>
   answering({ body: recorded.operations[id].reply, ...more })
 
 /** The spinner of long work, which is drawn and removed again. */
-const spinner = new RegExp('\u001b\\[\\?25l.*?\u001b\\[\\?25h', 'gs')
+const sequence = '\u001b\\['
+const spinner = new RegExp(`${sequence}\\?25l.*?${sequence}\\?25h`, 'gs')
 
 /** Compares what a command shows at each width with the screen of that name, and that no line is wider. */
 async function check(name: string, line: string, given: Given = {}): Promise<void> {
@@ -252,5 +255,39 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
       body: { error: 'Insufficient credits', code: 'insufficient_credits' },
     })
     await check('error-credits', 'accounts enrich --domain acme.example', { env: keyed(home), caller })
+  })
+})
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Returns what a command of the built program shows in a pseudo-terminal of `script` (util-linux). */
+async function inTerminal(line: string, columns: number, env: Record<string, string>): Promise<string[]> {
+  const words = `stty cols ${columns}; '${process.execPath}' '${root}bin/prospect.js' ${line}`
+  const child = spawn('script', ['-qefc', words, '/dev/null'], {
+    env: { ...process.env, PROSPECT_HOME: home, CI: '1', FORCE_COLOR: '', NO_COLOR: '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await new Promise((resolve) => child.on('close', resolve))
+  return Buffer.concat(chunks).toString().replaceAll('\r', '').split('\n')
+}
+
+describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)', () => {
+  beforeAll(() => run('init --yes'))
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  it.each(['limits', 'credits', 'engine status', 'runs show 0', 'commands'])(
+    'of 60 columns has no longer line, no colour with NO_COLOR and only ASCII with LC_ALL=C: %s',
+    async (line) => {
+      const plain = await inTerminal(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })
+      expect(plain.filter((each) => each.length > 60)).toEqual([])
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+      expect(plain.join('')).toMatch(/^[\x20-\x7e]+$/)
+    },
+  )
+
+  it('has colours', async () => {
+    expect((await inTerminal('runs show 0', 60, {})).join('')).toContain('\u001b[31mThere is no run 0.')
   })
 })

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { errorOf, type Machine, machine } from '../../support/command.js'
 
 let here: Machine
-beforeEach(() => {
+beforeEach(async () => {
   here = machine()
+  await here.json('init')
 })
 afterEach(() => here.remove())
 

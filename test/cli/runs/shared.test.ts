@@ -53,7 +53,9 @@ describe('a run in a shared database', () => {
     expect(await runs(here)).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
     expect(readFileSync(join(there.home, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(21)
     const [{ id } = { id: '' }] = await runs(here)
-    expect(await here.json('runs', 'show', id, ...at())).toMatchObject({ credits_reserved: 0 })
+    expect(await here.json('runs', 'show', id, ...at())).toMatchObject({
+      ...{ credits_reserved: 0, lookups: { valid_emails: null } },
+    })
     const shared = { env: { PROSPECT_DATABASE_URL: schema.url } }
     const by = await here.run(['ledger', '--by', 'run', '--shared', '--json'], shared)
     expect(by.json).toEqual([{ run: id, calls: 20, credits: 20 }])
