@@ -70,6 +70,14 @@ export async function ensureWorkspace(
   if (!isPostgres(engine) && !existsSync(engine)) await context.admin(globals)
 }
 
+/** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
+export async function holdLock(context: ClockContext & HomeContext, name: string): Promise<void> {
+  const { hold, namedLock } = await import('../../batch/run/records.js')
+  const path = namedLock(context, name)
+  prepareHome(context.home)
+  hold(context, path, `The lock ${name}`)
+}
+
 /** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
 export async function openAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
   const admin = await context.admin({ ...globals, create: false })

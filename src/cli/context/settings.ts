@@ -74,6 +74,21 @@ export const profileInUse = (
   { profile }: GlobalOptions,
 ): Profile => profileOf(settings(), profile ?? streams.env.PROSPECT_PROFILE)
 
+/**
+ * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
+ * is not known counts as large (null), and nothing free does.
+ */
+export function isLargePrice(
+  context: HomeContext & Pick<StreamsContext, 'streams'>,
+  most: number | null,
+  balance: number | null,
+  globals: GlobalOptions,
+): boolean {
+  if (most === 0) return false
+  const percent = Number.parseFloat(profileInUse(context, globals).confirm_above ?? '10')
+  return most === null || balance === null || most > (balance * percent) / 100
+}
+
 /** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
 export function formatSetting(
   context: Parameters<typeof profileInUse>[0],

@@ -18,7 +18,8 @@ import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
-import { costOfCall, holdWithinBudget, isCostKnown, recordSpent } from './record-spending.js'
+import { holdWithinBudget } from './hold-budget.js'
+import { costOfCall, isCostKnown, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
 
 /** Sends the request of a command, or one for each page with `--all`. Returns the reply. */

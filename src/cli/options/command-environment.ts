@@ -5,14 +5,12 @@ import { resolveField } from '../../batch/output/columns.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Context, FileUse, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { prepareHome } from '../context/home.js'
-import { openAdmin, requireWorkspace } from '../context/open-databases.js'
-import { formatSetting } from '../context/settings.js'
+import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
-import { addGlobals, globalsOf, groups, layoutOption } from './global-options.js'
+import { addGlobals, globalsFor, groups, layoutOption } from './global-options.js'
 import { closeUp, type HelpTopic, helpLayout, moreHelp, withMore, wrapText } from './help.js'
 
 /** The arguments and options that a command was given. */
@@ -143,15 +141,6 @@ export class ProspectCommand extends Command {
     printPaged(this.#context, this.helpInformation())
   }
 
-  /** Returns the global options with the format that the profile chooses for a terminal. */
-  #globals(): GlobalOptions {
-    const globals = globalsOf(this)
-    const { streams } = this.#context
-    return streams.stdout.isTTY
-      ? { ...globals, terminalFormat: formatSetting(this.#context, globals) }
-      : globals
-  }
-
   /** Makes the command only read, so that it refuses where there is no workspace to read. */
   reads(reads: 'engine' | 'records'): this {
     this.#reads = reads
@@ -161,7 +150,7 @@ export class ProspectCommand extends Command {
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
-      const given = this.#globals()
+      const given = globalsFor(this.#context, this)
       const globals = given.jq === undefined ? given : { ...given, json: true }
       const invocation = { args: this.args, options: this.opts(), globals }
       await checkFormats(invocation.globals)
@@ -232,14 +221,6 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   rejects: ['--rejects', 'write'],
   summaryJson: ['--summary-json', 'write'],
   log: ['--log', 'write'],
-}
-
-/** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
-async function holdLock(context: Context, name: string): Promise<void> {
-  const { hold, namedLock } = await import('../../batch/run/records.js')
-  const path = namedLock(context, name)
-  prepareHome(context.home)
-  hold(context, path, `The lock ${name}`)
 }
 
 /** Throws UsageError where two options choose the format, and for an expression that jq does not understand. */

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { crmNames } from '../../batch/output/crm-kind.js'
-import { formats, type GlobalOptions } from '../context/context.js'
+import { formats, type GlobalOptions, type HomeContext, type StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { formatSetting } from '../context/settings.js'
 import { notNegative, positive, word } from './values.js'
 
 /** Headings of option groups in help. */
@@ -114,6 +115,13 @@ export function globalsOf(command: Command): GlobalOptions {
     if (values.noInput === true) chosen.input = false
   }
   return chosen as GlobalOptions
+}
+
+/** Returns the global options of a command, with the format that its profile chooses for a terminal. */
+export function globalsFor(context: StreamsContext & HomeContext, command: Command): GlobalOptions {
+  const globals = globalsOf(command)
+  if (!context.streams.stdout.isTTY) return globals
+  return { ...globals, terminalFormat: formatSetting(context, globals) }
 }
 
 const isDefault = (command: Command, name: string): boolean =>

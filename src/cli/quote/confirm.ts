@@ -3,9 +3,9 @@ import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import type { Remaining } from '../../batch/run/ports.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Context, GlobalOptions, HomeContext, StreamsContext } from '../context/context.js'
+import type { Context, GlobalOptions } from '../context/context.js'
 import { styledStream } from '../context/io.js'
-import { profileInUse } from '../context/settings.js'
+import { isLargePrice } from '../context/settings.js'
 import { callOnce } from '../operation/call.js'
 import type { OperationRequest } from '../operation/request.js'
 import { canAsk, confirm } from '../output/prompt.js'
@@ -13,21 +13,6 @@ import { valueAt } from '../output/records.js'
 import { formatCredits, formatNumber, lookOf, priceText } from '../output/text.js'
 import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
-
-/**
- * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
- * is not known counts as large (null), and nothing free does.
- */
-export function isLargePrice(
-  context: HomeContext & StreamsContext,
-  most: number | null,
-  balance: number | null,
-  globals: GlobalOptions,
-): boolean {
-  if (most === 0) return false
-  const percent = Number.parseFloat(profileInUse(context, globals).confirm_above ?? '10')
-  return most === null || balance === null || most > (balance * percent) / 100
-}
 
 /**
  * Asks a person before a request that may cost a large part of the balance, and before every import without a limit, with

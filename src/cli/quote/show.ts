@@ -4,12 +4,12 @@ import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/run/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { styledStream } from '../context/io.js'
+import { isLargePrice } from '../context/settings.js'
 import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { canAsk, confirm } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
 import { formatCredits, formatNumber, type Look, lookOf } from '../output/text.js'
-import { isLargePrice } from './confirm.js'
 
 /** Loads the view of a quote, which output into a pipe does not need. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
