@@ -8,7 +8,7 @@ import { findHeadcount } from './lookup/headcount.js'
 import { findJobs } from './lookup/jobs.js'
 import { matchEmail, matchPerson } from './lookup/match-person.js'
 import { findReachable } from './lookup/messenger.js'
-import { countAll, type Stats } from './lookup/stats.js'
+import { countAll, countIndustries, type IndustryCount, type Stats } from './lookup/stats.js'
 import { findTitles } from './lookup/titles.js'
 import { findLocations } from './places/place.js'
 import { toAccount } from './records/company-row.js'
@@ -50,6 +50,8 @@ export interface Catalogue extends Source {
   ): Promise<ImportReport>
   /** Counts the records of each kind. */
   stats(): Promise<Stats>
+  /** Counts the companies of each industry, the largest first. */
+  industries(): Promise<IndustryCount[]>
   /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
   exportRecords(kind: RecordKind): AsyncIterable<RawRecord>
   /**
@@ -128,6 +130,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Id
     importRecords: async (kind, records) =>
       (await import('./import/import.js')).importRecords(kind, records, ports),
     stats: () => driver.read(countAll),
+    industries: () => driver.read(countIndustries),
     exportRecords: (kind) => exportRecords(driver, kind),
     record: (kind, id) => driver.read((connection) => readRecord(connection, kind, id)),
     close: () => driver.close(),

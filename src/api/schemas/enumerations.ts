@@ -12,6 +12,33 @@ export const companyTypes: Labels = labels.companyTypes
 /** Names of the industries whose ids are known. */
 export const industries: Labels = labels.industries
 
+/** What the names of a field's ids are, and whether servers have ids beside them. */
+interface Named {
+  readonly labels: Labels
+  readonly isOpen?: true
+}
+
+const industryNames: Named = { labels: industries, isOpen: true }
+
+/** The fields of requests whose ids have names. */
+export const namedFields: Readonly<Record<string, Named>> = {
+  functions: { labels: functions },
+  seniority_levels: { labels: seniorities },
+  company_type: { labels: companyTypes },
+  ...{ included_industries: industryNames, excluded_industries: industryNames },
+  ...{ industries: industryNames },
+}
+
+const toKey = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+
+/** Returns the ids whose name a text is, else those whose name begins with it. */
+export function idsNamed(labels: Labels, text: string): string[] {
+  const key = toKey(text)
+  const ids = Object.keys(labels)
+  const exact = ids.filter((id) => toKey(labels[id] ?? '') === key)
+  return exact.length > 0 || key === '' ? exact : ids.filter((id) => toKey(labels[id] ?? '').startsWith(key))
+}
+
 /** Ranges of years (of experience, in a company, in a position) by id: from, up to and including. */
 export const years: Readonly<Record<string, readonly [from: number, to: number | null]>> = {
   '1': [0, 0],

@@ -22,6 +22,20 @@ export async function countAll(connection: Connection): Promise<Stats> {
   return counts
 }
 
+/** An industry, and how many companies are in it. */
+export interface IndustryCount {
+  readonly id: string | null
+  /** In lower case, as searches compare it. */
+  readonly name: string | null
+  readonly companies: number
+}
+
+/** Counts the companies of each industry, the largest first. */
+export const countIndustries = async (connection: Connection): Promise<IndustryCount[]> =>
+  connection.all<IndustryCount>(`SELECT industry AS id, industry_name AS name, count(*) AS companies
+    FROM companies WHERE industry IS NOT NULL OR industry_name IS NOT NULL
+    GROUP BY industry, industry_name ORDER BY count(*) DESC, industry_name`)
+
 /** The state of a catalogue, read without counting. */
 interface CatalogueState {
   /** No company and no person. */

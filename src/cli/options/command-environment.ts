@@ -287,7 +287,7 @@ const otherWords: Readonly<Record<string, readonly string[]>> = Object.fromEntri
       [['whoami', 'me'], ['account']],
       [['history', 'spending'], ['ledger']],
       [['batch', 'resume'], ['runs']],
-      [['industry', 'industries'], ['accounts search']],
+      [['industry'], ['industries']],
       [
         ['setup', 'start'],
         ['init', 'doctor'],

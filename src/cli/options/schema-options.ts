@@ -4,7 +4,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { aliasesOf, flagOf } from '../../api/operations/aliases.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
-import { importFields, liveOnlyFilters } from '../../api/schemas/enumerations.js'
+import { idsNamed, importFields, liveOnlyFilters, namedFields } from '../../api/schemas/enumerations.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
 import { eventOf } from '../../api/webhooks/events.js'
@@ -121,9 +121,36 @@ export function inputOf(
       throw new UsageError(`--${flag} is another spelling of ${name}.`, 'Give it once.')
     given[name] = value
   }
-  const input = coerceInput(schema, given)
+  const input = withIds(fields, coerceInput(schema, given))
   for (const field of fields) if (input[field.name] !== undefined) check(field, input[field.name])
   return input
+}
+
+/** Returns the input with ids for the names of functions and the like. Throws UsageError for a name of none or several. */
+function withIds(fields: readonly Field[], input: Input): Record<string, unknown> {
+  const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
+    const named = namedFields[name]
+    if (!named || !Array.isArray(value)) return [name, value]
+    const flag = fields.find((field) => field.name === name)?.flag ?? name
+    return [name, value.map((one: unknown) => (typeof one === 'string' ? toId(flag, named, one) : one))]
+  })
+  return Object.fromEntries(entries)
+}
+
+function toId(flag: string, { labels, isOpen }: (typeof namedFields)[string], text: string): string {
+  if (Object.hasOwn(labels, text) || /^\d+$/.test(text)) return text
+  const [id, ...others] = idsNamed(labels, text)
+  if (id !== undefined && others.length === 0) return id
+  const names = [id, ...others].flatMap((each) => labels[each ?? ''] ?? [])
+  if (names.length > 0)
+    throw new UsageError(`--${flag}: "${text}" is ambiguous.`, `Did you mean ${names.join(' or ')}?`)
+  // The catalogue of this machine may have it.
+  if (isOpen) return text
+  const meant = nearest(text, Object.values(labels))
+  throw new UsageError(
+    `--${flag} does not take "${text}".`,
+    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${Object.values(labels).join(', ')}.`,
+  )
 }
 
 /** Returns the name under which commander stores an option. */

@@ -36,6 +36,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'data',
     load: async () => (await import('../commands/data/data.js')).dataCommand,
   },
+  industries: {
+    summary: 'Industries by name',
+    group: 'data',
+    load: async () => (await import('../commands/data/industries.js')).industriesCommand,
+  },
   config: {
     summary: 'Settings of this machine',
     group: 'machine',

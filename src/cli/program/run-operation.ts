@@ -26,6 +26,10 @@ export async function runOperation(context: Context, asked: OperationRequest): P
     (context.isLocal(globals) || waitOf(context, request.invocation, given).printsResult)
   const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   checkTyped(request, input)
+  if (operation.filters && options.input === undefined) {
+    const { checkIndustries } = await import('../commands/data/industries.js')
+    await checkIndustries(context, input, globals)
+  }
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
       withFields(shape, globals)

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const body = async (...argv: string[]) => {
+  const { body } = await here.json<{ body: Record<string, unknown> }>(...argv, '--dry-run')
+  return body
+}
+const search = ['leads', 'advanced-search', '--preview']
+
+describe('names of ids', () => {
+  it('become ids in every spelling, or by an unambiguous beginning', async () => {
+    expect(
+      await body(
+        ...search,
+        '--seniority-levels',
+        'cxo,220',
+        '--functions',
+        'Sales',
+        '--functions',
+        'Human Resources',
+      ),
+    ).toMatchObject({ seniority_levels: ['310', '220'], functions: ['25', '12'] })
+    expect(await body('accounts', 'search', '--preview', '--included-industries', 'Software')).toMatchObject({
+      included_industries: ['96'],
+    })
+  })
+
+  it.each([
+    [[...search, '--functions', 'Sales Ops'], 'It takes: Accounting'],
+    [[...search, '--functions', 'Enginering'], 'Did you mean Engineering?'],
+    [[...search, '--functions', 'Pro'], 'Did you mean Product Management or Program and Project Management?'],
+    [[...search, '--included-industries', 'Softwear Development'], 'Did you mean "Software Development"?'],
+    [['accounts', 'search', '--preview', '--included-industries', 'Robotix'], 'prospect industries find'],
+  ])('that mean nothing, or several things, exit 2: %j', async (argv, said) => {
+    const ended = await here.run(argv)
+    expect([ended.code, ended.stdout]).toEqual([2, ''])
+    expect(errorOf(ended).hint).toContain(said)
+  })
+
+  it('of industries are those of the local catalogue, too; ids pass', async () => {
+    const stdin = 'name,domain,industry\nAcme,acme.example,Robotics\n'
+    expect((await here.run(['data', 'import', 'companies', '-'], { stdin })).code).toBe(0)
+    expect(await here.json('industries', 'find', 'ROBO')).toEqual([
+      { id: null, name: 'robotics', companies: 1 },
+    ])
+    const argv = ['accounts', 'search', '--preview', '--included-industries']
+    for (const industry of ['Robotics', '4711']) expect((await here.run([...argv, industry])).code).toBe(0)
+  })
+
+  it('of industries that are not known are refused for a server, and unknown ids pass to it', async () => {
+    const env = { PROSPECT_BASE_URL: 'http://127.0.0.1:9/api/v2', PROSPECT_API_KEY: 'k' }
+    const argv = ['accounts', 'search', '--preview', '--dry-run', '--included-industries']
+    const codes = []
+    for (const industry of ['Robotics', '4711'])
+      codes.push((await here.run([...argv, industry], { env })).code)
+    expect(codes).toEqual([2, 0])
+  })
+})
