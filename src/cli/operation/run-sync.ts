@@ -19,7 +19,9 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   const { operation, shape, input, invocation } = request
   const { globals, options } = invocation
   if (options.dryRun === true) {
-    await print(context, dryRun(operation, shape, input), globals)
+    const isSearch = typeof input.search_url === 'string'
+    const search = isSearch ? await (await import('./search-url.js')).explainSearch(context, request) : {}
+    await print(context, { ...dryRun(operation, shape, input), ...search }, globals)
     return exitCodes.ok
   }
   const resolved = { ...request, invocation: { ...invocation, globals: withFields(shape, globals) } }

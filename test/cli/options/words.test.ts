@@ -18,7 +18,10 @@ describe('positional arguments', () => {
       'leads enrich https://www.network.example/in/ann',
       { network_url: 'https://www.network.example/in/ann' },
     ],
-    ['leads extract https://www.linkedin.com/search/results/people/?keywords=a', { search_url: 'https://www.linkedin.com/search/results/people/?keywords=a' }],
+    [
+      'leads extract https://www.linkedin.com/search/results/people/?keywords=a',
+      { search_url: 'https://www.linkedin.com/search/results/people/?keywords=a' },
+    ],
     ['contacts reverse-lookup ann@acme.example', { email: 'ann@acme.example' }],
     ['titles suggest CTO CEO', { job_titles: ['CTO', 'CEO'] }],
     ['messenger validate +33612345678 +33612345679', { phone_numbers: ['+33612345678', '+33612345679'] }],

@@ -57,8 +57,7 @@ export const serveCommand: CommandFactory = ({ command }) =>
         'Requests carry a key in X-API-KEY: prospect engine keys create --member me@localhost\n' +
         'Accepted work is done here, too, and delivered to public addresses, to what --allow-target names, and to this\n' +
         'machine while the server listens on loopback and the workspace has one member.\n' +
-        'With --upstream, people use keys of this workspace, and the server gets its own key; with --direct it gets theirs.\n' +
-        'SIGTERM or Ctrl-C ends it after the requests in flight.',
+        'With --upstream, people use keys of this workspace, and the server gets its own; with --direct it gets theirs.',
     )
     .run(serve)
 
