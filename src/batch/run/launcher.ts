@@ -4,7 +4,7 @@ import { cutAt, judge, lostAnswer, lostCall, type RowAnswer } from '../journal/a
 import type { PlannedRow } from '../journal/journal.js'
 import type { JournalWriter } from '../journal/writer.js'
 import { prepare, type RowBatch, type RowState } from '../plan/row-batch.js'
-import { BulkLauncher } from './bulk-launcher.js'
+import { BulkLauncher } from './bulk.js'
 import type { InFlightCounter, RateGate, StopReason } from './flow.js'
 import type { Batch, CallPorts } from './ports.js'
 

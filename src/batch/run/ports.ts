@@ -10,8 +10,24 @@ import type { RunProgress } from '../output/report.js'
 import type { Sink, Writer } from '../output/writer.js'
 import type { BatchQuote, RateWindow, RunFunds } from '../plan/quote.js'
 import type { Lookup, RowState } from '../plan/row-batch.js'
-import type { Together } from './bulk.js'
 import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
+
+/** How several rows are sent in one request. */
+export interface Together {
+  /** The operation that accepts several rows, and answers later. */
+  readonly operation: OperationId
+  /** The operation that reads accepted work by its id. */
+  readonly reader: OperationId
+  /** The array of the request for the rows; their other options are the same. */
+  readonly into: string
+  /** Fields of the request beside that array. */
+  readonly shared: readonly string[]
+  /** Fewest and most rows of a request. */
+  readonly least: number
+  readonly most: number
+  /** Finishes accepted work in this process, unless another one works on it; called before each poll for its results. */
+  readonly work?: (id: string, signal: AbortSignal) => Promise<void>
+}
 
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */
 export interface RunHome {

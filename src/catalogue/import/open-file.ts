@@ -1,5 +1,4 @@
-import { decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
-import { checkCsv, checkText } from '../../csv/file-types.js'
+import { checkCsv, checkText, decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { readCsvRows } from './csv.js'

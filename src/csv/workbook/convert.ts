@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { isWorkbook } from '../encoding.js'
 import { CsvError, systemCode, systemReason } from '../errors.js'
-import { isWorkbook } from '../file-types.js'
 import type { ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 
