@@ -9,8 +9,8 @@ import { runAsync } from '../wait/run-async.js'
 import { gatherRows } from './gather.js'
 import { printMapping, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
+import { type EndedBatch, withSummary } from './report.js'
 import { readOverrides } from './request.js'
-import { type EndedBatch, withSummary } from './summary-json.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
 export async function sendTogether(

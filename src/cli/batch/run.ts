@@ -12,9 +12,8 @@ import { createDialog } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
 import { choicesOf } from './options.js'
 import { createPorts, createRunPorts, withRunDatabase } from './ports.js'
-import { showEnd, showReport } from './report.js'
+import { showEnd, showReport, withSummary } from './report.js'
 import { type BatchCommand, readOverrides, toRequest } from './request.js'
-import { withSummary } from './summary-json.js'
 
 /** Runs a lookup for each row of a CSV file; returns the exit code. */
 export async function lookUpRows(

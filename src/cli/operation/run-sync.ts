@@ -1,18 +1,16 @@
-import type { Shape } from '../../api/areas/shapes.js'
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/dry-run.js'
-import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { checkLayout, hasField, resolveFields } from '../options/schema-options.js'
-import { fieldsOf, fileOf, openSink, print, printTo } from '../output/output.js'
-import { recordsIn, valueAt } from '../output/records.js'
+import type { Context } from '../context/context.js'
+import { fileOf, openSink, print, printTo } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
 import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
+import { withFields, withKnownFields } from './result-fields.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {
@@ -28,34 +26,6 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   const reply = await sendAndPrint(context, resolved)
   if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
   return reportSuccess(context, request, reply)
-}
-
-/**
- * Returns the options with `--fields` as a result has them. Throws a Refusal for a field that no result has, and for a
- * `--layout` of records that it does not have.
- */
-export function withFields({ output }: Pick<Shape, 'output'>, globals: GlobalOptions): GlobalOptions {
-  checkLayout(output, globals.layout)
-  const fields = fieldsOf(globals)
-  return fields ? { ...globals, fields: resolveFields(output, fields).join(',') } : globals
-}
-
-/** Returns the options without `--fields`, after a warning, where the body has none of a field that only it could know. */
-function withKnownFields(
-  context: StreamsContext,
-  { shape }: OperationRequest,
-  body: unknown,
-  globals: GlobalOptions,
-) {
-  const fields = fieldsOf(globals) ?? []
-  const { rows } = recordsIn(body, fields)
-  const isMissing = (field: string) =>
-    rows.length > 0 && rows.every((row) => valueAt(row, field) === undefined)
-  const missing = fields.find((field) => isMissing(field) && !hasField(shape.output, field))
-  if (missing === undefined) return globals
-  context.notify(`The result has no field "${missing}", so all of it is printed.`, globals)
-  const { fields: _, ...rest } = globals
-  return rest
 }
 
 /** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */

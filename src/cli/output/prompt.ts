@@ -2,13 +2,22 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
-import { labelOf, oneLine } from './text.js'
+import { type Look, labelOf, lookOf, oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
   if (streams.env.CI || options.input === false) return false
   // stdin last, because Node creates its stream on first access.
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
+}
+
+/** Writes on stderr what a question is about. */
+export function showAbove(
+  { streams: { stderr, env } }: Pick<Context, 'streams'>,
+  draw: (look: Look) => string,
+  options: GlobalOptions,
+): void {
+  styledStream(stderr).write(draw(lookOf(stderr, env, options.color !== false)))
 }
 
 const answers: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }

@@ -1,4 +1,5 @@
 import { type Fields, isObject } from '../../api/values/objects.js'
+import type { EventKind } from '../../api/webhooks/events.js'
 
 /** A record of a result: an object of named values. */
 export type Row = Fields
@@ -105,4 +106,11 @@ function place(
   // Assigning to a field named `__proto__` would change the prototype.
   Object.defineProperty(target, head, { value: next, enumerable: true, writable: true, configurable: true })
   if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
+}
+
+/** Returns the columns of a table of the records of a kind. */
+export function columnsOfKind(kind: EventKind): readonly string[] {
+  if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']
+  if (kind === 'contact_enrichment') return ['first_name', 'last_name', 'email', 'email_status', 'phone']
+  return ['name', 'domain', 'industry', 'headcount', 'country']
 }

@@ -4,13 +4,12 @@ import { type Operation, operation as rowOf } from '../../api/operations/table.j
 import type { Remaining } from '../../batch/run/ports.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { styledStream } from '../context/io.js'
 import { isLargePrice } from '../context/settings.js'
 import { callOnce } from '../operation/call.js'
 import type { OperationRequest } from '../operation/request.js'
-import { canAsk, confirm } from '../output/prompt.js'
+import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { valueAt } from '../output/records.js'
-import { formatCredits, formatNumber, lookOf, priceText } from '../output/text.js'
+import { formatCredits, formatNumber, priceText } from '../output/text.js'
 import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
 
@@ -54,13 +53,12 @@ async function confirmImport(
   globals: GlobalOptions,
 ): Promise<void> {
   const { record } = await import('../output/table.js')
-  const { stderr, env } = context.streams
   const left = await readRemaining(context, operation, input, globals)
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return
   const matches = await matchesOf(context, operation, input, globals)
   const lines = importQuote(operation, left.spendable, matches)
-  styledStream(stderr).write(record(lines, lookOf(stderr, env, globals.color !== false)))
+  showAbove(context, (look) => record(lines, look), globals)
   const most = isPriced(operation) ? (matches === undefined ? null : matches * priceOf(operation)) : 0
   const isLarge = isLargePrice(context, most, left.spendable.balance, globals)
   const question = 'Without --limit everything that matches is imported. Start?'

@@ -3,13 +3,12 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/run/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { styledStream } from '../context/io.js'
 import { isLargePrice } from '../context/settings.js'
 import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'
-import { canAsk, confirm } from '../output/prompt.js'
+import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
-import { formatCredits, formatNumber, type Look, lookOf } from '../output/text.js'
+import { formatCredits, formatNumber, type Look } from '../output/text.js'
 
 /** Loads the view of a quote, which output into a pipe does not need. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
@@ -38,8 +37,8 @@ export async function confirmQuote(
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done.
   if ('reply' in quote || quote.lookups === 0) return
-  const { stderr, env } = context.streams
-  styledStream(stderr).write(await view(quote, lookOf(stderr, env, globals.color !== false)))
+  const { quoteView } = await import('./view.js')
+  showAbove(context, (look) => quoteView(quote, look), globals)
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance, globals)
   await confirm(context, 'Start?', isLarge ? 'no' : 'yes', globals)

@@ -3,7 +3,7 @@ import type { OperationId } from '../../api/operations/table.js'
 import { contactResult, leadAndCompany, listRecord } from '../../api/schemas/records.js'
 import { companyOf, type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { withFields } from '../operation/run-sync.js'
+import { withFields } from '../operation/result-fields.js'
 import { fileOf, isDevice, openSink } from '../output/output.js'
 
 /**
@@ -22,13 +22,6 @@ export async function checkOutput(
   if (file !== undefined && (await isDevice(context, file))) return resolved
   await (await openSink(context, file, globals)).discard()
   return resolved
-}
-
-/** Returns the columns of a table of the records of a kind. */
-export function columnsOfKind(kind: EventKind): readonly string[] {
-  if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']
-  if (kind === 'contact_enrichment') return ['first_name', 'last_name', 'email', 'email_status', 'phone']
-  return ['name', 'domain', 'industry', 'headcount', 'country']
 }
 
 /** Returns the schema of the records of a kind. */

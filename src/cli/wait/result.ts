@@ -12,8 +12,7 @@ import { callOnce } from '../operation/call.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { printRecords, type Records } from '../output/print-records.js'
-import { type Row, valueAt } from '../output/records.js'
-import { columnsOfKind } from './result-shape.js'
+import { columnsOfKind, type Row, valueAt } from '../output/records.js'
 
 /** Returns the id of the search, import, list or enrichment in a reply; `undefined` where no work was started. */
 export function jobIdOf(body: unknown): string | undefined {

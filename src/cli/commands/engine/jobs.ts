@@ -17,9 +17,9 @@ import {
 import { isoTime, whole } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
+import { columnsOfKind } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { recordsOf } from '../../wait/result.js'
-import { columnsOfKind } from '../../wait/result-shape.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export const jobsCommand: CommandFactory = ({ group }) =>
