@@ -282,7 +282,6 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
     async (line) => {
       const plain = await inTerminal(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })
       expect(plain.filter((each) => each.length > 60)).toEqual([])
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
       expect(plain.join('')).toMatch(/^[\x20-\x7e]+$/)
     },
   )
