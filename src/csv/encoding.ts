@@ -446,7 +446,8 @@ export function checkText(head: Buffer): void {
 
 const json = /^\s*(?:\{\s*["}]|\[\s*[{\]])/
 const markup = /^\s*<(?:!doctype|html|\?xml|table|head|meta)\b/i
-// biome-ignore lint/suspicious/noControlCharactersInRegex: text has few of them
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: cells may have some, most of a text are none
 const controls = /[\0-\x08\x0e-\x1f]/g
 
 /** Throws CsvError where the beginning of a file is JSON or HTML, or no text at all. */
@@ -457,6 +458,6 @@ export function checkCsv(name: string, beginning: string): void {
   if (json.test(beginning))
     fail('JSON, not CSV. Convert it to CSV or .xlsx; only prospect data import reads JSON.')
   if (markup.test(beginning)) fail(`a web page or XML, not CSV. ${exportTable}`)
-  if ((beginning.match(controls)?.length ?? 0) * 20 > beginning.length)
+  if ((beginning.match(controls)?.length ?? 0) * 3 > beginning.length)
     fail(`a binary file, not text. ${noTable}`)
 }

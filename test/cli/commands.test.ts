@@ -76,7 +76,14 @@ describe('commands derived from operations', () => {
   it.each(lines.filter(([, line]) => !/ --(wait|csv)\b/.test(line)))(
     'the example of %s calls that operation: %s',
     async (id, line) => {
-      const caller = answering({ body: { id: 'x', email: 'x@example.com', credits: { enrichment: 1_000 } } })
+      const bodies: Readonly<Record<string, object>> = {
+        'credits.show': {
+          credits: { enrichment: 1_000, daily_profile_scraping: 500 },
+          limits: { daily_profile_scraping: 500 },
+        },
+        'credits.consumption': { credits_consumed: 0 },
+      }
+      const caller = answering({ body: bodies[id] ?? { id: 'x', email: 'x@example.com' } })
       const input = JSON.stringify({ name: 'x' })
       const argv = wordsOf(line).map((word) => (word.endsWith('.json') ? '-' : word))
       const ended = await command(argv, { env: keyed(home), caller, stdin: input, cwd: home })

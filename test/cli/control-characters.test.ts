@@ -120,9 +120,9 @@ const program = `
   const { main } = require(process.argv[1]).load(process.argv[2])
   const { stdout, stderr } = process
   const run = async () => {
-    for (const [at, { argv, env, cwd }] of JSON.parse(readFileSync(process.argv[3], 'utf8')).entries()) {
+    for (const [at, { argv, env, cwd, isWork }] of JSON.parse(readFileSync(process.argv[3], 'utf8')).entries()) {
       const signals = new EventEmitter()
-      const isEndless = ['serve', 'dashboard', 'worker', 'listen'].includes(argv[0]) || argv.includes('--wait')
+      const isEndless = isWork || ['serve', 'dashboard', 'worker', 'listen'].includes(argv[0]) || argv.includes('--wait')
       signals.on('newListener', (name) => {
         if (isEndless && name === 'SIGTERM') setTimeout(() => signals.emit('SIGTERM'), 50)
       })
@@ -136,6 +136,8 @@ const program = `
 interface Line {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Whether the command starts work, for which it waits on a terminal. */
+  readonly isWork?: boolean
 }
 
 /** Runs commands in a pseudo-terminal of `script` (util-linux). Returns what each of them showed. */
@@ -351,9 +353,10 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
               ...['refuses', 'pays', 'fails'].map((manner) => ({ argv, env: far(manner) })),
               { argv: [...words, ...wanted.map(next), `--${next()}`], env },
             ]
+            const isWork = operations().some(({ id, starts }) => id === operation && starts !== undefined)
             return [
-              { argv, env: example ? env : local },
-              others[(at + seed) % others.length] ?? { argv, env },
+              { argv, env: example ? env : local, isWork },
+              { ...(others[(at + seed) % others.length] ?? { argv, env }), isWork },
             ]
           }),
           ...['', '--map-only', '--format=json'].map((option) => ({

@@ -88,7 +88,9 @@ describe('rendering a reference document', () => {
   })
 
   it('names the known parts when asked for an unknown one', () => {
-    expect(() => render('toString')).toThrow('operations, prices, limits, errors, events, event-fields')
+    expect(() => render('toString')).toThrow(
+      'operations, prices, limits, exit-codes, errors, events, event-fields',
+    )
   })
 })
 
