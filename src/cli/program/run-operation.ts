@@ -25,9 +25,11 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   const isOurs =
     operation.starts !== undefined &&
     (context.isLocal(globals) || waitOf(context, request.invocation, given).printsResult)
-  const input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
+  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   checkTyped(request, input)
   if (operation.filters && options.input === undefined) {
+    const { resolveListNames } = await import('../operation/list-names.js')
+    input = await resolveListNames(context, input, globals)
     const { checkIndustries } = await import('../commands/data/industries.js')
     await checkIndustries(context, input, globals)
   }

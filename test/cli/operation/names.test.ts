@@ -61,4 +61,25 @@ describe('names of ids', () => {
       codes.push((await here.run([...argv, industry], { env })).code)
     expect(codes).toEqual([2, 0])
   })
+
+  it('of lists of companies are found by their names', async () => {
+    const create = (name: string) => here.run(['lists', 'create', '--name', name, '--companies', 'name=Acme'])
+    for (const name of ['Targets', 'Twice', 'Twice']) expect((await create(name)).code).toBe(0)
+    const lists = await here.json<{ lists: { id: string; name: string }[] }>('lists', 'list')
+    const id = lists.lists.find(({ name }) => name === 'Targets')?.id
+    const number = '4711'
+    expect(await body(...search, '--included-account-lists', `targets,${number}`)).toMatchObject({
+      included_account_lists: [id, number],
+    })
+    const refused = async (name: string) => {
+      const ended = await here.run([...search, '--excluded-account-lists', name])
+      expect([ended.code, ended.stdout]).toEqual([2, ''])
+      return errorOf(ended)
+    }
+    expect(await refused('Target')).toMatchObject({
+      error: '--excluded-account-lists: no list is called "Target".',
+      hint: 'Did you mean "Targets"? See: prospect lists list',
+    })
+    expect((await refused('Twice')).error).toContain('2 lists are called "Twice"')
+  })
 })
