@@ -90,6 +90,7 @@ describe('bin/prospect.js on an older Node', () => {
       ['accounts', 'enrich', '--domain', 'nobody.example'],
       ['credits', '--unknown'],
     ]
+    await here.run('bin/prospect.js', 'init')
     const [version, credits, ...others] = await Promise.all(
       runs.map((argv) => here.run('bin/prospect.js', ...argv)),
     )
@@ -98,7 +99,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(JSON.parse(credits?.stdout ?? '')).toMatchObject({ credits: { enrichment: 1_000 } })
     expect(others.map(({ exitCode }) => exitCode)).toEqual([13, 9, 2])
     expect(others[1]?.stderr).toContain('No company found')
-    expect(here.starts()).toHaveLength(runs.length)
+    expect(here.starts()).toHaveLength(1 + runs.length)
   })
 
   it('passes piped input to the relaunched program', async () => {
