@@ -55,12 +55,6 @@ describe('scripts on an older Node', () => {
       '{ "compilerOptions": { "noEmit": true, "types": [] }, "files": ["test/a.ts"] }\n',
     )
     here.write('test/a.ts', 'export const a: number = 1\n')
-    const browser = 'src/dashboard/browser'
-    here.write(
-      `${browser}/tsconfig.json`,
-      '{ "compilerOptions": { "noEmit": true, "types": [] }, "files": ["page.ts"] }\n',
-    )
-    here.write(`${browser}/page.ts`, 'export const page: number = 1\n')
     here.write('scripts/check/documents.js', 'export const documentProblems = async () => []\n')
     const { stdout } = await here.run('scripts/check.js')
     for (const check of ['types', 'lint', 'documents', 'lockfile'])
