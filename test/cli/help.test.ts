@@ -54,6 +54,20 @@ describe('help', () => {
     expect(long).toEqual([])
   }, 120_000)
 
+  it('separates the groups of every command by an empty line, and names the values of an option', async () => {
+    const close: unknown[] = []
+    for (const { command: words, flag = '' } of await map()) {
+      const text = await shown(...words.split(' '), ...(flag ? [flag] : []), '--help')
+      const headings = [...text.matchAll(/(?<!\n)\n([A-Z][\w ]+:)\n/g)].map(([, heading]) => heading)
+      if (headings.length > 0) close.push([words, flag, headings])
+    }
+    expect(close).toEqual([])
+    expect(await shown('contacts', 'waterfall', '--help')).toMatch(
+      /\(required; email \| phone \|\s+personal_email\)/,
+    )
+    expect(await shown('data', 'import', '--help')).toContain('companies | people | jobs | posts')
+  }, 120_000)
+
   it('prints the list of commands on as many lines as it has commands, and 20 more', async () => {
     const lines = (await shown()).trimEnd().split('\n')
     const commands = lines.filter((line) => /^ {2}\w+ {2}/.test(line))

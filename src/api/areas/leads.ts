@@ -7,7 +7,7 @@ import * as record from '../schemas/records.js'
 import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from '../schemas/rules.js'
 
 const yearIds = (of: string) =>
-  list.idWords(Object.keys(years), `Years ${of}: 1 under 1, 2 1–2, 3 3–5, 4 6–10, 5 over 10`)
+  list.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
 
 /** Filters of the specification that only the network itself can apply. */
 const liveFilters = () => ({
@@ -77,7 +77,7 @@ const noLeadLists = () =>
 const imports = () => ({
   limit: field.limit('people').optional(),
   streaming: field.flag('Deliver each lead as it is found'),
-  scale: field.flag('Leave out connections_count, headline and the vanity profile url'),
+  scale: field.flag('Smaller records, without connections_count, headline and the vanity profile url'),
   custom: field.custom().optional(),
 })
 

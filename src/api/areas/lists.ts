@@ -28,7 +28,7 @@ export const shapes = {
       .object({
         name: field.text('Name of the list'),
         companies: list.of(company(), 'Companies by name, domain or profile', 100_000).optional(),
-        kind: field.oneOf(['account'], 'account: the list may begin without companies').optional(),
+        kind: field.oneOf(['account'], 'Kind of the list; account permits one without companies').optional(),
         webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
         custom: field.custom().optional(),
       })

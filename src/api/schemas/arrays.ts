@@ -70,7 +70,7 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
 
 /** Functions (departments) by id. */
 export const functions = () =>
-  ids('Ids of functions, such as 25 for Sales').check(known(functionLabels, 'functions'))
+  ids('Functions, by id or name, such as Sales').check(known(functionLabels, 'functions'))
 /** Seniority levels by id. */
 export const seniorities = () =>
-  ids('Ids of seniority levels, such as 220 for Director').check(known(seniorityLabels, 'seniority levels'))
+  ids('Seniority levels, by id or name, such as Director').check(known(seniorityLabels, 'seniority levels'))

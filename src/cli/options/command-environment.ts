@@ -11,7 +11,16 @@ import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
 import { addGlobals, globalsFor, groups, layoutOption } from './global-options.js'
-import { closeUp, type HelpTopic, helpLayout, moreHelp, withMore, wrapText } from './help.js'
+import {
+  closeUp,
+  type HelpTopic,
+  helpLayout,
+  moreHelp,
+  mostLines,
+  toSentence,
+  withMore,
+  wrapText,
+} from './help.js'
 
 /** The arguments and options that a command was given. */
 export interface Invocation {
@@ -64,6 +73,7 @@ export class ProspectCommand extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
+  #isBrief = false
 
   constructor(
     name: string,
@@ -89,15 +99,16 @@ export class ProspectCommand extends Command {
         getOutHelpWidth: () => width,
         getOutHasColors: () => look.isTerminal,
       })
-      .configureHelp({ ...helpLayout(topic, new Help()), styleTitle: look.bold, helpWidth: width })
+      .configureHelp({
+        ...helpLayout(topic, new Help(), () => this.#isBrief),
+        ...{ styleTitle: look.bold, helpWidth: width },
+      })
       .addHelpOption(helpOption())
   }
 
   /** Adds an option. Its description begins with a capital, like those of fields. */
   override addOption(option: Option): this {
-    const { description: text } = option
-    // What begins with a list of values keeps them as they are typed.
-    if (!/^\w+ \|/.test(text)) option.description = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+    option.description = toSentence(option.description)
     return super.addOption(option)
   }
 
@@ -123,18 +134,28 @@ export class ProspectCommand extends Command {
     return this
   }
 
-  /** Returns the whole help: usage and options, notes, examples, and where the rest is. */
+  /**
+   * Returns the whole help: usage and options, notes, examples, and where the rest is. Where it is too long, the values
+   * of options are left out, and then the empty lines between groups.
+   */
   override helpInformation(): string {
-    const { helpWidth = 80, styleTitle } = this.createHelp()
+    const helper = this.createHelp()
+    const { helpWidth = 80, styleTitle } = helper
     const isWhole = this.#topic !== 'csv'
     const notes = isWhole ? this.#notes.map((note) => wrapText(note, helpWidth)) : []
     const examples = isWhole && this.#examples.length > 0 ? [styleTitle('Examples:'), ...this.#examples] : []
-    const paragraphs = [
-      closeUp(super.helpInformation().trimEnd()),
-      ...withMore(notes, moreHelp(this, this.#topic)),
-      examples.join('\n'),
-    ]
-    return paragraphs.flatMap((text) => (text === '' ? [] : [`${text}\n`])).join('\n')
+    const compose = (options: string) =>
+      [options.trimEnd(), ...withMore(notes, moreHelp(this, this.#topic)), examples.join('\n')]
+        .flatMap((text) => (text === '' ? [] : [`${text}\n`]))
+        .join('\n')
+    const most = mostLines(helper.visibleOptions(this).length)
+    const isTooLong = (text: string) => this.#topic === 'own' && text.trimEnd().split('\n').length > most
+    this.#isBrief = false
+    const long = compose(super.helpInformation())
+    if (!isTooLong(long)) return long
+    this.#isBrief = true
+    const brief = compose(super.helpInformation())
+    return isTooLong(brief) ? compose(closeUp(super.helpInformation())) : brief
   }
 
   override outputHelp(): void {

@@ -38,21 +38,32 @@ const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boo
   return long === '--csv' || (helpGroupHeading !== groups.batch && !shared.includes(helpGroupHeading))
 }
 
-/** Returns how the help of a command is laid out: one line for each option where that is possible. */
-export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
+/**
+ * Returns how the help of a command is laid out: one line for each option where that is possible. `isBrief` says whether
+ * the values of an option may be left out for it.
+ */
+export function helpLayout(topic: HelpTopic, usual: Help, isBrief: () => boolean): Partial<Help> {
   return {
     visibleOptions: (command) => usual.visibleOptions(command).filter((option) => isAbout(topic, option)),
     // What an option says, too, is said once.
     visibleArguments: (command) => {
-      const said = new Set(command.options.map(({ description }) => description))
+      const said = new Set(command.options.map(({ description }) => description.replace(notesAtEnd, '')))
       return usual.visibleArguments(command).filter(({ description }) => !said.has(description))
     },
     // Our descriptions already list the values of an option.
     optionDescription: ({ description }) => description,
+    argumentDescription: ({ description, argChoices = [] }) =>
+      [toSentence(description), ...(argChoices.length > 0 ? [argChoices.join(' | ')] : [])].join(': '),
+    subcommandTerm: (command) => command.name(),
     padWidth: (command, helper) =>
       Math.min(usual.padWidth(command, helper), Math.floor((helper.helpWidth ?? 80) * widestTerm)),
     formatItem: (term, termWidth, description, helper) =>
-      formatItem(term, topic === 'own' ? shorterTexts(description) : [description], termWidth, helper),
+      formatItem(
+        term,
+        topic === 'own' ? shorterTexts(description, isBrief()) : [description],
+        termWidth,
+        helper,
+      ),
     minWidthToWrap: 16,
   }
 }
@@ -72,21 +83,33 @@ function formatItem(term: string, texts: readonly string[], termWidth: number, h
   return head + lines.join(`\n${indent}`)
 }
 
+/** What the description of an option says of its values, in brackets at its end. */
+const notesAtEnd = / \(((?:required|repeatable|default: |[^()|]+ \| )[^()]*)\)$/
+
 /** Returns a description and shorter ones, of which the first that fits is shown: `--help all` has the whole. */
-function shorterTexts(description: string): string[] {
-  const repeatable = description.replace(/(?: \(|; )repeatable\)$/, (match) => (match[0] === ';' ? ')' : ''))
+function shorterTexts(description: string, isBrief: boolean): string[] {
+  const text = description.replace(notesAtEnd, '')
+  const notes = notesAtEnd.exec(description)?.[1]?.split('; ') ?? []
+  const needed = notes.filter((note) => note === 'required' || (!isBrief && note.includes(' | ')))
+  const kept = needed.length > 0 ? ` (${needed.join('; ')})` : ''
+  const lasting = notes.filter((note) => note !== 'repeatable')
   const cuts = [
     / \([^()]*\)$/,
     / and parentheses$/,
     /; .*$/,
     /: .*$/,
     /, such as .*$/,
-    /, (?:with|so|also) .*$/,
+    /, (?:without|with|so|also|as|and leave) .*$/,
   ]
-  const shorter = [repeatable]
+  const shorter = [text]
   for (const cut of cuts) shorter.push((shorter.at(-1) ?? '').replace(cut, ''))
-  return [description, ...shorter]
+  const nearlyWhole = lasting.length > 0 ? `${text} (${lasting.join('; ')})` : text
+  return [description, nearlyWhole, ...shorter.map((each) => each + kept)]
 }
+
+/** Returns text that begins with a capital, unless it begins with a list of values, which stay as they are typed. */
+export const toSentence = (text: string): string =>
+  /^\w+ \|/.test(text) ? text : `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 
 /** Returns the line that says where the rest of a command's help is; an empty one where this is all of it. */
 export function moreHelp(command: Command, topic: HelpTopic): string {
@@ -105,12 +128,11 @@ export const withMore = (notes: readonly string[], more: string): readonly strin
     ? [`${notes[0]}\n${more}`, ...notes.slice(1)]
     : [...notes, more]
 
-/** Options that take more lines than this have no empty lines between their groups. */
-const manyLines = 40
+/** Returns how many lines the help of a command takes at most, which is that of its own options. */
+export const mostLines = (ownOptions: number): number => Math.max(45, ownOptions + 20)
 
-/** Returns the options of a command; where they are many, without the empty lines before their headings. */
-export const closeUp = (text: string): string =>
-  text.split('\n').length > manyLines ? text.replace(/(\n {2}.*)\n(?=\n\S.*:\n {2}-)/g, '$1') : text
+/** Returns the options of a command without the empty lines before their headings. */
+export const closeUp = (text: string): string => text.replace(/(\n {2}.*)\n(?=\n\S.*:\n {2}-)/g, '$1')
 
 /** Returns text wrapped to a width. Lines that end within a sentence are joined with the next one first. */
 export function wrapText(text: string, width: number): string {
@@ -127,6 +149,8 @@ export function wrapText(text: string, width: number): string {
 const hasLabel = /^(?:\w+: {2,}| +\S+ {2,})/
 
 function wrapLine(line: string, width: number): string {
+  // A command is copied whole.
+  if (line.startsWith('  $ ')) return line
   const label = hasLabel.exec(line)?.[0] ?? /^ */.exec(line)?.[0] ?? ''
   const indent = ' '.repeat(label.length)
   let rest = line.slice(label.length)

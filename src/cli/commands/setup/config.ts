@@ -92,7 +92,7 @@ const getConfig: CommandFactory = ({ command }) =>
 
 const setConfig: CommandFactory = ({ command }) =>
   command('set', 'Change one setting of the profile in use')
-    .argument('<name>', `one of profile, ${keyNames}`)
+    .argument('<name>', 'one of the settings below')
     .argument('<value>', 'the value, or default to take it back')
     .addExamples('config set timeout 60', 'config set max_wait default', 'config set profile nightly')
     .addNote(keysHelp)

@@ -25,7 +25,7 @@ export const loginCommand: CommandFactory = ({ command }) =>
       'login --profile team --api-key-stdin < key.txt',
     )
     .addNote(
-      'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
+      'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone: ' +
         'another address never gets it. prospect logout forgets it.',
     )
     .run(async (context, { options, globals }) => {
