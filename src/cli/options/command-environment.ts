@@ -10,6 +10,7 @@ import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
+import texts from './command-help.json' with { type: 'json' }
 import { addGlobals, globalsFor, groups, layoutOption } from './global-options.js'
 import {
   closeUp,
@@ -21,6 +22,7 @@ import {
   withMore,
   wrapText,
 } from './help.js'
+import words from './other-words.json' with { type: 'json' }
 
 /** The arguments and options that a command was given. */
 export interface Invocation {
@@ -64,6 +66,11 @@ export function createCommandEnvironment(context: Context, topic: HelpTopic = 'o
   }
   return environment
 }
+
+/** Examples and notes for the help of commands that are not derived from the operation table. */
+const helpTexts: Readonly<
+  Record<string, { readonly examples?: readonly string[]; readonly note?: readonly string[] }>
+> = texts
 
 /** A command with the help and errors of all commands. It suggests an option for an unknown one. */
 export class ProspectCommand extends Command {
@@ -122,13 +129,13 @@ export class ProspectCommand extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Adds examples to the help, without the leading `prospect`. */
+  /** Adds examples to the help, beside those in `command-help.json`, without the leading `prospect`. */
   addExamples(...examples: readonly string[]): this {
-    this.#examples.push(...examples.map((example) => `  $ prospect ${example}`))
+    this.#examples.push(...examples)
     return this
   }
 
-  /** Adds a paragraph to the end of the help. */
+  /** Adds a paragraph to the end of the help, beside the one in `command-help.json`. */
   addNote(text: string): this {
     this.#notes.push(text)
     return this
@@ -142,8 +149,11 @@ export class ProspectCommand extends Command {
     const helper = this.createHelp()
     const { helpWidth = 80, styleTitle } = helper
     const isWhole = this.#topic !== 'csv'
-    const notes = isWhole ? this.#notes.map((note) => wrapText(note, helpWidth)) : []
-    const examples = isWhole && this.#examples.length > 0 ? [styleTitle('Examples:'), ...this.#examples] : []
+    const { examples: lines = [], note } = helpTexts[pathOf(this)] ?? {}
+    const texts = [...(note ? [note.join('\n')] : []), ...this.#notes]
+    const notes = isWhole ? texts.map((text) => wrapText(text, helpWidth)) : []
+    const all = [...lines, ...this.#examples].map((example) => `  $ prospect ${example}`)
+    const examples = isWhole && all.length > 0 ? [styleTitle('Examples:'), ...all] : []
     const compose = (options: string) =>
       [options.trimEnd(), ...withMore(notes, moreHelp(this, this.#topic)), examples.join('\n')]
         .flatMap((text) => (text === '' ? [] : [`${text}\n`]))
@@ -286,43 +296,12 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
 }
 
 /** What people type for commands that have another name. */
-const otherWords: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  (
-    [
-      [['company', 'companies', 'organizations', 'organisations'], ['accounts']],
-      [['people', 'person', 'persons', 'prospects', 'profiles-search'], ['leads']],
-      [
-        ['jobs', 'job', 'postings'],
-        ['accounts hiring', 'engine jobs'],
-      ],
-      [
-        ['search', 'find'],
-        ['leads advanced-search', 'accounts search', 'searches list'],
-      ],
-      [['email', 'emails', 'phone', 'phones', 'waterfall'], ['contacts waterfall']],
-      [['import', 'export', 'sample'], ['data']],
-      [
-        ['balance', 'quota', 'quotas'],
-        ['credits', 'limits'],
-      ],
-      [['whoami', 'me'], ['account']],
-      [['history', 'spending'], ['ledger']],
-      [['batch', 'resume'], ['runs']],
-      [['industry'], ['industries']],
-      [
-        ['setup', 'start'],
-        ['init', 'doctor'],
-      ],
-    ] as const
-  ).flatMap(([words, commands]) =>
-    words.map((word) => [word, commands.map((command) => `prospect ${command}`)]),
-  ),
-)
+const otherWords: Readonly<Record<string, readonly string[]>> = words
 
 function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)
   const guesses = [
-    path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []) : [],
+    path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []).map((command) => `prospect ${command}`) : [],
     namedByApi(word, path),
     near === undefined ? [] : [`${path} ${near}`],
     elsewhere(word),

@@ -5,14 +5,6 @@ import { wordsOf } from '../options/global-options.js'
 import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
-const start = `
-Start here (no account, no network):
-  $ prospect data sample     sample companies on this machine
-  $ prospect accounts enrich --domain acme-robotics.example
-  $ prospect accounts enrich --csv companies.csv -o enriched.csv
-  $ prospect credits         what is left
-Every command explains itself: prospect help accounts enrich`
-
 /** Headings of the list of commands. */
 const headings = {
   api: 'The API:',
@@ -44,7 +36,6 @@ export async function buildProgram(
   program
     .usage('<area> <command> [options]')
     .addOption(new Option('-V, --version', 'show the version').hideHelp())
-  program.addNote(start.trim())
   asGroup(program)
   const [area = ''] = words
   for (const name of Object.keys(areas))

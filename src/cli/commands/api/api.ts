@@ -29,17 +29,6 @@ export const apiCommand: CommandFactory = ({ command }) =>
     .option('--include', 'print status and headers before the body')
     .option('--paginate', 'ask for every page of a GET, and print them as one')
     .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
-    .addExamples(
-      'api GET /credits',
-      'api POST /accounts/single_enrich -f domain=example.com --include',
-      'api GET /accounts/technologies -f query=react -f limit=5',
-      'api GET /personas --paginate --format csv',
-      'api POST /lists --input list.json',
-    )
-    .addNote(
-      'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
-        'The exit code is that of the same refusal in any other command (402 is 4, 429 is 8, …).',
-    )
     .run(callRaw)
 
 async function callRaw(context: Context, invocation: Invocation): Promise<number> {
@@ -171,12 +160,11 @@ function formatHead({ status, headers }: Reply): string {
 
 /** `prospect openapi`: the API as an OpenAPI 3.1 document. */
 export const openapiCommand: CommandFactory = ({ command }) =>
-  command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON')
-    .addExamples('openapi -o openapi.json')
-    .addNote('A server offers the same at /openapi.json: prospect serve')
-    .run(async (context, { globals }) => {
+  command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON').run(
+    async (context, { globals }) => {
       if (globals.format && globals.format !== 'json')
         throw new UsageError('The document is JSON.', `Leave out --format ${globals.format}.`)
       await print(context, await createDocument(), { ...globals, format: 'json' })
       return 0
-    })
+    },
+  )

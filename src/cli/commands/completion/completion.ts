@@ -114,13 +114,6 @@ export const completionCommand: CommandFactory = ({ command }) =>
   command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
     .option('--install', 'put it where your shell looks for it, after asking')
-    .addExamples(
-      'completion bash --install',
-      'completion zsh --install',
-      'completion fish > ~/.config/fish/completions/prospect.fish',
-      'completion powershell >> $PROFILE',
-    )
-    .addNote('To try it in this bash only: source <(prospect completion bash)')
     .run(async (context, { args: [name = ''], options, globals }) => {
       if (options.install === true) return install(context, name, globals)
       await write(context.streams.stdout, scripts[name] ?? '')

@@ -17,14 +17,6 @@ export const copyCommand: CommandFactory = ({ command }) =>
   command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
     .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
     .addOption(catalogueOption())
-    .addExamples(
-      'data copy server --database postgres://prospect@db.example/prospect',
-      'data copy machine --database postgres://prospect@db.example/prospect',
-    )
-    .addNote(
-      'Into an empty catalogue only; all of it or nothing. What is there then is read again and compared.\n' +
-        'It is many times faster than data export and data import.',
-    )
     .run(copy)
 
 async function copy(outer: Context, { args: [to], options, globals }: Invocation): Promise<number> {

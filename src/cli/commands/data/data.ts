@@ -19,14 +19,12 @@ export const dataCommand: CommandFactory = ({ group }) =>
     copyCommand,
     forgetCommand,
     purgeCommand,
-  ]).addExamples('data sample', 'data import companies companies.csv', 'data stats')
+  ])
 
 /** `prospect data stats`: how many records of each kind there are. */
 export const statsCommand: CommandFactory = ({ command }) =>
   command('stats', 'Count the records of each kind')
     .addOption(catalogueOption())
-    .addExamples('data stats', 'data stats --database postgres://prospect@db.example/prospect')
-    .addNote('Nothing there yet? prospect data sample')
     .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
 /** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
@@ -55,11 +53,6 @@ export const exportCommand: CommandFactory = ({ command }) =>
     .addArgument(kindArgument())
     .addLayout()
     .addOption(catalogueOption())
-    .addExamples(
-      'data export companies -o companies.csv',
-      'data export people --format ndjson | PROSPECT_HOME=other prospect data import people -',
-    )
-    .addNote('NDJSON loses nothing: data import takes it back as it was.')
     .run(async (context, { args, options, globals }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()

@@ -18,16 +18,6 @@ export const forgetCommand: CommandFactory = ({ command }) =>
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only say what would be deleted')
     .addOption(catalogueOption())
-    .addExamples(
-      'data forget jane.doe@example.com --dry-run',
-      'data forget jane.doe@example.com --yes',
-      'data forget --profile-url https://www.network.example/in/jane-doe',
-    )
-    .addNote(
-      'Reaches the catalogue, searches, jobs, deliveries, stored replies, runs and received events, and writes the\n' +
-        'databases anew, so that nothing is left in them. The ledger holds ids only. Output files and backups are named,\n' +
-        'not touched.',
-    )
     .run(forget)
 
 async function forget(outer: Context, { args, options, globals }: Invocation): Promise<number> {

@@ -39,19 +39,6 @@ export const importCommand: CommandFactory = ({ command }) =>
     .option('--dry-run', 'check the whole file and say what would change, without importing anything')
     .option('--rejects <file>', 'write the rows that cannot be imported to this file, with the reason')
     .addOption(catalogueOption())
-    .addExamples(
-      'data import companies companies.csv',
-      'data import people crm.csv --map full_name=Contact --map company_domain=Website',
-      'data import jobs - --from ndjson < jobs.ndjson',
-      'data import companies market.xlsx --sheet Targets',
-      'data import people crm.csv --dry-run',
-    )
-    .addNote(
-      'A record that is there already (same domain, profile url, job url, …) is updated.\n' +
-        'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
-        'Fix the rows in the file of --rejects, and import that file.\n' +
-        'Then look: prospect data stats',
-    )
     .run(runImport)
 
 async function runImport(outer: Context, { args, options, globals }: Invocation): Promise<number> {

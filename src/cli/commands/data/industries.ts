@@ -14,8 +14,6 @@ export const industriesCommand: CommandFactory = ({ group }) =>
 const findCommand: CommandFactory = ({ command }) =>
   command('find', 'Find industries by a part of their name')
     .argument('[text]', 'a part of the name; all of them without it')
-    .addExamples('industries find', 'industries find software')
-    .addNote('These are the industries whose ids are known, and those of the local catalogue.')
     .printResult(
       async (context, { args: [text = ''], globals }) => {
         const found = await knownIndustries(context, globals)

@@ -13,12 +13,6 @@ export const purgeCommand: CommandFactory = ({ command }) =>
   command('purge', 'Delete finished work, runs and received events that are too old')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
     .addOption(catalogueOption())
-    .addExamples('data purge --older-than 90d', 'data purge --older-than 12h --yes')
-    .addNote(
-      'Work that is under way or not delivered stays, and so do lists, the catalogue, the ledger and what was spent.\n' +
-        "Work ages by the engine's clock, runs that machines share by that of their database, the others and events by this\n" +
-        "machine's.",
-    )
     .run(purge)
 
 async function purge(outer: Context, { options, globals }: Invocation): Promise<number> {

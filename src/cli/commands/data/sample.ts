@@ -13,11 +13,6 @@ export const sampleCommand: CommandFactory = ({ command }) =>
     .option('--people <n>', 'how many people (default: 5,000)', whole)
     .option('--seed <n>', 'another number, another market (default: 1)', whole)
     .addOption(catalogueOption())
-    .addExamples('data sample', 'data sample --companies 50 --people 50', 'data sample --seed 7')
-    .addNote(
-      'The same numbers give the same data. Domains and phone numbers are reserved ones; nobody in it exists.\n' +
-        'Next: prospect accounts enrich --domain acme-robotics.example',
-    )
     .printResult(
       async (context, { options, globals }) => {
         const { companies, people, seed } = options as Size

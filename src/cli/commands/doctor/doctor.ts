@@ -26,10 +26,6 @@ const columns = ['name', 'status', 'text', 'hint']
 export const doctorCommand: CommandFactory = ({ command }) =>
   command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
     .option('--thorough', 'read databases of more than 1 GiB through, too')
-    .addExamples('doctor', 'doctor --json', 'doctor --profile team')
-    .addNote(
-      'Nothing is changed and nothing is spent. A server is asked two free questions, and public_url one, for 5 seconds at\nmost each.',
-    )
     .run(examine)
 
 async function examine(context: Context, { options, globals }: Invocation): Promise<number> {

@@ -15,11 +15,6 @@ export const backupCommand: CommandFactory = ({ command }) =>
   command('backup', 'Write a consistent copy of the engine, also while it is in use')
     .argument('<file>', 'where to; an existing file is never replaced')
     .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
-    .addExamples('engine backup engine-2026-03-01.db', 'engine backup engine.bak --catalogue catalogue.bak')
-    .addNote(
-      'A backup holds workspaces, members, ledger and hashes of keys; it is readable by you only.\n' +
-        'Bring it back with: prospect engine restore FILE',
-    )
     .printResult(
       async (context, { args: [file = ''], options }) => {
         const { backup } = await import('../../../storage/database/backup.js')
@@ -58,11 +53,6 @@ export const restoreCommand: CommandFactory = ({ command }) =>
   command('restore', 'Put a backup in the place of the engine')
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
     .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
-    .addExamples('engine restore engine-2026-03-01.db --yes')
-    .addNote(
-      'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
-        'Then check it: prospect engine ledger verify',
-    )
     .printResult(
       async (context, { args: [file = ''], options, globals }) => {
         prepareHome(context.home)
@@ -111,11 +101,6 @@ async function planRestore(
 export const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Write all of the engine to a file that another database takes')
     .argument('<file>', 'where to; an existing file is never replaced')
-    .addExamples('engine export engine.ndjson')
-    .addNote(
-      'For moving between a file and PostgreSQL; a copy of a file is quicker made by: prospect engine backup\n' +
-        'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
-    )
     .run((context, invocation) =>
       transfer(context, invocation, 'write', async (driver, file) => {
         const { exportEngine } = await import('../../../storage/engine/export.js')
@@ -127,11 +112,6 @@ export const exportCommand: CommandFactory = ({ command }) =>
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Bring an exported engine into a database that has no workspace yet')
     .argument('<file>', 'a file that engine export wrote')
-    .addExamples('engine import engine.ndjson')
-    .addNote(
-      'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
-        'Then check it: prospect engine ledger verify',
-    )
     .run((context, invocation) =>
       transfer(context, invocation, 'read', async (driver, file) => {
         const { importEngine } = await import('../../../storage/engine/export.js')
@@ -162,13 +142,8 @@ async function openDatabase({ home, clock, onClose }: ClockContext & HomeContext
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export const resetCommand: CommandFactory = ({ command }) =>
-  command('reset', 'Delete the engine: all workspaces, members, keys and the ledger')
-    .addExamples('engine reset --yes')
-    .addNote(
-      'The catalogue stays. An engine that is in use is not deleted: stop its server first.\n' +
-        'The next command creates a new workspace; or: prospect init',
-    )
-    .printResult(async (context, { globals }) => {
+  command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
+    async (context, { globals }) => {
       const { databaseFile, removeDatabase, whileUnused } = await import(
         '../../../storage/database/database-file.js'
       )
@@ -180,7 +155,8 @@ export const resetCommand: CommandFactory = ({ command }) =>
       for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
       if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
       return { deleted }
-    })
+    },
+  )
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {

@@ -37,8 +37,4 @@ const parts = [
 
 /** `prospect engine`: administration of the local workspace. A change applies to the next request. */
 export const engineCommand: CommandFactory = ({ group }) =>
-  group(
-    'engine',
-    'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
-    parts,
-  ).addExamples('engine status', 'engine credits set 0', 'engine clock advance 1d')
+  group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', parts)

@@ -41,7 +41,6 @@ const listJobs: CommandFactory = ({ command }) =>
   command('list', 'List the jobs, newest first')
     .addOption(new Option('--state <state>', `only these: ${jobStates.join(' | ')}`).choices(jobStates))
     .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
-    .addExamples('engine jobs list', 'engine jobs list --state failed --json')
     .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
@@ -59,10 +58,6 @@ const showJob: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a job, or with --records what it found'), storedJob)
     .option('--records', 'the records it has found so far')
     .addLayout()
-    .addExamples(
-      'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
-      'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
-    )
     .reads('engine')
     .run(async (context, invocation) => {
       const { options, globals } = invocation
@@ -79,27 +74,24 @@ const showJob: CommandFactory = ({ command }) =>
     })
 
 const retryJob: CommandFactory = ({ command }) =>
-  addStoredId(command('retry', 'Queue the work of a failed job again, as a new job'), storedJob)
-    .addExamples('engine jobs retry 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11')
-    .addNote('Next: prospect engine jobs run')
-    .printAdmin(async (admin, invocation) => {
+  addStoredId(command('retry', 'Queue the work of a failed job again, as a new job'), storedJob).printAdmin(
+    async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       return toJobView(await admin.retryJob(id))
-    })
+    },
+  )
 
 const runJobs: CommandFactory = ({ command }) =>
-  command('run', 'Do all work and make all deliveries that are due, once')
-    .addExamples('engine jobs run', 'engine jobs run --json')
-    .run(async (outer, { globals }) => {
-      const names = namesOf(globals, {})
-      const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
-      const worker = await context.worker()
-      return interruptible(context.streams, async (signal) => {
-        signal.addEventListener('abort', () => void worker.stop(), { once: true })
-        await print(context, await worker.drain(), globals)
-        return exitOfSignal(signal) ?? 0
-      })
+  command('run', 'Do all work and make all deliveries that are due, once').run(async (outer, { globals }) => {
+    const names = namesOf(globals, {})
+    const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
+    const worker = await context.worker()
+    return interruptible(context.streams, async (signal) => {
+      signal.addEventListener('abort', () => void worker.stop(), { once: true })
+      await print(context, await worker.drain(), globals)
+      return exitOfSignal(signal) ?? 0
     })
+  })
 
 /** Returns a job in the form in which commands print it. */
 const toJobView = (job: AsyncJob) => ({
@@ -134,7 +126,6 @@ const listDeliveries: CommandFactory = ({ command }) =>
       new Option('--state <state>', `only these: ${deliveryStates.join(' | ')}`).choices(deliveryStates),
     )
     .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
-    .addExamples('engine deliveries list', 'engine deliveries list --state failed')
     .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
@@ -158,7 +149,6 @@ interface DeliveryFilter {
 
 const showDelivery: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a delivery with its body'), storedDelivery)
-    .addExamples('engine deliveries show msg_2f1f7c7e', 'engine deliveries show msg_2f1f7c7e --fields body')
     .reads('engine')
     .printAdmin(async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
@@ -171,20 +161,17 @@ const retryDeliveries: CommandFactory = ({ command }) =>
     command('retry', 'Make deliveries that have ended due again, from their first attempt on'),
     storedDelivery,
     true,
-  )
-    .addExamples('engine deliveries retry msg_2f1f7c7e')
-    .addNote('Next: prospect engine jobs run')
-    .printAdmin(async (admin, invocation) => {
-      const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
-      const retried = await admin.retryDeliveries(ids)
-      if (retried === 0)
-        throw new Stop(
-          'None of these deliveries has ended.',
-          exitCodes.notFound,
-          'See: prospect engine deliveries list --state failed',
-        )
-      return { retried }
-    })
+  ).printAdmin(async (admin, invocation) => {
+    const ids = await resolveIds(invocation, storedDelivery, deliveryIds(admin))
+    const retried = await admin.retryDeliveries(ids)
+    if (retried === 0)
+      throw new Stop(
+        'None of these deliveries has ended.',
+        exitCodes.notFound,
+        'See: prospect engine deliveries list --state failed',
+      )
+    return { retried }
+  })
 
 /** Returns a delivery in the form in which commands print it. */
 const toDeliveryView = (delivery: Delivery) => ({

@@ -19,12 +19,6 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .addOption(
       new Option('--by <what>', 'sum what was consumed by day | operation | member').choices(groupings),
     )
-    .addExamples(
-      'engine ledger',
-      'engine ledger --from 2026-01-01 --to 2026-01-31 --by operation',
-      'engine ledger -o movements.csv',
-    )
-    .addNote('Check that it adds up: prospect engine ledger verify')
     .reads('engine')
     .run(showLedger)
     .addCommand(verifyLedger(environment))
@@ -52,7 +46,6 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
 
 const verifyLedger: CommandFactory = ({ command }) =>
   command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
-    .addExamples('engine ledger verify', 'engine ledger verify --quiet || echo "look at this"')
     .reads('engine')
     .run(async (context, { globals }) => {
       const verdict = await (await openAdmin(context, globals)).verify()

@@ -25,8 +25,6 @@ const addMember: CommandFactory = ({ command }) =>
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
-    .addExamples('engine members add ann@example.com --weekly-limit 100')
-    .addNote('Next: prospect engine keys create --member EMAIL')
     .printAdmin(async (admin, { args: [email = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number>
       return toMemberView(
@@ -45,10 +43,6 @@ const setMember: CommandFactory = ({ command }) =>
     .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
-    .addExamples(
-      'engine members set ann@example.com --weekly-limit 20',
-      'engine members set ann@example.com --weekly-limit none',
-    )
     .printAdmin(async (admin, { args: [email = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>
       if (weeklyLimit === undefined && consentPersonalEmail === undefined)
@@ -62,7 +56,6 @@ const parseWeeklyLimit = (text: string): number | 'none' => (text === 'none' ? t
 
 const listMembers: CommandFactory = ({ command }) =>
   command('list', 'List the members, with what each has spent this week')
-    .addExamples('engine members list', 'engine members list --format csv')
     .reads('engine')
     .printAdmin(
       async (admin) =>
@@ -91,13 +84,6 @@ const createKey: CommandFactory = ({ command }) =>
     .requiredOption('--member <email>', 'whose key it is')
     .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
     .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
-    .addExamples(
-      'engine keys create --member me@localhost',
-      'engine keys create --member me@localhost --scope accounts --expires 2030-01-01',
-    )
-    .addNote(
-      'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
-    )
     .printAdmin(async (admin, { options }) => {
       const { member, scope, expires } = options as {
         member: string
@@ -112,8 +98,6 @@ const createKey: CommandFactory = ({ command }) =>
 
 const listKeys: CommandFactory = ({ command }) =>
   command('list', 'List the keys by their first letters; the keys themselves are nowhere')
-    .addExamples('engine keys list')
-    .addNote('Take one back: prospect engine keys revoke ID')
     .reads('engine')
     .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
       columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
@@ -132,7 +116,6 @@ const storedKeys: StoredKind = { noun: 'valid key', list: 'engine keys list' }
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, or its beginning, as keys list shows it')
-    .addExamples('engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55')
     .printAdmin(async (admin, { args: [given = ''], globals }, context) => {
       const valid = (await admin.keys()).filter(({ revokedAt }) => revokedAt === null)
       const id = (await expandId(given, storedKeys, among(valid.map(({ id }) => id)))) ?? given

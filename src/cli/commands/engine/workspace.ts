@@ -14,7 +14,6 @@ import { formatQuotas } from '../limits/limits.js'
 /** `prospect engine status`: everything about the workspace in use, in one look. */
 export const statusCommand: CommandFactory = ({ command }) =>
   command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
-    .addExamples('engine status', 'engine status --json --fields credits.enrichment')
     .reads('engine')
     .printAdmin(
       async (admin, _, context) => ({
@@ -35,8 +34,6 @@ const setPlan: CommandFactory = ({ command }) =>
       `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
       parsePlanName,
     )
-    .addExamples('engine plan set free', 'engine plan set scale')
-    .addNote('See what it allows: prospect engine status')
     .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
       const result = await admin.setPlan(name)
       if (!result.listed)
@@ -56,15 +53,11 @@ export const creditsCommand: CommandFactory = ({ group }) =>
 const addCredits: CommandFactory = ({ command }) =>
   command('add', 'Add credits to the balance, as a top-up does')
     .argument('<credits>', 'how many', whole)
-    .addExamples('engine credits add 500')
-    .addNote('See the movement: prospect engine ledger')
     .printAdmin((admin, { args }) => admin.addCredits(Number(args[0])))
 
 const setCredits: CommandFactory = ({ command }) =>
   command('set', 'Set the balance, as an adjustment up or down')
     .argument('<credits>', 'the new balance', whole)
-    .addExamples('engine credits set 0')
-    .addNote('With 0 credits every priced call answers 402: try your script against it.')
     .printAdmin((admin, { args }) => admin.setCredits(Number(args[0])))
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
@@ -78,8 +71,6 @@ const setQuotas: CommandFactory = ({ command }) =>
     .option('--daily-profiles <n>', 'people a day', whole)
     .option('--daily-companies <n>', 'companies a day', whole)
     .option('--monthly-companies <n>', 'companies a month', whole)
-    .addExamples('engine quotas set --daily-profiles 10')
-    .addNote('A ceiling holds until it is set again, whatever the plan.')
     .printAdmin(
       async (admin, { options }) => {
         const given = ceilings.filter((name) => options[name] !== undefined)
@@ -113,8 +104,6 @@ const setSession: CommandFactory = ({ command }) =>
   command('set', 'Say which sessions are valid')
     .addOption(truth('--network <valid>', 'true | false: the session on the network'))
     .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
-    .addExamples('engine session set --network false', 'engine session set --network true --premium true')
-    .addNote('Without a valid session live calls answer 422; with --no-live they work.')
     .printAdmin(async (admin, { options: { network, premium } }) => {
       if (network === undefined && premium === undefined)
         throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
@@ -131,10 +120,6 @@ export const webhooksCommand: CommandFactory = ({ group }) =>
 const secretCommand: CommandFactory = ({ command }) =>
   command('secret', 'Show the secret that signs the deliveries of the workspace')
     .option('--rotate', 'make a new one; the old one signs along for another day')
-    .addExamples('engine webhooks secret', 'engine webhooks secret --rotate')
-    .addNote(
-      'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
-    )
     .printAdmin(async (admin, { options }) => ({
       secret: await admin.webhookSecret(options.rotate === true),
     }))
@@ -201,7 +186,6 @@ const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
 
 const listWorkspaces: CommandFactory = ({ command }) =>
   command('list', 'List the workspaces')
-    .addExamples('engine workspaces list')
     .reads('engine')
     .printAdmin(
       async (admin) => (await admin.workspaces()).map((one) => ({ ...toWorkspaceView(one), used: one.used })),
@@ -211,8 +195,6 @@ const listWorkspaces: CommandFactory = ({ command }) =>
 const createWorkspace: CommandFactory = ({ command }) =>
   command('create', 'Create a workspace with its own credits, members and ledger')
     .argument('<name>', 'its name')
-    .addExamples('engine workspaces create Trial')
-    .addNote('Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL')
     .printAdmin(async (admin, { args: [name = ''] }) => toWorkspaceView(await admin.createWorkspace(name)))
 
 const storedWorkspace: StoredKind = { noun: 'workspace', list: 'engine workspaces list' }
@@ -220,7 +202,6 @@ const storedWorkspace: StoredKind = { noun: 'workspace', list: 'engine workspace
 const useWorkspace: CommandFactory = ({ command }) =>
   command('use', 'Use a workspace from now on, in every command of this machine')
     .argument('<name>', 'its name, or the beginning of its id')
-    .addExamples('engine workspaces use Trial')
     .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
       const all = await admin.workspaces()
       const isName = all.some((one) => one.name === name)
@@ -255,7 +236,6 @@ const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
 
 const showClock: CommandFactory = ({ command }) =>
   command('show', 'Show engine time')
-    .addExamples('engine clock show')
     .reads('engine')
     .printAdmin(async (admin) => toClockView(await admin.clock()))
 
@@ -263,7 +243,6 @@ const setClock: CommandFactory = ({ command }) =>
   command('set', 'Set engine time; it goes on from there')
     .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
     .option('--frozen', 'stand still at that time')
-    .addExamples('engine clock set 2026-02-28T23:59:50Z', 'engine clock set 2026-03-01 --frozen')
     .printAdmin(async (admin, { args: [time = ''], options }) =>
       toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
     )
@@ -271,13 +250,9 @@ const setClock: CommandFactory = ({ command }) =>
 const advanceClock: CommandFactory = ({ command }) =>
   command('advance', 'Move engine time forward; a frozen clock stays frozen')
     .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
-    .addExamples('engine clock advance 1d')
-    .addNote('Then look at what was reset: prospect credits')
     .printAdmin(async (admin, { args: [duration = ''] }) =>
       toClockView(await admin.advanceClock(durationMs(duration))),
     )
 
 const resetClock: CommandFactory = ({ command }) =>
-  command('reset', 'Go back to real time')
-    .addExamples('engine clock reset')
-    .printAdmin(async (admin) => toClockView(await admin.resetClock()))
+  command('reset', 'Go back to real time').printAdmin(async (admin) => toClockView(await admin.resetClock()))

@@ -27,8 +27,6 @@ export const eventsCommand: CommandFactory = ({ group }) =>
     replayEvents,
     forwardEvents,
   ])
-    .addExamples('events list', 'events show ID')
-    .addNote('Receive some: prospect listen')
 
 const stored: StoredKind = { noun: 'event', list: 'events list' }
 
@@ -42,12 +40,6 @@ const view: View = {
 export const listEvents: CommandFactory = ({ command }) =>
   command('list', 'List the received events, newest first')
     .addOptions(filterOptions())
-    .addExamples(
-      'events list',
-      'events list --event completed --since 2h',
-      'events list --search 7f6f2d0e -o events.csv',
-    )
-    .addNote('See one whole: prospect events show ID')
     .reads('records')
     .run(async (context, { options, globals }) => {
       const which = readFilter(options, context.clock.now())
@@ -75,7 +67,6 @@ export const showEvent: CommandFactory = ({ command }) =>
     command('show', 'Show a received event: its body, its headers, and where it was sent on to'),
     stored,
   )
-    .addExamples('events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body')
     .reads('records')
     .printResult(async (context, invocation) => {
       const [event] = await findEvents(await openEvents(context), invocation)
@@ -117,8 +108,6 @@ export const replayEvents: CommandFactory = ({ command }) =>
     true,
   )
     .requiredOption('--to <url>', 'where to send them')
-    .addExamples('events replay msg_2f1f7c7e --to http://localhost:3000/hooks')
-    .addNote('An old signature stays as it is: what checks it must allow for its age.')
     .run(async (context, invocation) => {
       const target = targetUrl((invocation.options as { to: string }).to, '--to')
       const events = await openEvents(context)
@@ -131,11 +120,6 @@ export const forwardEvents: CommandFactory = ({ command }) =>
   command('forward', 'Send all received events, or some of them, to an address, oldest first')
     .requiredOption('--to <url>', 'where to send them')
     .addOptions(filterOptions())
-    .addExamples(
-      'events forward --to http://localhost:3000/hooks',
-      'events forward --to http://localhost:3000/hooks --event lead_search.record --since 1d',
-    )
-    .addNote('To send each on as it arrives: prospect listen --forward-to URL')
     .run(async (context, { options, globals }) => {
       const target = targetUrl((options as { to: string }).to, '--to')
       const which = readFilter(options, context.clock.now())

@@ -25,12 +25,6 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .command('ledger', 'What the commands of this machine spent, on any target')
     .addOptions([...dayOptions(), ...sharedOptions()])
     .addOption(new Option('--by <what>', 'sum it by run | day | operation | profile').choices(groupings))
-    .addExamples(
-      ...['ledger', 'ledger --by operation --from 2026-01-01', 'ledger --by run -o runs.csv', 'ledger check'],
-    )
-    .addNote(
-      'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
-    )
     .reads('records')
     .run(showLedger)
     .addCommand(checkCommand(environment))
@@ -53,10 +47,6 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with what the target says; exit 13 when more is on record here')
     .addOptions([...dayOptions(), ...sharedOptions()])
-    .addExamples('ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31')
-    .addNote(
-      'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
-    )
     .reads('engine')
     .run(async (outer, { options, globals }) => {
       const { context, place } = contextOfRuns(outer, options)

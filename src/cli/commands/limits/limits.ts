@@ -16,10 +16,6 @@ const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remainin
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
 export const limitsCommand: CommandFactory = ({ command }) =>
   command('limits', 'What is left of credits, quotas and requests, and when it resets')
-    .addExamples('limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv')
-    .addNote(
-      'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
-    )
     .reads('engine')
     .run(showLimits)
 

@@ -37,19 +37,6 @@ export const listenCommand: CommandFactory = ({ command }) =>
     .option('--path <token>', 'use this path (default: one of its own, the same at every start)')
     .option('--forward-to <url>', 'also send each event on to this address')
     .addOptions(secretOptions())
-    .addExamples(
-      'listen',
-      'listen --secret-file webhook.secret --forward-to http://localhost:3000/hooks',
-      'listen --public-url https://my-tunnel.example --json',
-    )
-    .addNote(
-      'The first line on stdout is the address to give as --webhook-url, the second the secret that signs what the\n' +
-        'workspace of this machine delivers (with --json, an object with url and secret).\n' +
-        'An event is kept before its sender is told so, and only once; look again with: prospect events list\n' +
-        'With a secret of your own (also in PROSPECT_WEBHOOK_SECRET), what is not signed with it is refused, and it is\n' +
-        'not shown.\n' +
-        'SIGTERM or Ctrl-C ends it with exit code 0.',
-    )
     .run(listen)
 
 interface ListenChoices extends ListenOptions, SecretChoice {

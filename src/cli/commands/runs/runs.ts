@@ -23,14 +23,10 @@ export const runsCommand: CommandFactory = ({ group }) =>
     exportCommand,
     forgetCommand,
   ])
-    .addExamples('runs list', 'runs resume ID')
-    .addNote('Start one: prospect accounts enrich --csv FILE')
 
 const listCommand: CommandFactory = ({ command }) =>
   command('list', 'List the runs of this machine, newest first')
     .addOptions(sharedOptions())
-    .addExamples('runs list', 'runs list --json')
-    .addNote('Resume one that was stopped: prospect runs resume ID')
     .reads('records')
     .printResult(
       async (context, { options }) => {
@@ -50,8 +46,6 @@ const resumeCommand: CommandFactory = ({ command }) =>
     .option('--dry-run', 'show what the rest can cost, send nothing')
     .addOptions(sharedOptions())
     .addLayout()
-    .addExamples('runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv')
-    .addNote('A run that is finished writes its output again, and spends nothing.')
     .run(async (context, invocation) => {
       const place = runPlaceOf(context, invocation.options)
       const records = await openRuns(toRunHome(context), place)
@@ -64,8 +58,6 @@ const exportCommand: CommandFactory = ({ command }) =>
   addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
     .addOptions([sameFile(), ...sharedOptions()])
     .addLayout()
-    .addExamples('runs export 7f6f2d0e -o again.csv', 'runs export 7f6f2d0e --format ndjson')
-    .addNote('Rows that were not looked up yet have the status skipped.')
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
       const records = await openRuns(toRunHome(context), place)
@@ -84,8 +76,6 @@ const forgetCommand: CommandFactory = ({ command }) =>
     true,
   )
     .addOptions(sharedOptions())
-    .addExamples('runs forget 7f6f2d0e')
-    .addNote('Their answers are still taken by a batch with --max-age.')
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
       const records = await openRuns(toRunHome(context), place)

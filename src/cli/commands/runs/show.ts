@@ -51,7 +51,6 @@ export const findRun = async (records: RunRecords, invocation: Invocation): Prom
 export const showCommand: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
     .addOptions(sharedOptions())
-    .addExamples('runs show 7f6f2d0e', 'runs show 7f6f2d0e --json')
     .reads('records')
     .printResult(
       async (context, invocation) => {

@@ -28,13 +28,6 @@ export const dashboardCommand: CommandFactory = ({ command }) =>
     )
     .addOptions(exposureOptions())
     .option('--no-open', 'print the link only, and open no browser')
-    .addExamples('dashboard', 'dashboard --read-only --port 0', 'serve --dashboard')
-    .addNote(
-      'The first line on stdout is the link (with --json, an object with url and pid). It admits one browser, and only this\n' +
-        'machine can reach it. After it was used, stderr has the next one.\n' +
-        'The page shows what the commands print, and changes while it is open.\n' +
-        'SIGTERM or Ctrl-C ends it with exit code 0.',
-    )
     .run(serveDashboard)
 
 interface Choices extends ListenOptions, ExposureOptions {

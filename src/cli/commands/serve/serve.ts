@@ -44,21 +44,6 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .option('--dashboard', 'also serve the dashboard under /dashboard; its link works once')
     .addOptions(exposureOptions())
     .addOptions(secretOptions())
-    .addExamples(
-      'serve',
-      'serve --dashboard',
-      'serve --port 0 --json',
-      'serve --host 0.0.0.0 --public --allow-host api.example.com',
-      'serve --upstream https://api.example.com/api/v2',
-    )
-    .addNote(
-      'The first line on stdout is the base url (with --json, an object with base_url and pid); with --dashboard, the\n' +
-        'second is a link that admits one browser (dashboard_url).\n' +
-        'Requests carry a key in X-API-KEY: prospect engine keys create --member me@localhost\n' +
-        'Accepted work is done here, too, and delivered to public addresses, to what --allow-target names, and to this\n' +
-        'machine while the server listens on loopback and the workspace has one member.\n' +
-        'With --upstream, people use keys of this workspace, and the server gets its own; with --direct it gets theirs.',
-    )
     .run(serve)
 
 /** The options of `serve`. */

@@ -21,14 +21,6 @@ export const workerCommand: CommandFactory = ({ command }) =>
       'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
     )
     .option('--calls <n>', 'calls to that server at once (default: 8)', several)
-    .addExamples('worker', 'worker --database engine.db --allow-target 10.1.0.0/16')
-    .addNote(
-      'Any number of them share a database; prospect serve does the same work unless it has --no-worker. On a\n' +
-        'PostgreSQL database they also take part in batches with --distribute. With --upstream that is all they do: the\n' +
-        'server gets its own key (PROSPECT_API_KEY, --api-key-file or prospect login) at a pace it takes.\n' +
-        'To do what is due once and stop: prospect engine jobs run\n' +
-        'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
-    )
     .run(runWorker)
 
 interface WorkerChoices {

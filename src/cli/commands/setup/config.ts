@@ -9,13 +9,7 @@ import { changeProfile, currentProfile, keyNames, parseKeyName, profileKeys, use
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export const configCommand: CommandFactory = ({ group }) =>
-  group('config', 'Settings of this machine', [
-    listConfig,
-    getConfig,
-    setConfig,
-    unsetConfig,
-    pathConfig,
-  ]).addExamples('config list', 'config set timeout 60', 'config unset timeout', 'config path')
+  group('config', 'Settings of this machine', [listConfig, getConfig, setConfig, unsetConfig, pathConfig])
 
 const keysHelp = `Settings:\n${Object.entries(profileKeys)
   .map(([name, { description }]) => `  ${name.padEnd(20)} ${description}`)
@@ -23,7 +17,6 @@ const keysHelp = `Settings:\n${Object.entries(profileKeys)
 
 const listConfig: CommandFactory = ({ command }) =>
   command('list', 'Show the settings of the profile in use')
-    .addExamples('config list', 'config list --profile nightly')
     .addNote(keysHelp)
     .printResult(
       async (context, { globals }) => {
@@ -83,7 +76,6 @@ function listSettings(
 const getConfig: CommandFactory = ({ command }) =>
   command('get', 'Print one setting, bare; nothing when it was not set')
     .argument('<name>', `one of profile, ${keyNames}`)
-    .addExamples('config get timeout')
     .run(async (context, { args: [name = ''], globals }) => {
       if (name !== 'profile') parseKeyName(name)
       await printBare(context, listSettings(context, globals)[name], globals)
@@ -94,7 +86,6 @@ const setConfig: CommandFactory = ({ command }) =>
   command('set', 'Change one setting of the profile in use')
     .argument('<name>', 'one of the settings below')
     .argument('<value>', 'the value, or default to take it back')
-    .addExamples('config set timeout 60', 'config set max_wait default', 'config set profile nightly')
     .addNote(keysHelp)
     .run(changeSetting)
 
@@ -123,22 +114,20 @@ async function changeSetting(
 const unsetConfig: CommandFactory = ({ command }) =>
   command('unset', 'Take back one setting of the profile in use')
     .argument('<name>', `one of ${keyNames}`)
-    .addExamples('config unset timeout')
     .run((context, { args: [name = ''], ...given }) =>
       changeSetting(context, { ...given, args: [name, 'default'] }),
     )
 
 const pathConfig: CommandFactory = ({ command }) =>
-  command('path', 'Print where the settings are; with --json, where everything is')
-    .addExamples('config path', 'config path --json')
-    .addNote('PROSPECT_HOME=FOLDER puts everything into one folder.')
-    .run(async (context, { globals }) => {
+  command('path', 'Print where the settings are; with --json, where everything is').run(
+    async (context, { globals }) => {
       const { folder, config, credentials, engine, catalogue, state } = context.home
       const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
       if (globals.format || globals.json) await print(context, paths, globals)
       else await write(context.streams.stdout, `${config}\n`)
       return 0
-    })
+    },
+  )
 
 const withoutPassword = (location: string): string =>
   location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')

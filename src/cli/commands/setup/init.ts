@@ -20,11 +20,6 @@ export const initCommand: CommandFactory = ({ command }) =>
     .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', parseEmail)
     .option('--sample', 'load sample companies and people too')
-    .addExamples('init', 'init --yes --sample', 'init --base-url https://api.example.com/api/v2')
-    .addNote(
-      'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
-        'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
-    )
     .run(init)
 
 function parseWorkspaceName(text: string): string {

@@ -19,15 +19,6 @@ import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-targ
 export const loginCommand: CommandFactory = ({ command }) =>
   command('login', 'Store the API key of a server, after trying it with a free request')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
-    .addExamples(
-      'login --base-url https://api.example.com/api/v2',
-      'login --profile team',
-      'login --profile team --api-key-stdin < key.txt',
-    )
-    .addNote(
-      'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone: ' +
-        'another address never gets it. prospect logout forgets it.',
-    )
     .run(async (context, { options, globals }) => {
       const origin = originOf(requireServer(context, globals), options)
       const key = await readNewKey(context, { origin }, globals)
@@ -42,7 +33,6 @@ export const loginCommand: CommandFactory = ({ command }) =>
 export const logoutCommand: CommandFactory = ({ command }) =>
   command('logout', 'Forget the stored API key of a server')
     .option('--sync', 'of the address in sync_base_url')
-    .addExamples('logout', 'logout --base-url https://api.example.com/api/v2')
     .run(async (context, { options, globals }) => {
       const origin = originOf(requireServer(context, globals), options)
       const removed = forgetKey(context.home, origin, context.ids.uuid())

@@ -21,14 +21,12 @@ export const profilesCommand: CommandFactory = ({ group }) =>
     useProfileCommand,
     addProfile,
     removeProfileCommand,
-  ]).addExamples('profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list')
+  ])
 
 const listProfiles: CommandFactory = ({ command }) =>
-  command('list', 'List the profiles')
-    .addExamples('profiles list')
-    .printResult(async (context) => toProfileRows(context), {
-      columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
-    })
+  command('list', 'List the profiles').printResult(async (context) => toProfileRows(context), {
+    columns: ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used'],
+  })
 
 function toProfileRows({ settings }: HomeContext) {
   const { profiles = {}, profile: used = 'default' } = settings()
@@ -50,7 +48,6 @@ const targetKind = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
 const useProfileCommand: CommandFactory = ({ command }) =>
   command('use', 'Use a profile from now on')
     .argument('<name>', 'its name')
-    .addExamples('profiles use nightly', 'profiles use default')
     .printResult(async (context, { args: [name = ''] }) => {
       await useProfile(context, name)
       return { profile: name }
@@ -66,11 +63,6 @@ const addProfile: CommandFactory = ({ command }) =>
       'the address of its synchronous waterfall, where it has one; ends in /v2',
     )
     .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
-    .addExamples(
-      'profiles add nightly --timeout 120 --max-wait 600',
-      `profiles add team --base-url ${exampleUrl} --plan growth`,
-    )
-    .addNote('Then: prospect login --profile NAME, and prospect profiles use NAME')
     .printResult(async (context, { args: [name = ''], options, globals }) => {
       checkNewName(context, name, globals)
       const change = {
@@ -89,8 +81,6 @@ const addProfile: CommandFactory = ({ command }) =>
       await changeProfile(context, name, settings)
       return { name, target: settings.base_url === null ? 'local' : 'remote', ...settings }
     })
-
-const exampleUrl = 'https://api.example.com/api/v2'
 
 /** Returns a setting in the form in which it is stored; null when it was not given. */
 function parseSetting(key: string, value: string | number | undefined): string | number | null {
@@ -122,7 +112,6 @@ function checkNewName(
 const removeProfileCommand: CommandFactory = ({ command }) =>
   command('remove', 'Remove a profile')
     .argument('<name>', 'its name')
-    .addExamples('profiles remove nightly')
     .printResult(async (context, { args: [name = ''], globals }) => {
       if (builtIn.includes(name))
         throw new UsageError(
