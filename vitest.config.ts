@@ -27,6 +27,12 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  plugins: [
+    {
+      name: 'sql-as-text',
+      transform: (text, id) => (id.endsWith('.sql') ? `export default ${JSON.stringify(text)}` : undefined),
+    },
+  ],
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/postgres.ts'],

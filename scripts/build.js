@@ -6,7 +6,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
-import { external, vendored } from './packages.js'
+import { external, sqlAsText, vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
@@ -43,6 +43,7 @@ const shared = {
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
+  loader: sqlAsText,
   logLevel: 'warning',
 }
 

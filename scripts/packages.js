@@ -3,3 +3,6 @@ export const external = ['better-sqlite3', 'pg', 'conf', 'ora', '@inquirer/promp
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */
 export const vendored = { '@faker-js/faker': 'faker.js' }
+
+/** How esbuild loads the statements of the databases, which are files of their own. */
+export const sqlAsText = { '.sql': 'text' }

@@ -108,7 +108,7 @@ function importsOf([from, text]: [string, string]): Import[] {
       .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
       .map((path) => ({ from, to: path.startsWith('.') ? moduleAt(from, path) : path }))
       // Data of a folder: it imports nothing.
-      .filter(({ to }) => to.startsWith('..') || !to.endsWith('.json'))
+      .filter(({ to }) => to.startsWith('..') || !/\.(?:json|sql)$/.test(to))
   )
 }
 

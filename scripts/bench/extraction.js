@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { Pool } from 'undici'
+import { sqlAsText } from '../packages.js'
 import { root } from '../run.js'
 import { startServer } from './server.js'
 
@@ -61,7 +62,7 @@ async function engineParts() {
     .map((path) => `export * from './src/${path}.js'`)
     .join('\n')
   const outfile = join(root, 'node_modules', '.cache', `prospect-bench-${process.pid}.mjs`)
-  const bundle = { bundle: true, platform: 'node', format: 'esm', packages: 'external' }
+  const bundle = { bundle: true, platform: 'node', format: 'esm', packages: 'external', loader: sqlAsText }
   await build({ stdin: { contents, resolveDir: root }, ...bundle, outfile })
   try {
     return await import(pathToFileURL(outfile).href)

@@ -13,9 +13,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const prospect = join(root, 'bin', 'prospect.js')
 
 /** The packages that the build leaves out of the program as well. */
-const { external, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
+const { external, sqlAsText, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
   external: readonly string[]
   vendored: Readonly<Record<string, string>>
+  sqlAsText: Record<string, 'text'>
 }>
 /** Defines `require` for the bundled CommonJS modules. */
 const banner = "import { createRequire as __of } from 'node:module'; const require = __of(import.meta.url)"
@@ -32,6 +33,7 @@ export async function bundled(program: string): Promise<string> {
     platform: 'node',
     format: 'esm',
     external: [...external, ...Object.keys(vendored)],
+    loader: sqlAsText,
     banner: { js: banner },
     logLevel: 'error',
   })

@@ -111,8 +111,9 @@ interface ColumnTypes {
   readonly clustered: string
 }
 
-/** Returns the statements that create tables. */
-export type TablesSql = (types: ColumnTypes) => string
+/** Returns SQL of both databases with a word of one in place of each `{name}`. */
+export const fillSql = (sql: string, words: Readonly<Record<string, string>>): string =>
+  Object.entries(words).reduce((text, [name, word]) => text.replaceAll(`{${name}}`, word), sql)
 
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {

@@ -1,8 +1,5 @@
-/**
- * Triggers of the engine's tables: each movement follows the last one and is never changed or deleted; a job's state only
- * goes forward.
- */
-export const engineTriggers = `
+-- Triggers of the engine's tables: each movement follows the last one and is never changed or deleted; a job's state only
+-- goes forward.
 CREATE TRIGGER movements_follow BEFORE INSERT ON movements
 WHEN NOT EXISTS (
   SELECT 1 FROM (
@@ -28,4 +25,3 @@ WHEN OLD.state <> NEW.state
   AND NOT (OLD.state = 'queued' AND NEW.state = 'running')
   AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed'))
 BEGIN SELECT RAISE(ABORT, 'a job does not go back'); END;
-`

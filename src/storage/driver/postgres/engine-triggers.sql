@@ -1,9 +1,6 @@
-/**
- * Triggers of the engine's tables: each movement follows the last one and is never changed; a job's state only goes
- * forward. Listeners are notified of new jobs, chunks and answers when they are committed. Counters change with every
- * request, so their pages keep room for new versions.
- */
-export const engineTriggers = `
+-- Triggers of the engine's tables: each movement follows the last one and is never changed; a job's state only goes
+-- forward. Listeners are notified of new jobs, chunks and answers when they are committed. Counters change with every
+-- request, so their pages keep room for new versions.
 CREATE FUNCTION movements_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_seq BIGINT := 0;
@@ -48,4 +45,3 @@ BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' answers'); RETURN 
 CREATE TRIGGER chunk_runs_told AFTER INSERT ON chunk_runs FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
 CREATE TRIGGER chunks_told AFTER INSERT ON chunks FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
 CREATE TRIGGER answers_told AFTER UPDATE OF replies ON chunks FOR EACH ROW EXECUTE FUNCTION answers_told();
-`
