@@ -16,8 +16,11 @@ export interface Step {
   readonly command?: Line
   /** A signal to send as soon as a file exists. */
   readonly signal?: { readonly name: NodeJS.Signals; readonly file: string }
-  /** Runs the command at a terminal, and types keys as soon as it shows a text. */
-  readonly typed?: readonly (readonly [shown: string, keys: string])[]
+  /** Runs the command at a terminal of so many columns, and types keys as soon as it shows a text. */
+  readonly terminal?: {
+    readonly columns: number
+    readonly typed: readonly (readonly [shown: string, keys: string])[]
+  }
   readonly expected: readonly Line[]
 }
 
@@ -56,13 +59,15 @@ function stepsOf(block: Block, index: number, blocks: readonly Block[]): Step[] 
   const signal = rest.map(({ text }) => /^ {2}send (SIG\w+) once (\S+) exists$/.exec(text)).find(Boolean)
   const typed = rest.flatMap(({ text }) => {
     const [, keys, shown = ''] = /^ {2}type (.+) after (.+)$/.exec(text) ?? []
-    return keys === undefined ? [] : [[shown, `${keys}\r`] as const]
+    return keys === undefined ? [] : [[shown, keys === 'Ctrl-C' ? '\u0003' : `${keys}\r`] as const]
   })
+  const columns = rest.map(({ text }) => /^ {2}at a terminal of (\d+) columns$/.exec(text)?.[1]).find(Boolean)
+  const terminal = typed.length > 0 || columns ? { columns: Number(columns ?? 100), typed } : undefined
   return [
     {
       files: [],
       command,
-      ...(typed.length > 0 ? { typed } : {}),
+      ...(terminal ? { terminal } : {}),
       ...(signal ? { signal: { name: signal[1] as NodeJS.Signals, file: signal[2] ?? '' } } : {}),
       expected: next.lines,
     },

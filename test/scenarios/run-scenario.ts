@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { widthOf } from '../../src/cli/output/text.js'
 import { command } from '../support/command.js'
 import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
@@ -46,7 +47,7 @@ const said = (command: Line, { exit, stdout, stderr }: Outcome): string =>
 
 async function runCommand(
   line: Line,
-  { signal, typed }: Pick<Step, 'signal' | 'typed'>,
+  { signal, terminal }: Pick<Step, 'signal' | 'terminal'>,
   { folder, inProcesses, remembered }: Place,
 ): Promise<Outcome> {
   const text = line.text.trim().replace(/\{(\w+)\}/g, (place, name: string) => remembered.get(name) ?? place)
@@ -57,11 +58,11 @@ async function runCommand(
   if (start < 0) throw new Error(`line ${line.number}: only prospect can be run, not ${text}`)
   const own = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2)))
   const env = { PATH: process.env.PATH, HOME: folder, PROSPECT_HOME: join(folder, 'home'), ...own }
-  if (typed) {
+  if (terminal) {
     const { exit, screen } = await inTerminal([process.execPath, binary, ...words.slice(start + 1)], {
       cwd: folder,
       env,
-      typed,
+      ...terminal,
     })
     return { exit, stdout: screen, stderr: '' }
   }
@@ -112,6 +113,10 @@ const sayings: readonly [
   [
     /^(stdout|stderr) does not say (.+)$/,
     ([stream, text = ''], outcome) => !textOf(stream, outcome).includes(text),
+  ],
+  [
+    /^no line of stdout is wider than (\d+) columns$/,
+    ([columns], { stdout }) => stdout.split('\n').every((line) => widthOf(line) <= Number(columns)),
   ],
   [
     /^answer (\S+) is (.+)$/,

@@ -13,13 +13,18 @@ export type Typed = readonly (readonly [shown: string, keys: string])[]
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal is drawn with
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007]*\u0007)/g
 
-/** Runs words of a shell in a pseudo-terminal of `script` (util-linux), 100 columns wide. Ctrl-C is the key \u0003. */
+/** Runs words of a shell in a pseudo-terminal of `script` (util-linux). Ctrl-C is the key \u0003. */
 export async function inTerminal(
   words: readonly string[],
-  { cwd, env = {}, typed = [] }: { cwd: string; env?: NodeJS.ProcessEnv; typed?: Typed },
+  {
+    cwd,
+    env = {},
+    columns = 100,
+    typed = [],
+  }: { cwd: string; env?: NodeJS.ProcessEnv; columns?: number; typed?: Typed },
 ): Promise<Shown> {
   const quoted = words.map((word) => (word === '|' ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
-  const child = spawn('script', ['-qefc', `stty cols 100; ${quoted}`, '/dev/null'], {
+  const child = spawn('script', ['-qefc', `stty cols ${columns}; ${quoted}`, '/dev/null'], {
     cwd,
     env: { PATH: process.env.PATH, TERM: 'xterm', NO_COLOR: '1', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],

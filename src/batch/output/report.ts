@@ -82,10 +82,18 @@ export type RunProgress = Pick<
 
 const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
 
+/** The outcome of a row that is not in the output yet. */
+interface AheadOutcome {
+  readonly answer: RowAnswer
+  readonly credits: number
+  /** Whether an earlier part of the run had it. */
+  readonly kept?: true
+}
+
 /** Counts rows as they are written. */
 export class Tally {
   readonly #total: number | undefined
-  readonly #ahead = new Map<object, RowAnswer>()
+  readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   #replayed = 0
   readonly #counts = {
@@ -120,9 +128,9 @@ export class Tally {
     if (before) this.#replayed++
   }
 
-  /** Notes a row that has its answer and is not in the output yet. */
-  answered(row: object, answer: RowAnswer): void {
-    this.#ahead.set(row, answer)
+  /** Notes a row that has its outcome and is not in the output yet. */
+  noted(row: object, outcome: AheadOutcome): void {
+    this.#ahead.set(row, outcome)
   }
 
   /** Forgets a noted row, which is written now or never will be. */
@@ -139,15 +147,19 @@ export class Tally {
     return { ...this.#counts, total: this.#total, replayed: this.#replayed }
   }
 
-  /** Returns them with answered rows that are not written yet, because rows are written in order. */
+  /** Returns them with rows that have their outcome and are not written yet, because rows are written in order. */
   get ahead(): RunProgress {
     const counts = { ...this.#counts }
-    for (const { status, credits } of this.#ahead.values()) {
+    let replayed = this.#replayed
+    for (const { answer, credits, kept } of this.#ahead.values()) {
       counts.rows++
-      counts[status]++
+      counts[answer.status]++
       counts.credits += credits
+      if (!kept) continue
+      counts.credits_before += credits
+      replayed++
     }
-    return { ...counts, total: this.#total, replayed: this.#replayed }
+    return { ...counts, total: this.#total, replayed }
   }
 }
 

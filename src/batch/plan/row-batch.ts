@@ -65,7 +65,7 @@ export class RowState {
     if (this.#settled) return
     this.outcome = outcome
     this.#settled = true
-    this.#rowBatch.close()
+    this.#rowBatch.close(this)
     for (const duplicate of this.#duplicates) duplicate.settle(asDuplicate(outcome))
     this.#duplicates = []
   }
@@ -86,10 +86,12 @@ export class RowBatch {
   readonly states: readonly RowState[]
   /** Resolves when every row of the rowBatch is settled. */
   readonly settled: Promise<void>
+  readonly #onSettled: ((state: RowState) => void) | undefined
   #open: number
   #resolve: () => void = () => {}
 
-  constructor(rows: readonly CsvRow[], firstOrdinal: number) {
+  constructor(rows: readonly CsvRow[], firstOrdinal: number, onSettled?: (state: RowState) => void) {
+    this.#onSettled = onSettled
     this.states = rows.map((row, at) => new RowState(row, firstOrdinal + at, this))
     this.#open = rows.length
     this.settled = new Promise((resolve) => {
@@ -98,7 +100,8 @@ export class RowBatch {
   }
 
   /** Counts one row as settled. */
-  close(): void {
+  close(state: RowState): void {
+    this.#onSettled?.(state)
     this.#open--
     if (this.#open === 0) this.#resolve()
   }

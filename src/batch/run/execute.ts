@@ -85,7 +85,7 @@ class Runner {
 
   #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
-    this.#tally.answered(state, answer)
+    this.#tally.noted(state, { answer, credits: answer.credits })
     // While calls wait, nothing else would show the last answers.
     const isDue = this.#batch.time.now() - this.#shownAt >= showEveryMs
     if (isDue || this.#rateGate.opens) this.#showProgress()
@@ -101,7 +101,9 @@ class Runner {
     try {
       for await (const rows of inPortions(this.#batch.table.rows(), this.#batchSize)) {
         if (this.#stopReason.signal.aborted) return
-        const rowBatch = new RowBatch(rows, this.#launched)
+        const rowBatch = new RowBatch(rows, this.#launched, (state) => {
+          if (state.outcome) this.#tally.noted(state, state.outcome)
+        })
         await this.#rowBatches.put(rowBatch)
         this.#launched += rowBatch.states.length
         await this.#launcher.launch(rowBatch)
