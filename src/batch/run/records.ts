@@ -132,9 +132,27 @@ export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, wha
   writeHolder(home, path)
 }
 
-function tryLock(path: string): Lock | undefined {
+function tryLock(path: string, timeout?: number): Lock | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  return takeLock(path)
+  return takeLock(path, timeout)
+}
+
+/** Number of locks that all single lookups share, so that there are never more files. */
+const lookupLocks = 1_024
+const lookupPollMs = 50
+
+/** Waits until no other process makes a lookup with this hash. Returns what lets others make it. */
+export async function takeLookupTurn(
+  home: HomeOnly,
+  hash: number,
+  sleep: (ms: number) => Promise<void>,
+): Promise<() => void> {
+  const path = join(lockFolder(home), `lookup-${hash % lookupLocks}`)
+  for (;;) {
+    const lock = tryLock(path, 0)
+    if (lock) return () => lock.release()
+    await sleep(lookupPollMs)
+  }
 }
 
 function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Refusal {

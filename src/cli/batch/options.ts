@@ -12,18 +12,21 @@ import { checkOutputName, fieldsOf, fileOf, formatOf, isFormatKnown } from '../o
 
 /**
  * Adds the options with which a command reads a file: one request for each row, or one for all of them. `isMany` means
- * that a row can have several results.
+ * that a row can have several results. Stored answers serve single lookups, too, where these are paid for.
  */
 export function addBatchOptions(
   command: Command,
   { into }: NonNullable<Facts['batch']>,
-  isMany = false,
+  { isMany, isPaid }: { readonly isMany: boolean; readonly isPaid: boolean },
 ): Command {
   const options =
     into === undefined
       ? [csv(rowByRow), ...reading(), ...writing(isMany), ...running()]
       : [csv(together), ...reading(), summary()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
+  if (into === undefined)
+    for (const option of storedAnswers())
+      command.addOption(option.helpGroup(isPaid ? groups.request : groups.batch))
   return command
 }
 
@@ -86,12 +89,15 @@ export const spending = (): Option[] => [
   new Option('--distribute', 'let the workers that share the PostgreSQL database make the calls'),
 ]
 
-const running = (): Option[] => [
-  new Option('--fresh', 'start a new run instead of resuming'),
+const storedAnswers = (): Option[] => [
   new Option('--max-age <duration>', 'use stored answers that are not older, such as 90d').argParser(
     durationMs,
   ),
   new Option('--refresh', 'use no stored answers'),
+]
+
+const running = (): Option[] => [
+  new Option('--fresh', 'start a new run instead of resuming'),
   new Option(
     '--database <url>',
     'the PostgreSQL database of engine and run, postgres://… (default: this machine)',

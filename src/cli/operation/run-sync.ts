@@ -11,6 +11,7 @@ import { extraOf } from './extras.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
+import { findStored } from './stored-lookups.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {
@@ -19,7 +20,9 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   if (options.dryRun === true) {
     const isSearch = typeof input.search_url === 'string'
     const search = isSearch ? await (await import('./search-url.js')).explainSearch(context, request) : {}
-    await print(context, { ...dryRun(operation, shape, input), ...search }, globals)
+    const quote = dryRun(operation, shape, input)
+    const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
+    await print(context, { ...quote, ...stored, ...search }, globals)
     return exitCodes.ok
   }
   const resolved = { ...request, invocation: { ...invocation, globals: withFields(shape, globals) } }

@@ -32,9 +32,12 @@ const isHelp = (word: string): boolean => word === 'help' || word === '--help' |
 /** Headings that only `--help all` shows, since their options are the same in many commands. */
 const shared: readonly string[] = [groups.everyRequest, groups.output, groups.target, groups.other]
 
+/** Options of a single request that are also about a file. */
+const alsoBatch: readonly string[] = ['--max-age', '--refresh']
+
 const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boolean => {
   if (topic === 'all') return true
-  if (topic === 'csv') return helpGroupHeading === groups.batch
+  if (topic === 'csv') return helpGroupHeading === groups.batch || alsoBatch.includes(long ?? '')
   return long === '--csv' || (helpGroupHeading !== groups.batch && !shared.includes(helpGroupHeading))
 }
 

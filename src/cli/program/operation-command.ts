@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
-import { observedNote, pathParameters } from '../../api/operations/facts.js'
+import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/options.js'
@@ -56,7 +56,10 @@ export async function operationCommand(
     .addOptions(extraOf(operation.id).options?.() ?? [])
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
-  if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
+  if (operation.batch) {
+    const isMany = manyOf(operation, shape) !== undefined
+    addBatchOptions(command, operation.batch, { isMany, isPaid: isPriced(operation) })
+  }
   if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
   if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')

@@ -6,6 +6,7 @@ import { extraOf } from '../operation/extras.js'
 import { askMissing, checkTyped, type OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
 import { runSync } from '../operation/run-sync.js'
+import { findStored } from '../operation/stored-lookups.js'
 import { canAsk } from '../output/prompt.js'
 import { waitOf } from '../wait/options.js'
 
@@ -36,7 +37,8 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
       withFields(shape, globals)
-      await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
+      if (!(await findStored(context, { ...request, input })))
+        await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
     }
     return runSync(context, { ...request, input })
   }

@@ -13,11 +13,14 @@ const patienceMs = 250
 /** Keeps databases with a lock from the garbage collector, which would close them and so free their locks. */
 const held = new Set<Database.Database>()
 
-/** Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it. */
-export function takeLock(path: string): Lock | undefined {
+/**
+ * Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it after
+ * `timeout` milliseconds.
+ */
+export function takeLock(path: string, timeout = patienceMs): Lock | undefined {
   // Only a missing file is opened: closing a file releases the locks that this process has on it.
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
-  const database = new Database(path, { timeout: patienceMs })
+  const database = new Database(path, { timeout })
   try {
     // An exclusive transaction holds the file's lock until it ends.
     database.exec('BEGIN EXCLUSIVE')

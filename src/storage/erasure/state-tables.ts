@@ -143,6 +143,8 @@ function parseOrText(body: string): unknown {
 
 async function runsOf(connection: Connection, places: readonly number[]) {
   const numbers = [...new Set(places.map(toRunNumber))]
-  const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT atom FROM json_each(?)) ORDER BY number'
+  // Single lookups have no file.
+  const sql = `SELECT file, output FROM runs
+    WHERE number IN (SELECT atom FROM json_each(?)) AND file <> '' ORDER BY number`
   return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
 }

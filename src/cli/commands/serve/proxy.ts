@@ -1,11 +1,13 @@
-import { compose } from '../../../api/calls/compose.js'
+import { compose, type Layer } from '../../../api/calls/compose.js'
 import { retargeted } from '../../../client/retargeted-webhooks.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { openEngineStore } from '../../context/open-databases.js'
+import { profileInUse } from '../../context/settings.js'
 import { withTimeout } from '../../operation/call.js'
 import { createSpendingLayer } from '../../operation/record-spending.js'
+import { openStoredLookups } from '../../operation/stored-lookups.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
@@ -54,10 +56,7 @@ export async function openProxy(
   const { remote, openForProxy, governed } = await context.server(options)
   const timeout = withTimeout(globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
-  const own =
-    apiKey === undefined
-      ? []
-      : [await openGuard(context, apiKey, options), createSpendingLayer(context, options), work.layer]
+  const own = apiKey === undefined ? [] : await openLayers(context, apiKey, options, work.layer)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
@@ -86,6 +85,22 @@ export async function openProxy(
       await running
     },
   }
+}
+
+/**
+ * Opens the layers of a governed proxy: keys are checked, then stored answers are given where the setting `max_age` permits
+ * it. What is sent is put on record with its cost, and its answer is stored.
+ */
+async function openLayers(context: Context, apiKey: string, options: GlobalOptions, work: Layer) {
+  const isStored = profileInUse(context, options).max_age !== undefined
+  const stored = isStored ? await openStoredLookups(context, { options: {}, globals: options }) : undefined
+  return [
+    await openGuard(context, apiKey, options),
+    stored?.recall,
+    createSpendingLayer(context, options),
+    work,
+    stored?.keep,
+  ]
 }
 
 /** Opens the layer that checks the keys of this machine's workspace, and replaces them with the server's. */

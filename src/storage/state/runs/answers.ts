@@ -111,10 +111,12 @@ export async function equalIn(
   return row && answerOf(row)
 }
 
-/** An answer of another run. */
-interface StoredAnswer {
+/** An answer of another run, or of a single lookup. */
+export interface StoredAnswer {
   readonly answer: RowAnswer
   readonly place: number
+  /** Real time. */
+  readonly answeredAt: number
 }
 
 /** Returns the newest answer of one of these runs to the same lookup, not older than `since`. */
@@ -129,7 +131,7 @@ export async function storedAnswer(
   const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, hash, text, since)
   const newest = found.find(({ place }) => runs.has(toRunNumber(place)))
   const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))
-  return row && { answer: answerOf(row), place: row.place }
+  return row && { answer: answerOf(row), place: row.place, answeredAt: row.answered_at }
 }
 
 /** Whether an answer serves equal rows; a failed lookup is repeated. */

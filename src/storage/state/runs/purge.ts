@@ -2,6 +2,7 @@ import type { Connection, Driver } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 import { forEachFree, type Hold } from './run-leases.js'
 import { forgetBulks, type Run, runScope } from './runs.js'
+import { lookupsMark } from './single-lookups.js'
 import { startOfDay } from './spending.js'
 
 /** Runs and answers that were deleted. */
@@ -16,7 +17,7 @@ type OldRun = Pick<Run, 'number' | 'id' | 'knownBy'>
 /**
  * Deletes the runs that ended, or began and never ended, before a moment of real time, with their answers. Runs under way
  * stay. An answer that a younger run has taken stays as long as that run. Spending is kept by day, including what a run
- * that never ended may have spent.
+ * that never ended may have spent. Answers to single lookups go with all others of their day.
  */
 export async function purgeRuns(
   driver: Driver,
@@ -26,12 +27,12 @@ export async function purgeRuns(
   const taken = await driver.read((connection) => takenByOthers(connection, old))
   const runs: string[] = []
   let answers = 0
-  await forEachFree(old, hold, async ({ id, number }) => {
+  await forEachFree(old, hold, async ({ id, number, knownBy }) => {
     // The run may have been resumed a moment ago.
     if (!(await driver.read((connection) => connection.get(stillSql, number, before)))) return
     answers += await purgeAnswers(driver, number, taken)
     await driver.transaction((connection) => dropRun(connection, number, now))
-    runs.push(id)
+    if (!knownBy.startsWith(lookupsMark)) runs.push(id)
   })
   return { runs, answers }
 }

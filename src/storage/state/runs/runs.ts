@@ -195,6 +195,9 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */
     indexOthers: (run: Run) => indexOthers(driver, run),
+    /** Indexes the answers of the ended runs of an operation on a target. Returns the numbers of all its runs. */
+    indexEnded: (operation: string, target: string) =>
+      indexOthers(driver, { number: 0, operation, target }, true),
     /** Indexes the answers of a run. */
     index: (run: Run) => indexRun(driver, run.number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
@@ -222,15 +225,19 @@ async function add(connection: Connection, run: NewRun, fence: string): Promise<
   return made
 }
 
-async function indexOthers(driver: Driver, { number, operation, target }: Run): Promise<ReadonlySet<number>> {
+async function indexOthers(
+  driver: Driver,
+  { number, operation, target }: Pick<Run, 'number' | 'operation' | 'target'>,
+  onlyEnded = false,
+): Promise<ReadonlySet<number>> {
   const others = await driver.read((connection) =>
-    connection.all<Pick<Run, 'number' | 'indexed'>>(
-      'SELECT number, indexed FROM runs WHERE operation = ? AND target = ? AND number <> ?',
+    connection.all<Pick<Run, 'number' | 'indexed' | 'status'>>(
+      'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?',
       ...[operation, target, number],
     ),
   )
   for (const other of others)
-    if (other.indexed < 2) {
+    if (other.indexed < 2 && !(onlyEnded && other.status === 'running')) {
       await indexRun(driver, other.number)
       await driver.transaction(
         // A running one has more answers to come.

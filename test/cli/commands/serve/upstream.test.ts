@@ -240,6 +240,54 @@ describe('a direct proxy', () => {
   })
 })
 
+describe('a governed proxy with the setting max_age', () => {
+  const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
+  const remember = async (here: Machine) => void (await here.run(['config', 'set', 'max_age', '90d']))
+  /** A server with its own words for fields, and a proxy in front of it. */
+  async function both(prepare = remember) {
+    const server = closeAfterTest(
+      await servingWith({}, async (here) => void (await here.run(['data', 'sample'])), ...words),
+    )
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key, words, prepare)
+    const { credits } = await server.machine.json<{ credits: { enrichment: number } }>('credits')
+    const [company] = (
+      await server.machine.run(['data', 'export', 'companies', '--format', 'ndjson'])
+    ).stdout.split('\n')
+    const { domain } = JSON.parse(company ?? '') as { domain: string }
+    const spent = async () =>
+      credits.enrichment -
+      (await server.machine.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+    const lookUp = (as = key) => enrich(baseUrl, domain, { 'x-api-key': as })
+    return { server, machine, domain, spent, lookUp }
+  }
+
+  it('pays once for equal lookups of all its users, and for those of commands and batches', async () => {
+    const { server, machine, domain, spent, lookUp } = await both()
+    const [first, second] = await Promise.all([lookUp(), lookUp()])
+    const stored = [first, second].find(({ headers }) => headers.has('age'))
+    expect(stored?.headers.get('cache-status')).toBe('prospect; hit')
+    expect(JSON.parse(second.text)).toEqual(JSON.parse(first.text))
+    expect(first.text).toContain('linkedin_url')
+    expect((await lookUp('pk_of_nobody')).status).toBe(401)
+    const given = { env: { PROSPECT_API_KEY: server.key, PROSPECT_BASE_URL: server.baseUrl } }
+    const single = await machine.run(['accounts', 'enrich', '--domain', domain, ...words], given)
+    expect(single.json).toMatchObject({ domain, network_url: JSON.parse(first.text).linkedin_url })
+    const batch = ['accounts', 'enrich', '--csv', '-', '--json', ...words]
+    expect((await machine.run(batch, { ...given, stdin: `domain\n${domain}\n` })).json).toMatchObject([
+      { domain, _source: 'store' },
+    ])
+    expect(await spent()).toBe(1)
+    expect(await machine.json('ledger')).toMatchObject([{ credits: 1, calls: 1 }])
+  })
+
+  it('pays each time without it', async () => {
+    const { spent, lookUp } = await both(async () => {})
+    await lookUp()
+    expect((await lookUp()).headers.has('cache-status')).toBe(false)
+    expect(await spent()).toBe(2)
+  })
+})
+
 describe('wrong options of serve --upstream', () => {
   it.each([
     [['--upstream', 'https://api.example.com'], 'https://api.example.com/api/v2'],

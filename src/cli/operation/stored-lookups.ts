@@ -1,0 +1,96 @@
+import { isPriced } from '../../api/operations/facts.js'
+import type { StoredLookups, StoredReply } from '../../batch/stored-lookups.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { once } from '../context/once.js'
+import { openStateOf } from '../context/open-databases.js'
+import { profileInUse } from '../context/settings.js'
+import type { Invocation } from '../options/command-environment.js'
+import { durationMs } from '../options/values.js'
+import { formatTime } from '../output/text.js'
+import { targetName, targetOf } from '../target/resolve-target.js'
+import type { OperationRequest } from './request.js'
+
+/**
+ * Whether a request uses stored answers: it is paid for, `max_age` or `--max-age` is given, and the target is not direct.
+ * Throws UsageError for `--max-age` with `--direct`.
+ */
+export function usesStoredAnswers(
+  context: Context,
+  { operation, invocation: { options, globals } }: Pick<OperationRequest, 'operation' | 'invocation'>,
+): boolean {
+  const { maxAge } = options
+  if (globals.direct && maxAge !== undefined)
+    throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
+  return (
+    isPriced(operation) && !globals.direct && (maxAge ?? profileInUse(context, globals).max_age) !== undefined
+  )
+}
+
+/** Returns the stored reply that a request would get; `undefined` where it would be sent. */
+export async function findStored(
+  context: Context,
+  request: OperationRequest,
+): Promise<StoredReply | undefined> {
+  const { operation, input, invocation } = request
+  if (invocation.options.idempotencyKey !== undefined || !usesStoredAnswers(context, request))
+    return undefined
+  return (await openStoredLookups(context, invocation)).find(operation.id, input)
+}
+
+/** Opens the stored answers for the single lookups of a command, or of a proxy. */
+export async function openStoredLookups(
+  context: Context,
+  { options, globals }: Pick<Invocation, 'options' | 'globals'>,
+  onStored: (answeredAt: number) => void = () => {},
+): Promise<StoredLookups> {
+  const { clock, ids } = context
+  const age = profileInUse(context, globals).max_age
+  const given = typeof options.maxAge === 'number' ? options.maxAge : age && durationMs(age)
+  const target = targetOf(globals, context.streams.env, context.settings())
+  const { createStoredLookups } = await import('../../batch/stored-lookups.js')
+  const { idempotent } = await import('../../client/kept-keys.js')
+  const { takeLookupTurn, fileLocks, stopKilledRuns } = await import('../../batch/run/records.js')
+  const state = once(() => openStateOf(context))
+  const memory = once(async () => {
+    const { serverMemory } = await import('../../storage/state/remote-servers.js')
+    return serverMemory(await state(), '')
+  })
+  return createStoredLookups({
+    ...{ clock, ids },
+    maxAgeMs: options.refresh === true || given === '' ? undefined : given,
+    names: target.kind === 'remote' ? target.names : undefined,
+    open: once(async () => {
+      const { lookupsOver } = await import('../../storage/state/runs/single-lookups.js')
+      const database = await state()
+      // The answers of a run that was killed serve, too.
+      await stopKilledRuns({ database, locks: fileLocks(context) }, undefined)
+      return { store: lookupsOver(database), target: await targetName(context, globals) }
+    }),
+    keyed: idempotent({
+      ...{ clock, ids, origin: target.kind === 'remote' ? target.origin : target.kind },
+      keys: {
+        take: async (call) => (await memory()).take(call),
+        drop: async (fingerprint) => (await memory()).drop(fingerprint),
+      },
+    }),
+    takeTurn: (hash) => takeLookupTurn(context, hash, (ms) => context.sleep(ms)),
+    onStored,
+    onFault: (error) => {
+      const reason = error instanceof Error ? error.message : String(error)
+      context.notify(`The answer could not be stored, so an equal lookup is paid again: ${reason}`, globals)
+    },
+  })
+}
+
+/** Says on a terminal and in the log that an answer came from the store. */
+export function reportStored(context: Context, answeredAt: number, globals: GlobalOptions): void {
+  const { stdout, stderr } = context.streams
+  const isShown = stdout.isTTY || stderr.isTTY || globals.verbose
+  const when = formatTime(new Date(answeredAt).toISOString(), {
+    isTerminal: true,
+    now: context.clock.now(),
+  })
+  const text = `Stored answer of ${when}: 0 credits. --refresh asks the target again.`
+  context.notify(text, isShown ? globals : { ...globals, quiet: true })
+}

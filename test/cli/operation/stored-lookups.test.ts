@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
+import { answering, command, keyed, type Machine, machine } from '../../support/command.js'
+import { openBench } from '../../support/engine.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const companies = 'name,domain\nAcme,acme.example\nBolt,bolt.example\n'
+const people = 'full_name,email,company_domain\nAnn Lee,ann@acme.example,acme.example\n'
+
+/** Fills the catalogue and sets how old stored answers may be. */
+async function prepare(maxAge?: string): Promise<void> {
+  await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
+  await here.run(['data', 'import', 'people', '-'], { stdin: people })
+  if (maxAge !== undefined) await here.run(['config', 'set', 'max_age', maxAge])
+}
+const credits = async () =>
+  (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+/** Returns what commands cost, one after the other. */
+async function costs(...commands: readonly (readonly string[])[]): Promise<number[]> {
+  const spent: number[] = []
+  for (const argv of commands) {
+    const before = await credits()
+    const { code, stderr } = await here.run(argv)
+    expect({ argv, code, stderr: code === 0 ? '' : stderr }).toEqual({ argv, code: 0, stderr: '' })
+    spent.push(before - (await credits()))
+  }
+  return spent
+}
+const acme = ['accounts', 'enrich', '--domain', 'acme.example']
+
+describe('a single lookup with max_age', () => {
+  it('is paid for once, in any spelling of the same company, and prints the same', async () => {
+    await prepare('90d')
+    expect(
+      await costs(acme, acme, ['accounts', 'enrich', '--domain', 'https://www.ACME.example/about']),
+    ).toEqual([1, 0, 0])
+    const [first, again] = [await here.run(acme), await here.run(acme, { terminal: true })]
+    expect(first.stderr).toBe('')
+    expect(again.stderr).toMatch(/^Stored answer of (now|\d+ s ago): 0 credits\. --refresh asks/)
+    expect(await costs([...acme, '--no-live'])).toEqual([1])
+  })
+
+  it('is paid for each time without max_age, with --refresh, and with an idempotency key of its own', async () => {
+    await prepare()
+    expect(await costs(acme, acme, [...acme, '--max-age', '1d'])).toEqual([1, 1, 1])
+    await here.run(['config', 'set', 'max_age', '90d'])
+    expect(await costs(acme, [...acme, '--refresh'], [...acme, '--idempotency-key', 'mine'])).toEqual([
+      0, 1, 1,
+    ])
+  })
+
+  it('shares its answers with batches, both ways', async () => {
+    await prepare('90d')
+    const both = ['accounts', 'enrich', '--csv', '-', '--json']
+    const bolt = ['accounts', 'enrich', '--domain', 'bolt.example']
+    const before = await credits()
+    await here.run(acme)
+    const { json } = await here.run(both, { stdin: companies })
+    expect(json).toMatchObject([
+      { domain: 'acme.example', _source: 'store', _credits: 0 },
+      { domain: 'bolt.example', _source: 'live', _credits: 1 },
+    ])
+    await here.run(bolt)
+    expect(before - (await credits())).toBe(2)
+    expect(await here.json('runs', 'list')).toHaveLength(1)
+  })
+
+  it.each([
+    [
+      'leads enrich',
+      ['leads', 'enrich'],
+      ['--first-name', 'Ann', '--last-name', 'Lee', '--domain', 'acme.example'],
+      1,
+    ],
+    ['contacts reverse-lookup', ['contacts', 'reverse-lookup'], ['--email', 'ann@acme.example'], 1],
+    [
+      'contacts waterfall --sync',
+      ['contacts', 'waterfall', '--enrichment-type', 'email'],
+      ['--sync', '--first-name', 'Ann', '--last-name', 'Lee', '--domain', 'acme.example'],
+      3,
+    ],
+  ])('takes the answer that a batch paid for: %s', async (_, words, fields, price) => {
+    await prepare('90d')
+    const stdin = 'first_name,last_name,domain,email\nAnn,Lee,acme.example,ann@acme.example\n'
+    const map = words.includes('reverse-lookup') ? [] : ['--map', 'email=']
+    const before = await credits()
+    const batch = await here.run([...words, '--csv', '-', ...map.slice(2)], { stdin })
+    expect(batch.code, batch.stderr).toBe(0)
+    expect(before - (await credits())).toBe(price)
+    expect(await costs([...words, ...fields])).toEqual([0])
+  })
+
+  it('sends what was not found again, since that costs nothing', async () => {
+    await prepare('90d')
+    const late = ['accounts', 'enrich', '--domain', 'late.example']
+    expect((await here.run(late)).code).toBe(9)
+    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nLate,late.example\n' })
+    expect((await here.run(late)).code).toBe(0)
+  })
+
+  it('says with --dry-run that the answer is stored, and costs nothing', async () => {
+    await prepare('90d')
+    const quote = [...acme, '--dry-run']
+    expect(await here.json(...quote)).toMatchObject({ price: { min: 0, max: 1 } })
+    await here.run(acme)
+    expect(await here.json(...quote)).toMatchObject({ in_store: true, price: { min: 0, max: 0 } })
+    expect(await here.json(...quote, '--refresh')).toMatchObject({ price: { min: 0, max: 1 } })
+  })
+
+  it('takes a stored answer although no budget is left, and asks nothing', async () => {
+    await prepare('90d')
+    await here.run(acme)
+    await here.run(['engine', 'credits', 'set', '0'])
+    expect((await here.run([...acme, '--max-credits', '0'])).code).toBe(0)
+  })
+
+  it('refuses --max-age with --direct, which stores nothing', async () => {
+    const argv = [...acme, '--max-age', '1d', '--direct', '--base-url', 'https://api.example.com/api/v2']
+    expect(await here.run(argv)).toMatchObject({ code: 2, stderr: expect.stringContaining('--max-age') })
+  })
+
+  it('is forgotten with the person, and purged by its age', async () => {
+    await prepare('90d')
+    await here.run(['contacts', 'reverse-lookup', '--email', 'ann@acme.example'])
+    await here.run(acme)
+    expect(await here.json('data', 'purge', '--older-than', '1d')).toMatchObject({ runs: 0, answers: 0 })
+    const forgotten = await here.json<{ state: object }>('data', 'forget', 'ann@acme.example', '--yes')
+    expect(forgotten).toMatchObject({ state: { answers: 1 } })
+    expect(await costs(acme)).toEqual([0])
+    expect(await here.json('data', 'purge', '--older-than', '0s')).toMatchObject({ runs: 0, answers: 2 })
+    expect(await costs(acme)).toEqual([1])
+  })
+})
+
+describe('equal lookups with max_age', () => {
+  const argv = [...acme, '--max-age', '1d', '--json']
+  const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
+
+  it('at the same time in two processes are sent once', async () => {
+    const target = answering(found)
+    const caller: Caller = {
+      ...target,
+      call: async (...call) => {
+        const reply = await target.call(...call)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return reply
+      },
+    }
+    const run = () => command(argv, { env: keyed(here.home), caller })
+    const ended = await Promise.all([run(), run(), run()])
+    expect(ended.map(({ code, stdout }) => [code, JSON.parse(stdout)])).toEqual(
+      ended.map(() => [0, found.body]),
+    )
+    expect(target.asked).toHaveLength(1)
+  })
+
+  it('have the same idempotency key until an answer is stored, and cost nothing from then on', async () => {
+    const keys: unknown[] = []
+    let isKilled = true
+    const caller: Caller = {
+      ...answering(),
+      call: async (_id, _input, options) => {
+        keys.push(options?.idempotencyKey)
+        if (isKilled) throw new ConnectionLost('cut', true)
+        const headers = { 'idempotent-replayed': 'true' }
+        return { status: 200, body: found.body, headers, credits: 0, replayed: 1 }
+      },
+    }
+    const run = () => command(argv, { env: keyed(here.home), caller })
+    expect((await run()).code).toBe(10)
+    isKilled = false
+    expect([(await run()).code, (await run()).code]).toEqual([0, 0])
+    expect(keys).toEqual([expect.any(String), keys[0]])
+  })
+
+  it('are paid once by the engine of this machine when the first one is killed before its answer is stored', async () => {
+    const bench = await openBench()
+    let isKilled = true
+    const caller: Caller = {
+      ...bench.caller,
+      call: async (...call) => {
+        const reply = await bench.caller.call(...call)
+        if (isKilled) throw new Error('killed')
+        return reply
+      },
+    }
+    const known = ['accounts', 'enrich', '--domain', 'known.example', '--max-age', '1d']
+    const run = () => command(known, { env: { ...keyed(here.home), PROSPECT_API_KEY: bench.key }, caller })
+    expect((await run()).code).toBe(1)
+    isKilled = false
+    expect([(await run()).code, (await run()).code, await bench.balance()]).toEqual([0, 0, 999])
+    await bench.caller.close()
+  })
+
+  it('are paid again when the answer lacks what credits cut off', async () => {
+    const caller = answering({
+      body: { total_jobs: 9, truncated: true, jobs: [{ job_title: 'x' }] },
+      credits: 1,
+    })
+    const hiring = ['accounts', 'hiring', '--company-domain', 'acme.example', '--max-age', '1d']
+    for (const _ of [1, 2]) await command(hiring, { env: keyed(here.home), caller })
+    expect(caller.asked).toHaveLength(2)
+  })
+})
