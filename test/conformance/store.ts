@@ -159,6 +159,9 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         expect(await reads.consumption('w1', 0, 2 * day, 'member')).toEqual([
           { by: 'ada@localhost', credits: 5, movements: 2 },
         ])
+        expect(await reads.consumption('w1', 0, 2 * day, 'operation', { after: 1, last: 2 })).toEqual([
+          { by: 'accounts.enrich', credits: 3, movements: 1 },
+        ])
       })
     })
 

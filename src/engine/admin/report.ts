@@ -80,9 +80,10 @@ export function reportAdmin(ports: AdminPorts) {
     consumption: async (
       { from = 0, to = Number.MAX_SAFE_INTEGER }: TimeRange,
       by: Grouping,
+      movements?: { readonly after: number; readonly last: number },
     ): Promise<readonly Consumption[]> => {
       const { workspace } = await used()
-      return await store.read((reads) => reads.consumption(workspace.id, from, to, by))
+      return await store.read((reads) => reads.consumption(workspace.id, from, to, by, movements))
     },
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
     resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>

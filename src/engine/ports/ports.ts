@@ -54,11 +54,13 @@ export interface Reads extends JobReads, ChunkReads {
   movements(workspaceId: string, afterSeq: number, limit: number): Awaitable<readonly Movement[]>
   /** Credits consumed in `[from, to)` engine time. */
   consumed(workspaceId: string, from: number, to: number, memberId?: string): Awaitable<number>
+  /** Sums the credits consumed in `[from, to)` engine time: of all movements, or of those in `(after, last]`. */
   consumption(
     workspaceId: string,
     from: number,
     to: number,
     by: 'day' | 'operation' | 'member',
+    movements?: { readonly after: number; readonly last: number },
   ): Awaitable<readonly Consumption[]>
   counter(owner: string, name: string): Awaitable<Counter | undefined>
   /** Returns whether a counter began after a moment of engine time. */

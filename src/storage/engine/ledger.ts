@@ -16,6 +16,7 @@ const groupings = {
   member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
 } as const
 
+const allMovements = { after: 0, last: Number.MAX_SAFE_INTEGER }
 const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 const positionOf = (connection: Connection, workspaceId: string) =>
@@ -33,14 +34,15 @@ export function ledgerReads(connection: Connection) {
       memberId === undefined
         ? readNumber(connection, consumedSql, workspaceId, from, to)
         : readNumber(connection, consumedOfMemberSql, workspaceId, from, to, memberId),
-    consumption: async (workspaceId, from, to, by) => {
+    consumption: async (workspaceId, from, to, by, { after, last } = allMovements) => {
+      // The newest movements are found by their number, else those of a time by it: `+` hides a column from the planner.
+      const [time, number] = after > 0 ? ['+created_at', 'seq'] : ['created_at', '+seq']
       const rows = await connection.all<{ group_key: string | number; credits: number; movements: number }>(
         `SELECT ${groupings[by]} AS group_key, sum(amount) AS credits, count(*) AS movements FROM movements
-         WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?
+         WHERE credit = 'spent' AND workspace_id = ? AND ${time} >= ? AND ${time} < ?
+           AND ${number} > ? AND ${number} <= ?
          GROUP BY 1 ORDER BY 1`,
-        workspaceId,
-        from,
-        to,
+        ...[workspaceId, from, to, after, last],
       )
       return rows.map(
         (row): Consumption => ({

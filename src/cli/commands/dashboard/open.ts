@@ -3,6 +3,7 @@ import type { Caller } from '../../../api/calls/caller.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
+import type { Consumption } from '../../../engine/ports/ports.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
 import { openEnginePorts } from './engine.js'
@@ -83,30 +84,51 @@ export async function openDashboard(
 
 const dayMs = 86_400_000
 
-/** Returns an administration that remembers the sums of a long ledger until its next movement. */
-function rememberSums(admin: Admin): Admin {
-  let at = -1
-  const sums = new Map<string, unknown>()
-  const forgetOld = async () => {
-    const { seq } = await admin.position()
-    if (seq !== at) sums.clear()
-    at = seq
-  }
-  const remember = async <T>(key: string, read: () => Promise<T>): Promise<T> => {
-    if (!sums.has(key)) sums.set(key, await read())
-    return sums.get(key) as T
+/** Most sums that are remembered. Each range of days that is asked for has its own. */
+const mostSums = 50
+
+/**
+ * Returns an administration that remembers sums of the ledger. Movements are only added, so that the sum of the new ones
+ * completes what is remembered.
+ */
+export function rememberSums(admin: Admin): Admin {
+  const sums = new Map<string, { readonly last: number; readonly value: unknown }>()
+  const remember = async <T>(
+    key: string,
+    last: number,
+    read: (known: { readonly last: number; readonly value: T } | undefined) => Promise<T>,
+  ): Promise<T> => {
+    const known = sums.get(key) as { readonly last: number; readonly value: T } | undefined
+    if (known?.last === last) return known.value
+    const value = await read(known)
+    sums.set(key, { last, value })
+    for (const oldest of sums.keys()) if (sums.size > mostSums) sums.delete(oldest)
+    return value
   }
   return {
     ...admin,
     consumption: async (range, by) => {
-      await forgetOld()
-      return remember(JSON.stringify([range, by]), () => admin.consumption(range, by))
+      const last = (await admin.position()).seq
+      return remember<readonly Consumption[]>(JSON.stringify([range, by]), last, async (known) =>
+        addSums(known?.value ?? [], await admin.consumption(range, by, { after: known?.last ?? 0, last })),
+      )
     },
     members: async () => {
-      await forgetOld()
+      const last = (await admin.position()).seq
       return admin.members((reads, member, now) =>
-        remember(`${member.id} ${Math.floor(now / dayMs)}`, () => readSpentThisWeek(reads, member, now)),
+        remember(`${member.id} ${Math.floor(now / dayMs)}`, last, () =>
+          readSpentThisWeek(reads, member, now),
+        ),
       )
     },
   }
+}
+
+function addSums(some: readonly Consumption[], more: readonly Consumption[]): readonly Consumption[] {
+  const sums = new Map(some.map((sum) => [sum.by, sum]))
+  for (const { by, credits, movements } of more) {
+    const { credits: before = 0, movements: count = 0 } = sums.get(by) ?? {}
+    sums.set(by, { by, credits: before + credits, movements: count + movements })
+  }
+  return [...sums.values()].sort((one, other) => (one.by < other.by ? -1 : 1))
 }

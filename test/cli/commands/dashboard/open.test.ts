@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
+import { openBench } from '../../../support/engine.js'
+
+it('adds the movements since the last time to remembered sums, and gives those of the ledger', async () => {
+  const bench = await openBench()
+  const asked: unknown[] = []
+  const remembered = rememberSums({
+    ...bench.admin,
+    consumption: (range, by, movements) => {
+      asked.push(movements)
+      return bench.admin.consumption(range, by, movements)
+    },
+  })
+  const spend = async () =>
+    expect(await bench.call('accounts.enrich', { domain: 'known.example' })).toMatchObject({ credits: 1 })
+  for (const isSpent of [true, true, false, true]) {
+    if (isSpent) await spend()
+    bench.clock.advance(86_400_000)
+    for (const by of ['day', 'operation', 'member'] as const)
+      expect(await remembered.consumption({ from: 0 }, by)).toEqual(
+        await bench.admin.consumption({ from: 0 }, by),
+      )
+  }
+  const { seq } = await bench.admin.position()
+  expect(asked).toHaveLength(9)
+  expect(asked.at(-1)).toEqual({ after: seq - 1, last: seq })
+})
