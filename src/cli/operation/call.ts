@@ -2,7 +2,6 @@ import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
-  ConnectionLost,
   type Input,
   isOk,
   type Reply,
@@ -18,49 +17,7 @@ import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
-import { holdWithinBudget } from './hold-budget.js'
 import { costOfCall, isCostKnown, recordSpent } from './record-spending.js'
-import type { OperationRequest } from './request.js'
-import { openStoredLookups, reportStored, usesStoredAnswers } from './stored-lookups.js'
-
-/** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
-export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
-  const { operation, input, invocation } = request
-  const { globals, options } = invocation
-  const open = () => context.caller(globals)
-  if (!usesStoredAnswers(context, request)) return sendToTarget(context, request, open)
-  const onStored = (answeredAt: number) => reportStored(context, answeredAt, globals)
-  const stored = await openStoredLookups(context, invocation, onStored)
-  const sender: Caller = {
-    call: () => sendToTarget(context, request, async () => stored.keep(await open())),
-    close: async () => {},
-  }
-  return stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
-}
-
-const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
-  typeof key === 'string' ? key : undefined
-
-async function sendToTarget(
-  context: Context,
-  request: OperationRequest,
-  open: () => Promise<Caller>,
-): Promise<Reply> {
-  const { operation, invocation } = request
-  const { globals, options } = invocation
-  const input = await holdWithinBudget(context, request)
-  const call = { ...globals, idempotencyKey: keyOf(options) }
-  const caller = await open()
-  const ask = (fields: Input) => callOnce(context, caller, operation, fields, call)
-  try {
-    return await (options.all === true ? everyPage(ask, input) : ask(input))
-  } catch (error) {
-    // What was not sent costs nothing.
-    if (error instanceof ConnectionLost && !error.unknown)
-      await recordSpent(context, operation.id, 0, globals)
-    throw error
-  }
-}
 
 /** Seconds that a command waits for rate limits by default. */
 const defaultMaxWait = 10

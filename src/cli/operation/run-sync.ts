@@ -6,11 +6,11 @@ import { dryRun } from '../../engine/credits/dry-run.js'
 import type { Context } from '../context/context.js'
 import { fileOf, openSink, print, printTo } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
-import { sendRequest } from './call.js'
 import { extraOf } from './extras.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
+import { sendRequest } from './send-request.js'
 import { findStored } from './stored-lookups.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */

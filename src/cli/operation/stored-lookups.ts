@@ -5,43 +5,38 @@ import { UsageError } from '../context/errors.js'
 import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
-import type { Invocation } from '../options/command-environment.js'
 import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
 import { targetName, targetOf } from '../target/resolve-target.js'
 import type { OperationRequest } from './request.js'
 
+/** Options of a command, and those of every command. */
+type Given = Pick<OperationRequest['invocation'], 'options' | 'globals'>
+
 /**
- * Whether a request uses stored answers: it is paid for, `max_age` or `--max-age` is given, and the target is not direct.
- * Throws UsageError for `--max-age` with `--direct`.
+ * Whether lookups use stored answers: `max_age` or `--max-age` is given, and the target is not direct. Throws UsageError for
+ * `--max-age` with `--direct`.
  */
-export function usesStoredAnswers(
-  context: Context,
-  { operation, invocation: { options, globals } }: Pick<OperationRequest, 'operation' | 'invocation'>,
-): boolean {
-  const { maxAge } = options
+export function usesStoredAnswers(context: Context, { options: { maxAge }, globals }: Given): boolean {
   if (globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
-  return (
-    isPriced(operation) && !globals.direct && (maxAge ?? profileInUse(context, globals).max_age) !== undefined
-  )
+  return !globals.direct && (maxAge ?? profileInUse(context, globals).max_age) !== undefined
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */
 export async function findStored(
   context: Context,
-  request: OperationRequest,
+  { operation, input, invocation }: OperationRequest,
 ): Promise<StoredReply | undefined> {
-  const { operation, input, invocation } = request
-  if (invocation.options.idempotencyKey !== undefined || !usesStoredAnswers(context, request))
-    return undefined
+  const isSent = !isPriced(operation) || invocation.options.idempotencyKey !== undefined
+  if (isSent || !usesStoredAnswers(context, invocation)) return undefined
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
 }
 
 /** Opens the stored answers for the single lookups of a command, or of a proxy. */
 export async function openStoredLookups(
   context: Context,
-  { options, globals }: Pick<Invocation, 'options' | 'globals'>,
+  { options, globals }: Given,
   onStored: (answeredAt: number) => void = () => {},
 ): Promise<StoredLookups> {
   const { clock, ids } = context

@@ -29,10 +29,8 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   let input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
   checkTyped(request, input)
   if (operation.filters && options.input === undefined) {
-    const { resolveListNames } = await import('../operation/list-names.js')
-    input = await resolveListNames(context, input, globals)
-    const { checkIndustries } = await import('../commands/data/industries.js')
-    await checkIndustries(context, input, globals)
+    const { resolveFilterNames } = await import('../operation/filter-names.js')
+    input = await resolveFilterNames(context, input, globals)
   }
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {

@@ -1,18 +1,14 @@
-import { compose, type Layer } from '../../../api/calls/compose.js'
+import { compose } from '../../../api/calls/compose.js'
 import { retargeted } from '../../../client/retargeted-webhooks.js'
-import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
-import { openEngineStore } from '../../context/open-databases.js'
-import { profileInUse } from '../../context/settings.js'
 import { withTimeout } from '../../operation/call.js'
-import { createSpendingLayer } from '../../operation/record-spending.js'
-import { openStoredLookups } from '../../operation/stored-lookups.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 import { type Backend, createApp } from './http-server.js'
 import { openProxiedWork } from './proxied-work.js'
+import { openLayers } from './proxy-layers.js'
 import { openRetargeting, type RetargetingOptions } from './retarget.js'
 
 /** What a proxy serves, and how. */
@@ -85,26 +81,4 @@ export async function openProxy(
       await running
     },
   }
-}
-
-/**
- * Opens the layers of a governed proxy: keys are checked, then stored answers are given where the setting `max_age` permits
- * it. What is sent is put on record with its cost, and its answer is stored.
- */
-async function openLayers(context: Context, apiKey: string, options: GlobalOptions, work: Layer) {
-  const isStored = profileInUse(context, options).max_age !== undefined
-  const stored = isStored ? await openStoredLookups(context, { options: {}, globals: options }) : undefined
-  return [
-    await openGuard(context, apiKey, options),
-    stored?.recall,
-    createSpendingLayer(context, options),
-    work,
-    stored?.keep,
-  ]
-}
-
-/** Opens the layer that checks the keys of this machine's workspace, and replaces them with the server's. */
-async function openGuard(context: Context, apiKey: string, options: GlobalOptions) {
-  await context.admin({ ...options, create: true })
-  return guardCaller({ ...(await openEngineStore(context)), apiKey, sleep: context.sleep })
 }

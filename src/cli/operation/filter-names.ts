@@ -1,0 +1,113 @@
+import { type Input, isOk } from '../../api/calls/caller.js'
+import { flagOf } from '../../api/operations/aliases.js'
+import { operation } from '../../api/operations/table.js'
+import { industries, namedFields } from '../../api/schemas/enumerations.js'
+import { nearest } from '../../api/values/nearest.js'
+import { foldText } from '../../catalogue/normalize/name.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { recordsIn } from '../output/records.js'
+import { callOnce, everyPage } from './call.js'
+
+/** What filters name. */
+interface NamedKind {
+  /** Begins the sentence for a name that nothing has. */
+  readonly noun: string
+  /** The command that shows them all. */
+  readonly command: string
+  isField(name: string): boolean
+  isId(text: string): boolean
+  /** Reads those that there are; `undefined` where they cannot be read. */
+  read(context: Context, globals: GlobalOptions): Promise<readonly Named[] | undefined>
+  /** Returns what is sent for a name, which those found have. */
+  resolve(found: readonly Named[], name: string, field: string): string
+}
+
+interface Named {
+  readonly id: string | null
+  readonly name: string
+}
+
+const lists: NamedKind = {
+  noun: 'list',
+  command: 'lists list',
+  isField: (name) => name === 'included_account_lists' || name === 'excluded_account_lists',
+  isId: (text) => /^\d+$|^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text),
+  read: async (context, globals) => {
+    const caller = await context.caller(globals)
+    const row = operation('lists.list')
+    const reply = await everyPage((page) => callOnce(context, caller, row, page, globals), {})
+    if (!isOk(reply)) return undefined
+    const { rows } = recordsIn(reply.body, ['id', 'name'])
+    return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))
+  },
+  resolve: (found, name, field) => {
+    if (found.length === 1) return found[0]?.id ?? name
+    throw new UsageError(
+      `--${flagOf(field)}: ${found.length} lists are called "${name}".`,
+      `Give the id of one: ${found.map(({ id }) => id).join(', ')}.`,
+    )
+  },
+}
+
+/** The target finds industries by name itself. */
+const industryNames: NamedKind = {
+  noun: 'industry',
+  command: 'industries find',
+  isField: (name) => namedFields[name]?.isOpen === true,
+  isId: (text) => /^\d+$/.test(text),
+  read: (context, globals) => readIndustries(context, globals),
+  resolve: (_, name) => name,
+}
+
+/**
+ * Returns the input with the ids of lists where it has their names. Throws UsageError for a name of a list or an industry
+ * that nothing has, or several lists have. Where the lists cannot be read, names stay.
+ */
+export async function resolveFilterNames(
+  context: Context,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<Input> {
+  const resolved = { ...input }
+  for (const kind of [lists, industryNames]) {
+    const fields = Object.entries(input).flatMap(([field, value]) =>
+      kind.isField(field) && Array.isArray(value) ? [[field, value.map(String)] as const] : [],
+    )
+    if (fields.every(([, values]) => values.every(kind.isId))) continue
+    const known = await kind.read(context, globals)
+    for (const [field, values] of known ? fields : [])
+      resolved[field] = values.map((value) =>
+        kind.isId(value) ? value : find(kind, known ?? [], value, field),
+      )
+  }
+  return resolved
+}
+
+function find(kind: NamedKind, known: readonly Named[], name: string, field: string): string {
+  const found = known.filter((one) => foldText(one.name) === foldText(name))
+  if (found.length > 0) return kind.resolve(found, name, field)
+  const names = known.map((one) => one.name)
+  const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
+  throw new UsageError(
+    `--${flagOf(field)}: no ${kind.noun} is called "${name}".`,
+    `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${kind.command}`,
+  )
+}
+
+/** An industry that a filter can name. */
+interface Industry extends Named {
+  /** Companies of the local catalogue. */
+  readonly companies: number
+}
+
+/** Returns the industries whose ids are known, and with a local target those of its catalogue. */
+export async function readIndustries(context: Context, globals: GlobalOptions): Promise<Industry[]> {
+  const stored = context.isLocal(globals) ? await (await context.catalogue()).industries() : []
+  const counts = new Map(stored.map(({ id, name, companies }) => [id ?? name, companies]))
+  const known = Object.entries(industries).map(([id, name]) => ({ id, name, companies: counts.get(id) ?? 0 }))
+  const others = stored.flatMap(({ id, name, companies }) =>
+    name === null || (id !== null && Object.hasOwn(industries, id)) ? [] : [{ id, name, companies }],
+  )
+  return [...known, ...others]
+}
