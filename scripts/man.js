@@ -125,12 +125,15 @@ const escapeRoff = (plain) =>
 export async function exitRows() {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
-    entryPoints: [join(root, 'src/api/calls/exit-codes.ts')],
+    stdin: {
+      contents: `export { exitCodes } from './exit-codes.js'; export { default as exitMeanings } from './exit-meanings.json'`,
+      resolveDir: join(root, 'src/api/calls'),
+    },
     ...{ bundle: true, write: false, format: 'esm' },
   })
   const source = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
   const { exitCodes, exitMeanings } = await import(source)
   return Object.entries(exitCodes)
     .sort(([, one], [, other]) => one - other)
-    .map(([name, code]) => [code, ...exitMeanings[name]])
+    .map(([name, code]) => [code, ...Object.values(exitMeanings[name])])
 }

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { errors } from '../../src/api/calls/errors.js'
-import { exitCodes, exitMeanings } from '../../src/api/calls/exit-codes.js'
+import { exitCodes } from '../../src/api/calls/exit-codes.js'
+import exitMeanings from '../../src/api/calls/exit-meanings.json' with { type: 'json' }
 import { isPriced, observedNote } from '../../src/api/operations/facts.js'
 import { type Plan, plans } from '../../src/api/operations/plans.js'
 import { operation, operations } from '../../src/api/operations/table.js'
@@ -126,7 +127,7 @@ function endpointTable(): string {
 function exitTable(): string {
   const rows = Object.entries(exitCodes)
     .sort(([, one], [, other]) => one - other)
-    .map(([name, code]) => [code, ...exitMeanings[name as keyof typeof exitCodes]])
+    .map(([name, code]) => [code, ...Object.values(exitMeanings[name as keyof typeof exitCodes])])
   return formatTable(['Exit', 'Meaning', 'What to do'], rows)
 }
 

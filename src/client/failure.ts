@@ -1,46 +1,18 @@
-/** What is wrong with a certificate, by error code. */
-const certificate: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'has expired',
-  CERT_NOT_YET_VALID: 'is not valid yet',
-  CERT_REVOKED: 'was revoked',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'is signed by itself',
-  SELF_SIGNED_CERT_IN_CHAIN: 'is signed by an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT: 'is signed by an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'is signed by an unknown authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'is signed by an unknown authority',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another name',
-}
+import failures from './failures.json' with { type: 'json' }
 
-/** Failures on the way to a host, by error code. */
-const failures: Readonly<Record<string, (host: string) => string>> = {
-  ECONNREFUSED: (host) => `${host} refused the connection`,
-  ECONNRESET: (host) => `${host} closed the connection without an answer`,
-  EPIPE: (host) => `${host} closed the connection without an answer`,
-  UND_ERR_SOCKET: (host) => `${host} closed the connection without an answer`,
-  UND_ERR_PRX_CONN: (host) => `${host} closed the connection without an answer`,
-  ETIMEDOUT: (host) => `${host} did not accept the connection in time`,
-  UND_ERR_CONNECT_TIMEOUT: (host) => `${host} did not accept the connection in time`,
-  // The answer to CONNECT.
-  UND_ERR_HEADERS_TIMEOUT: (host) => `${host} did not accept the connection in time`,
-  UND_ERR_ABORTED: (host) => `The connection to ${host} was not permitted`,
-  EHOSTUNREACH: (host) => `${host} cannot be reached from here`,
-  ENETUNREACH: (host) => `${host} cannot be reached from here`,
-  ENOTFOUND: (host) => `The name ${host} was not found`,
-  ENODATA: (host) => `The name ${host} has no address`,
-  EAI_AGAIN: (host) => `The name ${host} could not be looked up; the name server did not answer`,
-  UND_ERR_HEADERS_OVERFLOW: (host) => `${host} answered with too many headers`,
-  EPROTO: (host) => `${host} does not speak TLS as it should`,
-}
+/**
+ * Sentences about failures on the way to a host, certificates among them, by error code. `UND_ERR_HEADERS_TIMEOUT` is about the
+ * answer to CONNECT.
+ */
+const sentences: Readonly<Record<string, string>> = failures
 
 /**
  * Returns one sentence about why a request to a host failed. It leaves out the URL, whose path may be a secret.
  */
 export function sentenceOf(error: unknown, host: string): string {
   const code = codeOf(error)
-  const guilty = certificate[code]
-  if (guilty) return `The certificate of ${host} ${guilty}`
-  const known = failures[code]
-  if (known) return known(host)
+  const known = sentences[code]
+  if (known) return known.replace('{host}', host)
   if (code.startsWith('UND_ERR_SOCKS5')) return `The connection to ${host} was not permitted`
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return `${host} does not speak TLS as it should`

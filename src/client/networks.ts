@@ -1,21 +1,11 @@
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
+import addressKinds from './address-kinds.json' with { type: 'json' }
 
 /** An IP address. An IPv4-mapped IPv6 address is the IPv4 address. */
 export type Address = IPv4 | IPv6
 
 /** Names of the special address ranges; all other special ranges are reserved. */
-const kinds: Readonly<Record<string, string>> = {
-  unspecified: 'an unspecified address',
-  private: 'a private address',
-  uniqueLocal: 'a private address',
-  carrierGradeNat: "an internal address of a carrier's network",
-  loopback: 'a loopback address',
-  linkLocal: 'a link-local address',
-  multicast: 'a multicast address',
-  broadcast: 'a broadcast address',
-  '6to4': 'the address of a tunnel',
-  teredo: 'the address of a tunnel',
-}
+const kinds: Readonly<Record<string, string>> = addressKinds
 
 /** Parses an address in its plain spelling; `undefined` for other spellings and for addresses with a zone. */
 export function addressOf(text: string): Address | undefined {

@@ -7,65 +7,16 @@ import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { confirmLoss } from '../../output/prompt.js'
+import texts from './scripts.json' with { type: 'json' }
 
-/** Scripts that ask `prospect __complete` for each completion. */
-const scripts: Readonly<Record<string, string>> = {
-  bash: `# bash completion for prospect. For every new shell: source <(prospect completion bash)
-_prospect() {
-  local word
-  COMPREPLY=()
-  while IFS=$'\t' read -r word _; do
-    printf -v word %q "$word"
-    COMPREPLY+=("$word")
-  done < <(prospect __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
-}
-complete -o default -F _prospect prospect
-`,
-  zsh: `#compdef prospect
-# zsh completion for prospect. For every new shell, after compinit: source <(prospect completion zsh)
-_prospect() {
-  local -a list
-  local name summary
-  while IFS=$'\t' read -r name summary; do
-    list+=("\${name//:/\\:}\${summary:+:$summary}")
-  done < <(prospect __complete "\${(@Q)words[2,CURRENT]}" 2> /dev/null)
-  if (( ! \${#list} )); then _files
-  elif [[ "\${words[CURRENT]}" == -* ]]; then _describe -o option list
-  else _describe command list
-  fi
-}
-if [[ "\${funcstack[1]}" == _prospect ]]; then _prospect "$@"; else compdef _prospect prospect; fi
-`,
-  fish: `# fish completion for prospect. For every new shell:
-#   prospect completion fish > ~/.config/fish/completions/prospect.fish
-function __prospect_complete
-  set -l current (commandline -ct)
-  set -l found (prospect __complete (commandline -opc)[2..-1] "$current" 2> /dev/null)
-  if test (count $found) -gt 0
-    printf '%s\\n' $found
-  else
-    __fish_complete_path "$current"
-  end
-end
-complete -c prospect -f -a '(__prospect_complete)'
-`,
-  // Older versions of PowerShell drop empty arguments; `=` stands for one.
-  powershell: `# PowerShell completion for prospect. For every new shell, in your $PROFILE:
-#   prospect completion powershell | Out-String | Invoke-Expression
-Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
-  param($wordToComplete, $commandAst, $cursorPosition)
-  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
-    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
-  $current = if ($wordToComplete) { $wordToComplete } else { '=' }
-  prospect __complete @words $current | ForEach-Object {
-    $name, $summary = $_ -split "\`t", 2
-    $text = if ($name -match '\\s') { "'$name'" } else { $name }
-    $tip = if ($summary) { $summary } else { $name }
-    [System.Management.Automation.CompletionResult]::new($text, $name, 'ParameterValue', $tip)
-  }
-}
-`,
-}
+/**
+ * Scripts that ask `prospect __complete` for each completion. Older versions of PowerShell drop empty arguments, so that its
+ * script sends `=` for one.
+ */
+const scripts: Readonly<Record<string, readonly string[]>> = texts
+
+/** Returns the script of a shell. */
+const scriptOf = (shell: string): string => (scripts[shell] ?? []).map((line) => `${line}\n`).join('')
 
 /** Where a shell looks for completions, and what its start file needs for that. */
 interface Place {
@@ -103,7 +54,7 @@ async function install(context: Context, shell: string, globals: GlobalOptions):
   const more = added ? `, and adds ${added.file} two lines that load it` : ''
   await confirmLoss(context, `This writes ${file}${more}.`, globals)
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, scripts[shell] ?? '')
+  writeFileSync(file, scriptOf(shell))
   if (added) appendFileSync(added.file, added.lines)
   context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`, globals)
   return 0
@@ -116,6 +67,6 @@ export const completionCommand: CommandFactory = ({ command }) =>
     .option('--install', 'put it where your shell looks for it, after asking')
     .run(async (context, { args: [name = ''], options, globals }) => {
       if (options.install === true) return install(context, name, globals)
-      await write(context.streams.stdout, scripts[name] ?? '')
+      await write(context.streams.stdout, scriptOf(name))
       return 0
     })

@@ -8,9 +8,10 @@ import { CommitQueue, Mutex } from '../group-commit.js'
 import { ServerClock, timeSql } from './clock.js'
 import { type BeginStatement, PostgresSession, type SessionOptions } from './connection.js'
 import { postgresDialect } from './dialect.js'
-import { reasons, translateErrors } from './errors.js'
+import { translateErrors } from './errors.js'
 import { Notifications } from './notifications.js'
 import { checkServer, createPool, replan, setSearchPath } from './pool.js'
+import reasons from './reasons.json' with { type: 'json' }
 import { createStatementCache } from './translate-sql.js'
 
 /** How a PostgreSQL database is opened; tests replace the clock, pauses and chance. */
@@ -116,7 +117,7 @@ const mostNameBytes = 63
 /** Returns the name of a schema beside the engine's. Throws where the engine has none, since ours would not be found again. */
 function schemaNameBeside(engine: string | null, schemaSuffix: string): string {
   const refuse = (reason: string) => new ApiError('storage_failed', { reason })
-  if (engine === null) throw refuse(reasons['3F000'])
+  if (engine === null) throw refuse(reasons.unwritable['3F000'])
   const most = mostNameBytes - Buffer.byteLength(schemaSuffix)
   if (Buffer.byteLength(engine) > most)
     throw refuse(`the name of its schema has more than ${most} bytes, and tables beside it need a longer one`)

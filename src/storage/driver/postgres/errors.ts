@@ -1,6 +1,7 @@
 import { ApiError } from '../../../api/calls/errors.js'
 import { AlreadyThere } from '../../../engine/ports/ports.js'
 import { CommitUnknown } from '../group-commit.js'
+import reasons from './reasons.json' with { type: 'json' }
 
 interface Coded {
   readonly code?: unknown
@@ -11,45 +12,9 @@ interface Coded {
 }
 
 /** What the server, or the way to it, says of itself: by SQLSTATE, its class, or the system's name of the error. */
-const unreachable: Readonly<Record<string, string>> = {
-  '25P03': 'it ended a transaction that stood still',
-  '25P04': 'it ended a transaction that took too long',
-  '28P01': 'the password or role is refused; see PROSPECT_DATABASE_URL and PGPASSFILE',
-  '28000': 'the role is refused; see PROSPECT_DATABASE_URL and pg_hba.conf',
-  '3D000': 'there is no such database; create it first',
-  '53300': 'it has no connection to spare',
-  '57P01': 'it is shutting down',
-  '57P02': 'it has crashed',
-  '57P03': 'it is starting up or shutting down',
-  ERR_INVALID_URL: 'its address is none; it looks like postgres://role@host/database',
-  ECONNREFUSED: 'nothing listens at its address',
-  ECONNRESET: 'the connection was cut',
-  ECONNABORTED: 'the connection was cut',
-  ENETRESET: 'the connection was cut',
-  EPROTO: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ENOENT: 'there is no such socket',
-  EACCES: 'its socket may not be used',
-  ENOTFOUND: 'its host name is unknown',
-  EAI_AGAIN: 'its host name cannot be looked up now',
-  ETIMEDOUT: 'it does not answer',
-  EHOSTUNREACH: 'there is no way to its host',
-  EHOSTDOWN: 'there is no way to its host',
-  ENETUNREACH: 'there is no way to its network',
-  ENETDOWN: 'there is no way to its network',
-}
+const unreachable: Readonly<Record<string, string>> = reasons.unreachable
 
-/** Reasons that this program also finds before the server does. */
-export const reasons = { '3F000': 'there is no such schema; create it first' } as const
-
-const unwritable: Readonly<Record<string, string>> = {
-  '25006': 'it is read-only; give the address of the primary server',
-  ...reasons,
-  '42501': 'the role may not do that; make it the owner of the database or of its schema',
-  '42P01': 'its tables are missing or belong to another schema',
-  '53100': 'the disk is full',
-  '53200': 'its memory is used up',
-}
+const unwritable: Readonly<Record<string, string>> = reasons.unwritable
 
 /** Words of the driver, which gives some errors no code. */
 const lost =
