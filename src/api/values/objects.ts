@@ -15,3 +15,12 @@ export const withoutUndefined = <T extends object>(fields: T): Defined<T> =>
 
 /** Returns whether a value of a request stands for none. */
 export const isBlank = (value: unknown): boolean => value === '' || value === null
+
+/** Returns what a function returns; `other` where it throws. */
+export function resultOr<T, O>(other: O, work: () => T): T | O {
+  try {
+    return work()
+  } catch {
+    return other
+  }
+}

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import { resultOr } from '../../api/values/objects.js'
 import { Refusal } from '../../csv/errors.js'
 import type { Clock } from '../../engine/ports/ports.js'
 import { isLocked, type Lock, takeLock } from '../../storage/database/file-lock.js'
@@ -168,13 +169,8 @@ const holderOf = (clock: Clock): string =>
 const writeHolder = ({ clock }: Pick<RunHome, 'clock'>, path: string): void =>
   writeFileSync(`${path}.holder`, holderOf(clock), { mode: 0o600 })
 
-function readHolder(path: string): string | undefined {
-  try {
-    return readFileSync(`${path}.holder`, 'utf8')
-  } catch {
-    return undefined
-  }
-}
+const readHolder = (path: string): string | undefined =>
+  resultOr(undefined, () => readFileSync(`${path}.holder`, 'utf8'))
 
 /** Returns the path of the folders of runs. */
 export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'runs')

@@ -1,3 +1,4 @@
+import { resultOr } from '../../api/values/objects.js'
 import { parseProfile } from '../normalize/profile.js'
 import type { SubjectIdentifiers } from './identifiers.js'
 
@@ -89,10 +90,4 @@ const slugPattern = (slug: string): string =>
 const namePattern = (name: string): string =>
   `(?<![\\p{L}\\p{N}])${name.trim().split(/\s+/).map(escapeText).join('\\s+')}(?![\\p{L}\\p{N}])`
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decode = (text: string): string => resultOr(text, () => decodeURIComponent(text))

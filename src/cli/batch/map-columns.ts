@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
-import { isObject } from '../../api/values/objects.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import {
   describeMapping,
   type Mapping,
@@ -174,13 +174,7 @@ function readMaps(context: Context): Maps {
   throw new UsageError(`${file} is not a valid saved map.`, 'Fix it, or delete it and save the map again.')
 }
 
-function parseMaps(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
-}
+const parseMaps = (text: string): unknown => resultOr(undefined, () => parseJson(text))
 
 const isMaps = (value: unknown): value is Maps =>
   isObject(value) &&

@@ -1,5 +1,6 @@
 import { type BigIntStats, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { resultOr } from '../../api/values/objects.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { FileUse, Home } from './context.js'
 import { UsageError } from './errors.js'
@@ -90,13 +91,8 @@ const isSame = (one: BigIntStats | undefined, other: BigIntStats | undefined): b
   one !== undefined && one.dev === other?.dev && one.ino === other.ino
 
 /** Returns what a path leads to; `undefined` where there is nothing, or nothing that can be seen. */
-function statsOf(path: string): BigIntStats | undefined {
-  try {
-    return statSync(path, { bigint: true })
-  } catch {
-    return undefined
-  }
-}
+const statsOf = (path: string): BigIntStats | undefined =>
+  resultOr(undefined, () => statSync(path, { bigint: true }))
 
 const mostLinks = 40
 
@@ -115,10 +111,7 @@ function realPath(path: string, links = mostLinks): string {
   }
 }
 
-function filesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name))
-  } catch {
-    return []
-  }
-}
+const filesIn = (folder: string): string[] =>
+  resultOr([], () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )

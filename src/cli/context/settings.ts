@@ -1,4 +1,4 @@
-import { isObject } from '../../api/values/objects.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import {
   formats,
   type GlobalOptions,
@@ -90,16 +90,10 @@ export function isLargePrice(
 }
 
 /** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
-export function formatSetting(
+export const formatSetting = (
   context: Parameters<typeof profileInUse>[0],
   globals: GlobalOptions,
-): Profile['format'] {
-  try {
-    return profileInUse(context, globals).format
-  } catch {
-    return undefined
-  }
-}
+): Profile['format'] => resultOr(undefined, () => profileInUse(context, globals).format)
 
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {

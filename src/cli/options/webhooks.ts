@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
+import { resultOr } from '../../api/values/objects.js'
 import { parseUrl } from '../../api/values/url.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import { isSecret } from '../../api/webhooks/signature.js'
@@ -136,12 +137,8 @@ function secretsIn(text: string, source: string): string[] {
 
 /** Returns the secret in `{"secret": …}`, as a command that shows one prints it into a pipe. */
 function secretInJson(text: string): string | undefined {
-  try {
-    const { secret } = JSON.parse(text) as { readonly secret?: unknown }
-    return typeof secret === 'string' ? secret : undefined
-  } catch {
-    return undefined
-  }
+  const value = resultOr(undefined, () => JSON.parse(text) as { readonly secret?: unknown })
+  return typeof value?.secret === 'string' ? value.secret : undefined
 }
 
 function refuseSecret(): never {

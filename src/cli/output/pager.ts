@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { resultOr } from '../../api/values/objects.js'
 import type { HomeContext, StreamsContext } from '../context/context.js'
 import { styledStream } from '../context/io.js'
 import { profileOf } from '../context/settings.js'
@@ -20,13 +21,8 @@ function pagerFor({ streams, settings }: StreamsContext & HomeContext, text: str
 }
 
 /** Returns the setting; help is printed where the settings cannot be read, too. */
-function pagerIn(settings: HomeContext['settings']): string | undefined {
-  try {
-    return profileOf(settings(), undefined).pager
-  } catch {
-    return undefined
-  }
-}
+const pagerIn = (settings: HomeContext['settings']): string | undefined =>
+  resultOr(undefined, () => profileOf(settings(), undefined).pager)
 
 /** Commands that the shell of the system does not find end with this status. */
 const notFound = [126, 127]

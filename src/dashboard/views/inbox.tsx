@@ -1,4 +1,5 @@
 import { parseBody, toPrintableJson } from '../../api/values/json.js'
+import { resultOr } from '../../api/values/objects.js'
 import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
 import { count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
@@ -164,10 +165,4 @@ const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
   )
 
 /** Returns a body with line breaks. A reply that could not be used may be no JSON. */
-function formatBody(body: string): string {
-  try {
-    return toPrintableJson(parseBody(body), 2)
-  } catch {
-    return body
-  }
-}
+const formatBody = (body: string): string => resultOr(body, () => toPrintableJson(parseBody(body), 2))

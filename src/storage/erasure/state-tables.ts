@@ -1,4 +1,5 @@
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
+import { resultOr } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { toRunNumber } from '../engine/row-replies.js'
 import { promoteAll } from '../state/forwarding.js'
@@ -133,13 +134,7 @@ const personalOpenCalls = (subject: SubjectMatcher): PersonalTable<{ readonly id
 })
 
 /** Returns a body as a value; one that is no JSON stays a text. */
-function parseOrText(body: string): unknown {
-  try {
-    return parseBody(body)
-  } catch {
-    return body
-  }
-}
+const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
 async function runsOf(connection: Connection, places: readonly number[]) {
   const numbers = [...new Set(places.map(toRunNumber))]

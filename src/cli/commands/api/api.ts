@@ -3,6 +3,7 @@ import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
+import { resultOr } from '../../../api/values/objects.js'
 import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
@@ -144,13 +145,7 @@ async function readBody(context: StreamsContext, input: string | undefined, fiel
   return toJson({ ...(await readInput(context.streams, input)), ...fields })
 }
 
-function parseOrText(text: string): unknown {
-  try {
-    return parseExact(text)
-  } catch {
-    return text
-  }
-}
+const parseOrText = (text: string): unknown => resultOr(text, () => parseExact(text))
 
 /** Returns the status line and the headers of a reply, as HTTP/1.1 writes them. */
 function formatHead({ status, headers }: Reply): string {

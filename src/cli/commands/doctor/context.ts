@@ -1,4 +1,4 @@
-import { isObject } from '../../../api/values/objects.js'
+import { isObject, resultOr } from '../../../api/values/objects.js'
 import type { Clock } from '../../../engine/ports/ports.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import type { Context, GlobalOptions, Home, Settings, Streams } from '../../context/context.js'
@@ -77,10 +77,6 @@ export function createDoctorContext(
 /** Returns the settings in a file: empty when it is missing, `undefined` when it cannot be read. */
 function settingsIn(files: Files, config: string): Settings | undefined {
   if (!files.entry(config)) return {}
-  try {
-    const value: unknown = JSON.parse(files.text(config))
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value: unknown = resultOr(undefined, () => JSON.parse(files.text(config)))
+  return isObject(value) ? value : undefined
 }

@@ -1,5 +1,5 @@
 import { ConnectionLost, isOk, type Reply } from '../../../api/calls/caller.js'
-import { isObject } from '../../../api/values/objects.js'
+import { isObject, resultOr } from '../../../api/values/objects.js'
 import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
@@ -98,13 +98,9 @@ export async function server(context: DoctorContext): Promise<readonly Verdict[]
 
 /** Returns the chosen server; `undefined` when the target is local or invalid. */
 function remoteTarget(context: DoctorContext): RemoteTarget | undefined {
-  try {
-    const target = context.settings() === undefined ? undefined : context.target()
-    return target?.kind === 'remote' ? target : undefined
-  } catch {
-    // The check of the target reports the reason.
-    return undefined
-  }
+  // The check of the target reports the reason where there is none.
+  const target = context.settings() && resultOr(undefined, () => context.target())
+  return target?.kind === 'remote' ? target : undefined
 }
 
 async function reach(context: DoctorContext, target: RemoteTarget): Promise<readonly Verdict[]> {
@@ -133,13 +129,8 @@ function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: 
   )
 }
 
-function honours(text: string): boolean {
-  try {
-    return typeof valueAt(JSON.parse(text), 'idempotency') === 'string'
-  } catch {
-    return false
-  }
-}
+const honours = (text: string): boolean =>
+  resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
 
 function clockVerdicts({ clock }: DoctorContext, { headers }: Answer): readonly Verdict[] {
   const theirs = Date.parse(String(headers.date))

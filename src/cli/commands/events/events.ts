@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { parseBody } from '../../../api/values/json.js'
-import { withoutUndefined } from '../../../api/values/objects.js'
+import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import {
   type EventFilter,
   type Events,
@@ -92,13 +92,7 @@ const toEventView = ({ id, receivedAt, event, search, verified, headers, body, f
 })
 
 /** Returns what a body holds. A reply that could not be used may be no JSON. */
-function readBody(text: string): unknown {
-  try {
-    return parseBody(text)
-  } catch {
-    return text
-  }
-}
+const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
 export const replayEvents: CommandFactory = ({ command }) =>

@@ -1,3 +1,4 @@
+import { resultOr } from '../../../api/values/objects.js'
 import {
   type Context,
   formats,
@@ -143,12 +144,8 @@ function parsePercent(text: string): string | undefined {
 
 /** Returns what a reader of options returns; `undefined` where it throws or returns false. */
 function readOr<T>(read: () => T | false): T | undefined {
-  try {
-    const value = read()
-    return value === false ? undefined : value
-  } catch {
-    return undefined
-  }
+  const value = resultOr(false as const, read)
+  return value === false ? undefined : value
 }
 
 const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
