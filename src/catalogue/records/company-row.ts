@@ -53,7 +53,7 @@ const companyColumns = [
 ] as const
 
 /** The values that a company is found by, as stored in its columns. */
-interface CompanyKeys {
+export interface CompanyKeys {
   readonly domain: string | null
   readonly network_id: string | null
   readonly slug: string | null

@@ -10,14 +10,11 @@ import {
   readWrittenName,
 } from '../normalize/written-name.js'
 import { findTaggedPlace } from '../places/tagged-place.js'
+import type { CompanyKeys } from './company-row.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
-export interface CompanyMatch {
+export interface CompanyMatch extends CompanyKeys {
   readonly key: number
-  readonly domain: string | null
-  readonly network_id: string | null
-  readonly slug: string | null
-  readonly name: string | null
   readonly country: string | null
   readonly record: string
 }

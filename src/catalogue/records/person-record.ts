@@ -27,32 +27,33 @@ export function toPerson({ record, company }: FoundPerson): Person {
     first_name: known.first_name ?? null,
     last_name: known.last_name ?? null,
     full_name: toFullName(known) || null,
-    ...toProfileFields(known),
+    ...orNull(known, profile),
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
-    ...toTenure(known),
+    ...orNull(known, tenure),
     ...toContactFields(known),
   }
 }
 
-const toProfileFields = (known: StoredPerson) => ({
-  title: known.title ?? null,
-  headline: known.headline ?? null,
-  summary: known.summary ?? null,
-  seniority: known.seniority ?? null,
-  function: known.function ?? null,
-  location: known.location ?? null,
-  city: known.city ?? null,
-  country: known.country ?? null,
-  connections_count: known.connections_count ?? null,
-})
+/** Returns fields of a stored person; null where one is absent. */
+const orNull = <K extends keyof StoredPerson>(known: StoredPerson, names: readonly K[]) =>
+  Object.fromEntries(names.map((name) => [name, known[name] ?? null])) as {
+    [N in K]: NonNullable<StoredPerson[N]> | null
+  }
+
+const urls = ['network_profile_url', 'premium_profile_url', 'profile_image_url'] as const
+const profile = [
+  ...(['title', 'headline', 'summary', 'seniority', 'function'] as const),
+  ...(['location', 'city', 'country', 'connections_count'] as const),
+]
+const leadFlags = ['is_premium_network', 'is_open_profile_network', 'is_open_to_work_network'] as const
+const leadCounts = ['connection_degree', 'connections_count', 'current_positions_count'] as const
+const tenure = ['years_in_position', 'months_in_position', 'years_in_company', 'months_in_company'] as const
 
 const toContactFields = (known: StoredPerson) => ({
   network_id: known.network_id,
-  network_profile_url: known.network_profile_url ?? null,
-  premium_profile_url: known.premium_profile_url ?? null,
-  profile_image_url: known.profile_image_url ?? null,
+  ...orNull(known, urls),
   most_probable_email: known.email ?? null,
   most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
   phones: known.phones ?? [],
@@ -84,34 +85,17 @@ export function toLead({ record, company }: PersonAtCompany, now: number): Found
 }
 
 const toLeadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
-  first_name: known.first_name ?? null,
-  last_name: known.last_name ?? null,
+  ...orNull(known, ['first_name', 'last_name']),
   full_name: toFullName(known) || null,
-  gender: known.gender ?? null,
-  title: known.title ?? null,
-  title_description: known.title_description ?? null,
-  summary: known.summary ?? null,
+  ...orNull(known, ['gender', 'title', 'title_description', 'summary']),
   most_probable_email: known.email ?? null,
   most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
   phones: known.phones ?? [],
-  network_profile_url: known.network_profile_url ?? null,
-  premium_profile_url: known.premium_profile_url ?? null,
-  profile_image_url: known.profile_image_url ?? null,
-  is_premium_network: known.is_premium_network ?? null,
-  is_open_profile_network: known.is_open_profile_network ?? null,
-  is_open_to_work_network: known.is_open_to_work_network ?? null,
-  connection_degree: known.connection_degree ?? null,
-  connections_count: known.connections_count ?? null,
-  current_positions_count: known.current_positions_count ?? null,
-  ...tenureAt(known.started_at, toTenure(known), now),
+  ...orNull(known, urls),
+  ...orNull(known, leadFlags),
+  ...orNull(known, leadCounts),
+  ...tenureAt(known.started_at, orNull(known, tenure), now),
   status: 'QUALIFIED',
   rejection_reason: [],
   headline: known.headline ?? null,
-})
-
-const toTenure = (known: StoredPerson) => ({
-  years_in_position: known.years_in_position ?? null,
-  months_in_position: known.months_in_position ?? null,
-  years_in_company: known.years_in_company ?? null,
-  months_in_company: known.months_in_company ?? null,
 })

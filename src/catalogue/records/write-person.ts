@@ -101,15 +101,10 @@ function writePhones(
 }
 
 /** A stored person. */
-interface KnownPerson {
+interface KnownPerson extends Pick<PersonRow, 'network_id' | 'slug' | 'email' | 'name' | 'record'> {
   readonly key: number
   readonly company: number | null
-  readonly network_id: string
-  readonly slug: string | null
-  readonly email: string | null
   readonly personal_email: string | null
-  readonly name: string
-  readonly record: string
 }
 
 const columns = 'SELECT key, company, network_id, slug, email, personal_email, name, record FROM people WHERE'

@@ -7,7 +7,6 @@ import type {
   LedgerAccount,
   Member,
   Movement,
-  MovementKind,
   Reads,
   Store,
   Transaction,
@@ -16,16 +15,10 @@ import type {
 import { checkWeeklyLimit, countSpending, readAllowance } from './weekly-limit.js'
 
 /** A movement to make. */
-interface NewMovement {
-  readonly workspaceId: string
-  readonly kind: MovementKind
-  readonly debit: LedgerAccount
-  readonly credit: LedgerAccount
-  readonly amount: number
+interface NewMovement
+  extends Pick<Movement, 'workspaceId' | 'kind' | 'debit' | 'credit' | 'amount'>,
+    Partial<Record<'memberId' | 'operation' | 'reference', string>> {
   readonly at: number
-  readonly memberId?: string
-  readonly operation?: string
-  readonly reference?: string
 }
 
 /** Returns the balances after a movement. */
@@ -44,24 +37,11 @@ function applyMovement(
 }
 
 /** Returns the ledger row of a movement. */
-const toMovement = (step: NewMovement, balance: Balances): Movement => {
-  const position = applyMovement(balance, step)
-  return {
-    workspaceId: step.workspaceId,
-    seq: position.seq,
-    kind: step.kind,
-    debit: step.debit,
-    credit: step.credit,
-    amount: step.amount,
-    credits: position.credits,
-    held: position.held,
-    spent: position.spent,
-    memberId: step.memberId ?? null,
-    operation: step.operation ?? null,
-    reference: step.reference ?? null,
-    createdAt: step.at,
-  }
-}
+const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement => ({
+  ...{ memberId: null, operation: null, reference: null, createdAt: at },
+  ...step,
+  ...applyMovement(balance, step),
+})
 
 /**
  * Appends a movement, and looks the last one up unless the caller has locked it. The caller has checked that the

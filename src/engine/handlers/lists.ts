@@ -29,15 +29,10 @@ export const lists: HandlersOf<'lists'> = {
   },
   /** `GET /lists`: newest first. */
   'lists.list': async (context) => {
-    const { rows, pagination } = await readPage(
-      context,
-      'lists.list',
-      {},
-      {
-        count: (reads, workspaceId) => reads.countLists(workspaceId),
-        rows: (reads, workspaceId, slice) => reads.lists(workspaceId, slice),
-      },
-    )
+    const { rows, pagination } = await readPage(context, 'lists.list', {
+      count: (reads, workspaceId) => reads.countLists(workspaceId),
+      rows: (reads, workspaceId, slice) => reads.lists(workspaceId, slice),
+    })
     return { output: { lists: rows.map(toListOutput), pagination } }
   },
   /** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */

@@ -18,6 +18,8 @@ type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principa
 
 /** Rows listed newest first, and how to read them. */
 export interface RowSource<T extends ListPosition> {
+  /** What the rows are filtered by: a cursor is valid for the same filters only. */
+  readonly filters?: CursorScope['filters']
   /** Number of all rows. */
   readonly count: (reads: Reads, workspaceId: string) => Awaitable<number>
   /** A slice of the rows, newest first by `createdAt`, then by id. */
@@ -48,8 +50,7 @@ const secretBytes = 32
 export async function readPage<T extends ListPosition>(
   { store, ids, principal, input: query }: PageContext,
   endpoint: OperationId,
-  filters: CursorScope['filters'],
-  source: RowSource<T>,
+  { filters = {}, ...source }: RowSource<T>,
 ): Promise<Page<T>> {
   const workspaceId = principal.workspace.id
   const scope = { endpoint, workspaceId, filters }

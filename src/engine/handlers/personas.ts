@@ -23,15 +23,10 @@ export const personas: HandlersOf<'personas'> = {
   },
   /** `GET /personas`: newest first. */
   'personas.list': async (context) => {
-    const { rows, pagination } = await readPage(
-      context,
-      'personas.list',
-      {},
-      {
-        count: (reads, workspaceId) => reads.countPersonas(workspaceId),
-        rows: (reads, workspaceId, slice) => reads.personas(workspaceId, slice),
-      },
-    )
+    const { rows, pagination } = await readPage(context, 'personas.list', {
+      count: (reads, workspaceId) => reads.countPersonas(workspaceId),
+      rows: (reads, workspaceId, slice) => reads.personas(workspaceId, slice),
+    })
     return { output: { personas: rows.map(toOutput), pagination } }
   },
   /** `GET /personas/{uuid}`: an unknown persona and one of another workspace are both 404. */

@@ -12,15 +12,11 @@ export const searches: HandlersOf<'searches'> = {
   'searches.list': async (context) => {
     const { enriched } = context.input
     const filter = { kind: 'lead_search', ...(enriched ? { enriched } : {}) } as const
-    const { rows, pagination } = await readPage(
-      context,
-      'searches.list',
-      { enriched },
-      {
-        count: (reads, workspaceId) => reads.countJobs(workspaceId, filter),
-        rows: (reads, workspaceId, slice) => reads.jobs(workspaceId, filter, slice),
-      },
-    )
+    const { rows, pagination } = await readPage(context, 'searches.list', {
+      filters: { enriched },
+      count: (reads, workspaceId) => reads.countJobs(workspaceId, filter),
+      rows: (reads, workspaceId, slice) => reads.jobs(workspaceId, filter, slice),
+    })
     return { output: { searches: rows.map(toEntry), pagination } }
   },
   /** `GET /searches/{id}`: what it found, in the order found: people, or companies as deliveries have them. */
@@ -29,8 +25,8 @@ export const searches: HandlersOf<'searches'> = {
     const search = await store.read((reads) => reads.job(principal.workspace.id, input.id))
     if (search?.plan.does !== 'search') throw new ApiError('not_found')
     const status = input.status && statuses[input.status]
-    const filters = { id: search.id, status: input.status }
-    const { rows, pagination } = await readPage(context, 'searches.get', filters, {
+    const { rows, pagination } = await readPage(context, 'searches.get', {
+      filters: { id: search.id, status: input.status },
       count: (reads) => reads.countRecords(search.id, status),
       rows: async (reads, _, { after, skip, limit }) => {
         const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
