@@ -17,7 +17,7 @@ export interface RowCounts {
   readonly invalidReasons: readonly ReasonCount[]
   /** Rows without a profile URL that are looked up for the e-mail address only. */
   readonly emailOnly: number
-  /** Those of the lookups that have a stored answer, which `--max-age` would take. */
+  /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
   readonly stored: number
   /** Rows that are not to be looked up. */
   readonly skipped: number
@@ -71,11 +71,9 @@ export type Basis =
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** The cost of a batch, before it starts. */
-export interface BatchQuote {
-  readonly rows: number
-  readonly unique: number
+export interface BatchQuote
+  extends Pick<RowCounts, 'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'lookups' | 'stored'> {
   readonly in_store: number
-  readonly invalid: number
   readonly credits: { readonly min: number; readonly expected: number; readonly max: number }
   readonly balance: number | null
   readonly weekly_allowance: number | null
@@ -83,15 +81,10 @@ export interface BatchQuote {
   /** Minimum duration by the rate limits; null where they are not known. */
   readonly seconds: number | null
   readonly rows_affordable: number
-  readonly answered: number
-  readonly skipped: number
   readonly invalid_reasons: readonly ReasonCount[]
   readonly email_only: number
   /** Where the expected credits are in four of five cases; null with enough history. */
   readonly expected_range: Range | null
-  /** Lookups of `lookups` with a stored answer of the last 90 days, which `--max-age 90d` takes. */
-  readonly stored: number
-  readonly lookups: number
   readonly basis: Basis
   readonly budget: number | null
   /** null where the maximum is covered, or is not known to be short. */

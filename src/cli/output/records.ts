@@ -108,6 +108,17 @@ function place(
   if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
 }
 
+/** Returns fields of a stored thing as commands print them: in snake case, and the moment in `createdAt` and its like as ISO time. */
+export const toView = <T extends object>(stored: T, names: readonly (keyof T & string)[]): Row =>
+  Object.fromEntries(
+    names.map((name) => {
+      const value = stored[name]
+      const isMoment = name.endsWith('At') && typeof value === 'number'
+      const printed = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      return [printed, isMoment ? new Date(value).toISOString() : value]
+    }),
+  )
+
 /** Returns the columns of a table of the records of a kind. */
 export function columnsOfKind(kind: EventKind): readonly string[] {
   if (kind === 'lead_search') return ['lead.full_name', 'lead.title', 'company.name']

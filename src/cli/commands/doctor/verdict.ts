@@ -15,22 +15,18 @@ export interface Verdict {
 /** What a check found: one result, several, or none when it does not apply. */
 export type Findings = Verdict | readonly Verdict[]
 
+const verdict =
+  (status: Status) =>
+  (text: string, hint: string | null = null): Verdict => ({ status, text, hint })
+
 /** Returns a result that needs no action. */
-export const ok = (text: string, hint: string | null = null): Verdict => ({ status: 'ok', text, hint })
+export const ok = verdict('ok')
 
 /** Returns a result that can wait. */
-export const warning = (text: string, hint: string | null = null): Verdict => ({
-  status: 'warning',
-  text,
-  hint,
-})
+export const warning = verdict('warning')
 
 /** Returns a result that makes commands fail or costs money. */
-export const problem = (text: string, hint: string | null = null): Verdict => ({
-  status: 'problem',
-  text,
-  hint,
-})
+export const problem = verdict('problem')
 
 /** Returns the troubles, or `fine` as the only result when there are none. */
 export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>

@@ -17,7 +17,7 @@ import {
 import { isoTime, whole } from '../../options/values.js'
 import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
-import { columnsOfKind } from '../../output/records.js'
+import { columnsOfKind, toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { recordsOf } from '../../wait/result.js'
 
@@ -94,12 +94,10 @@ const runJobs: CommandFactory = ({ command }) =>
   })
 
 /** Returns a job in the form in which commands print it. */
-const toJobView = (job: AsyncJob) => ({
-  ...{ id: job.id, operation: job.operation, kind: job.kind, name: job.name, state: job.state },
-  ...{ done: job.done, expected: job.expected, truncated: job.truncated },
-  ...{ credits: job.spent, held: job.held, attempts: job.attempts, error: job.error },
-  created_at: isoTime(job.createdAt),
-  finished_at: isoTime(job.finishedAt),
+const toJobView = ({ spent: credits, ...job }: AsyncJob) => ({
+  ...toView(job, ['id', 'operation', 'kind', 'name', 'state', 'done', 'expected', 'truncated']),
+  credits,
+  ...toView(job, ['held', 'attempts', 'error', 'createdAt', 'finishedAt']),
 })
 
 /** `prospect engine deliveries`: what is sent to webhooks. */
@@ -175,10 +173,8 @@ const retryDeliveries: CommandFactory = ({ command }) =>
 
 /** Returns a delivery in the form in which commands print it. */
 const toDeliveryView = (delivery: Delivery) => ({
-  ...{ id: delivery.id, job_id: delivery.jobId, event: delivery.event, url: delivery.url },
-  ...{ first: delivery.first, last: delivery.last, part: delivery.part, parts: delivery.parts },
-  ...{ state: delivery.state, attempts: delivery.attempts, status: delivery.status, error: delivery.error },
-  due_at: delivery.dueAt === null || delivery.state !== 'pending' ? null : isoTime(delivery.dueAt),
-  created_at: isoTime(delivery.createdAt),
-  finished_at: isoTime(delivery.finishedAt),
+  ...toView(delivery, ['id', 'jobId', 'event', 'url', 'first', 'last', 'part', 'parts']),
+  ...toView(delivery, ['state', 'attempts', 'status', 'error']),
+  due_at: delivery.state === 'pending' ? isoTime(delivery.dueAt) : null,
+  ...toView(delivery, ['createdAt', 'finishedAt']),
 })

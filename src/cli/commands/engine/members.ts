@@ -7,7 +7,8 @@ import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
-import { isoTime, momentMs, repeated, whole } from '../../options/values.js'
+import { momentMs, repeated, whole } from '../../options/values.js'
+import { toView } from '../../output/records.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export const membersCommand: CommandFactory = ({ group }) =>
@@ -66,14 +67,8 @@ const listMembers: CommandFactory = ({ command }) =>
       { columns: memberColumns },
     )
 
-const toMemberView = ({ id, email, name, weeklyLimit, consentPersonalEmail, createdAt }: Member) => ({
-  id,
-  email,
-  name,
-  weekly_limit: weeklyLimit,
-  consent_personal_email: consentPersonalEmail,
-  created_at: isoTime(createdAt),
-})
+const toMemberView = (member: Member) =>
+  toView(member, ['id', 'email', 'name', 'weeklyLimit', 'consentPersonalEmail', 'createdAt'])
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
 export const keysCommand: CommandFactory = ({ group }) =>
@@ -104,12 +99,8 @@ const listKeys: CommandFactory = ({ command }) =>
       ids: ['id'],
     })
 
-const toKeyView = ({ createdAt, expiresAt, revokedAt, ...key }: Key & { readonly member: string }) => ({
-  ...{ id: key.id, hint: key.hint, member: key.member, scopes: key.scopes },
-  created_at: isoTime(createdAt),
-  expires_at: isoTime(expiresAt),
-  revoked_at: isoTime(revokedAt),
-})
+const toKeyView = (key: Key & { readonly member: string }) =>
+  toView(key, ['id', 'hint', 'member', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'])
 
 const storedKeys: StoredKind = { noun: 'valid key', list: 'engine keys list' }
 

@@ -1,12 +1,13 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { plans } from '../../../api/operations/plans.js'
+import type { ClockState } from '../../../engine/admin/clock.js'
 import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
 import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
-import { type Row, valueAt } from '../../output/records.js'
+import { type Row, toView, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
@@ -177,12 +178,7 @@ export const workspacesCommand: CommandFactory = ({ group }) =>
     useWorkspace,
   ])
 
-const toWorkspaceView = ({ id, name, plan, createdAt }: Workspace) => ({
-  id,
-  name,
-  plan,
-  created_at: isoTime(createdAt),
-})
+const toWorkspaceView = (workspace: Workspace) => toView(workspace, ['id', 'name', 'plan', 'createdAt'])
 
 const listWorkspaces: CommandFactory = ({ command }) =>
   command('list', 'List the workspaces')
@@ -221,12 +217,6 @@ export const clockCommand: CommandFactory = ({ group }) =>
     advanceClock,
     resetClock,
   ])
-
-interface ClockState {
-  readonly now: number
-  readonly frozen: boolean
-  readonly offsetMs: number
-}
 
 const toClockView = ({ now, frozen, offsetMs }: ClockState) => ({
   now: isoTime(now),

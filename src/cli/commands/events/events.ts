@@ -12,11 +12,11 @@ import { UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { addStoredId, mostCandidates, resolveIds, type StoredKind } from '../../options/stored-ids.js'
-import { durationMs, endMs, isoTime, momentMs, whole } from '../../options/values.js'
+import { durationMs, endMs, momentMs, whole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import type { View } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
-import type { Row } from '../../output/records.js'
+import { type Row, toView } from '../../output/records.js'
 import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
@@ -51,14 +51,10 @@ export const listEvents: CommandFactory = ({ command }) =>
       return 0
     })
 
-const toEventRow = ({ id, receivedAt, event, search, verified, forwarded, bytes }: ListedEvent): Row => ({
-  id,
-  received_at: isoTime(receivedAt),
-  event,
-  search_id: search,
-  verified,
-  forwarded,
-  bytes,
+const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
+  ...toView(event, ['id', 'receivedAt', 'event']),
+  search_id,
+  ...toView(event, ['verified', 'forwarded', 'bytes']),
 })
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
@@ -73,20 +69,13 @@ export const showEvent: CommandFactory = ({ command }) =>
       return event && toEventView(event)
     })
 
-const toEventView = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
-  id,
-  received_at: isoTime(receivedAt),
-  event,
-  search_id: search,
-  verified,
-  headers,
-  forwards: forwards.map(({ target, state, attempts, answer, at, nextAt }) => ({
-    target,
-    state,
-    attempts,
-    answer,
-    changed_at: isoTime(at),
-    next_at: isoTime(nextAt),
+const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent) => ({
+  ...toView(event, ['id', 'receivedAt', 'event']),
+  search_id,
+  ...toView(event, ['verified', 'headers']),
+  forwards: forwards.map(({ at: changedAt, ...forward }) => ({
+    ...toView(forward, ['target', 'state', 'attempts', 'answer']),
+    ...toView({ changedAt, nextAt: forward.nextAt }, ['changedAt', 'nextAt']),
   })),
   body: readBody(body),
 })
