@@ -49,7 +49,7 @@ describe.each(states())('%s', (_, open) => {
       expect((await second.plan(rows.slice(5))).planned).toEqual([])
       await second.keep([2, 3, 4].map(answered))
       expect((await second.plan(rows.slice(5))).planned).toEqual([])
-      await second.end({ complete: false, certain: true, cleared: 5 })
+      await second.end({ complete: false, certain: true, cleared: 5, invalid: 0 })
       expect(await record()).toMatchObject({ credits: 5, reserved: 3, sentFrom: 5, sentTo: 8 })
       const third = await part({ perRun: 8, perDay: 8 })
       expect((await third.plan([...rows.slice(5), row(8)])).planned.map(({ row }) => row.ordinal)).toEqual([

@@ -111,6 +111,8 @@ export interface RunEnd {
   readonly certain: boolean
   /** Every row before this ordinal has an answer. */
   readonly cleared: number
+  /** Rows of the output that are invalid. */
+  readonly invalid: number
 }
 
 /**

@@ -175,7 +175,8 @@ class Runner {
     const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
     try {
       const isAll = complete && certain && this.#batch.hasMore !== true
-      await this.#batch.journal.end({ complete: isAll, certain, cleared: this.#cleared })
+      const { invalid } = this.#tally.progress
+      await this.#batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid })
       await this.#batch.journal.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.

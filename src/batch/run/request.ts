@@ -97,4 +97,6 @@ export interface RecordedRequest {
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
   readonly batch: Operation['batch']
+  /** Rows of the output that are invalid, as of the end of its last part. */
+  readonly invalid?: number
 }

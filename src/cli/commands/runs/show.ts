@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { type OperationId, operation } from '../../../api/operations/table.js'
+import { parseJson } from '../../../api/values/json.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../batch/run/records.js'
+import type { RecordedRequest } from '../../../batch/run/request.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
@@ -70,6 +72,8 @@ interface LookupCounts {
   readonly found: number
   readonly not_found: number
   readonly failed: number
+  /** Rows that are invalid; null for a run whose end is not recorded. */
+  readonly invalid: number | null
   /** null where the operation finds no e-mail addresses. */
   readonly valid_emails: number | null
 }
@@ -81,10 +85,12 @@ async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCount
       (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
       0,
     )
+  const { invalid = null } = parseJson(run.request) as Pick<RecordedRequest, 'invalid'>
   const { identity } = operation(run.operation as OperationId).batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {
     ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
+    invalid,
     valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
   }
 }
@@ -97,6 +103,7 @@ async function formatRun(body: unknown, look: Look): Promise<string> {
   const steps = [
     ['Rows', run.rows],
     ['Answered', run.done],
+    ...(lookups.invalid ? [['Invalid', lookups.invalid] as const] : []),
     ['Looked up', lookups.total],
     ['Found', lookups.found],
     ...(lookups.valid_emails === null ? [] : [['E-mail valid', lookups.valid_emails] as const]),

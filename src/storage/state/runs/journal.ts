@@ -1,3 +1,4 @@
+import { parseJson, toJson } from '../../../api/values/json.js'
 import { isUnknown, type RowAnswer, unknownAnswer } from '../../../batch/journal/answer.js'
 import type {
   AnsweredRow,
@@ -40,7 +41,8 @@ const planSql = `reserved = reserved + ?, done = ?, ended_at = ?, sent_from = ?,
   lowered_row = coalesce(?, lowered_row), lowered_limit = coalesce(?, lowered_limit)`
 const keepSql = `credits = credits + ?, reserved = CASE WHEN reserved > ? THEN reserved - ? ELSE 0 END,
   unknown = unknown + ?, done = ?`
-const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, indexed = 1,
+const requestSql = 'SELECT request FROM runs WHERE number = ?'
+const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, request = ?, indexed = 1,
   reserved = CASE WHEN ? = 1
     THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
     WHEN reserved > ? THEN reserved - ? ELSE 0 END`
@@ -221,7 +223,7 @@ class RunJournal implements Journal {
     return this.#driver.flush()
   }
 
-  async end({ complete, certain, cleared }: RunEnd): Promise<void> {
+  async end({ complete, certain, cleared, invalid }: RunEnd): Promise<void> {
     const { missing, others } = this.#options
     if (missing) return
     const { sentTo } = this.#run
@@ -233,7 +235,11 @@ class RunJournal implements Journal {
       await this.#duplicates.index(connection)
       const status = complete || others ? 'finished' : 'stopped'
       const released = certain ? this.#holds.leftBut((at) => this.bulks.has(at)) : 0
-      const values = [status, this.#done, this.#options.now(), sent.from, sent.to]
+      const { number } = this.#run
+      // It may have been redacted meanwhile.
+      const { request = '{}' } = (await connection.get<Pick<Run, 'request'>>(requestSql, number)) ?? {}
+      const record = toJson({ ...(parseJson(request) as object), invalid })
+      const values = [status, this.#done, this.#options.now(), sent.from, sent.to, record]
       await changeRun(connection, this.#own, endSql, ...values, isSettled ? 1 : 0, released, released)
     }, this.#scope)
   }

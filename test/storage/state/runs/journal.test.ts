@@ -40,7 +40,7 @@ describe.each(states())('%s', (name, open) => {
   }
 
   const end = (journal: Journal, cleared: number, complete = false) =>
-    journal.end({ complete, certain: true, cleared })
+    journal.end({ complete, certain: true, cleared, invalid: 0 })
 
   describe('duplicate rows', () => {
     it('get the first answer of their identity, whether it is in memory or in the index', async () => {

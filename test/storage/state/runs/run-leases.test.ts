@@ -98,7 +98,9 @@ describe('a holder that lost the lock of a run', () => {
     const change = { file: '/in.csv', output: null, request: '{}' }
     await expect(runs.begin(run, change, 5)).rejects.toMatchObject({ name: 'RunLost' })
     await expect(runs.add(newRun({ id: 'new' }))).rejects.toMatchObject({ name: 'RunLost' })
-    await expect(journal.end({ complete: true, certain: true, cleared: 2 })).rejects.toMatchObject({
+    await expect(
+      journal.end({ complete: true, certain: true, cleared: 2, invalid: 0 }),
+    ).rejects.toMatchObject({
       name: 'RunLost',
     })
     expect(locks.fenceOf('known')).not.toBe(other.fenceOf('known'))
@@ -119,13 +121,13 @@ describe('a holder that lost the lock of a run', () => {
     await next.resume(0, 2)
     await next.plan(wanted)
     await next.keep(answered)
-    await next.end({ complete: true, certain: true, cleared: 2 })
+    await next.end({ complete: true, certain: true, cleared: 2, invalid: 0 })
     expect((await goesOn.find('run-1'))[0]).toMatchObject({ status: 'finished', credits: 2, reserved: 0 })
   })
 
   it('is recorded for a finished run too, as its unknown rows may be sent again', async () => {
     const { runs, journal } = await held()
-    await journal.end({ complete: true, certain: true, cleared: 0 })
+    await journal.end({ complete: true, certain: true, cleared: 0, invalid: 0 })
     expect((await runs.list())[0]).toMatchObject({ status: 'finished', lostAt: null })
     await expire()
     await locksOf(there, 'there').take('known')
@@ -154,7 +156,7 @@ describe('a holder that lost the lock of a run', () => {
 
   it('keeps a run unsettled for a day, and for as long as its lock is held', async () => {
     const { runs, journal, lock } = await held()
-    await journal.end({ complete: true, certain: true, cleared: 0 })
+    await journal.end({ complete: true, certain: true, cleared: 0, invalid: 0 })
     const day = 86_400_000
     await sql(`UPDATE runs SET lost_at = ${day}`)
     const settled: string[] = []
