@@ -50,7 +50,6 @@ export async function showReport(
   command: BatchCommand,
 ): Promise<void> {
   const options = command.globals
-  const next = formatResumeHint(command, formatId(run.id, context.streams))
   context.notify(counts(report), options)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`, options)
   const { stopped } = report
@@ -66,7 +65,8 @@ export async function showReport(
   const isTold = !partial || stopped.reason.includes(report.partial ?? '')
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
-  const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
+  const next = formatResumeHint(command, formatId(run.id, context.streams), stopped.hint)
+  const hint = [kept, next].filter((text) => text !== '').join(' ')
   await reportError(
     context,
     { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
@@ -74,13 +74,20 @@ export async function showReport(
   )
 }
 
-/** Returns how to resume a run. With `--fresh` the same command would start a new run, so it is not suggested. */
+/**
+ * Returns what to do first and how to resume the run. With `--fresh` the same command would start a new run, so it is not
+ * suggested.
+ */
 function formatResumeHint(
   { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
   run: string,
+  first: string,
 ): string {
   const again = choices.fresh ? '' : ' the same command, or'
-  return `Resume with${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
+  const budget = /--max-credits(?!-)/.exec(first) ? ' --max-credits N' : ''
+  const resumed = `${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${budget}${place}`
+  const how = `with${again}: prospect runs resume ${resumed}`
+  return / then resume\.$/.test(first) ? first.replace(/\.$/, ` ${how}`) : `${first} Resume ${how}`.trim()
 }
 
 const keptText = (rows: number, partial: string): string =>

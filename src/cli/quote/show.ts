@@ -35,8 +35,8 @@ export async function confirmQuote(
 ): Promise<void> {
   if (globals.yes || !canAsk(context, globals)) return
   const quote = await makeQuote()
-  // The first lookup reports the refusal, before anything is done.
-  if ('reply' in quote || quote.lookups === 0) return
+  // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
+  if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
   const { quoteView } = await import('./view.js')
   showAbove(context, (look) => quoteView(quote, look), globals)
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
