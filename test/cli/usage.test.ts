@@ -38,6 +38,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['credits --timeout 0', 'Give a number above 0.'],
   ['credits --max-wait -1', 'Give 0 or a number above.'],
   ['accounts enrich --live=maybe', 'Unknown option \\"--live\\", or one that takes no value.'],
+  ['accounts enrich --network-url x', 'Did you mean --company-network-url?'],
   ['accounts headcount --domain acme.example', 'Did you mean --company-domain?'],
   ['contacts waterfall --name Ada', 'Did you mean --first-name or --last-name or --company-name?'],
   ['leads search --title Buyer', 'Did you mean --job-titles or --excluded-job-titles?'],

@@ -10,6 +10,8 @@ export interface FieldKind {
   readonly values?: readonly string[]
   /** The kind of an array's items. */
   readonly item?: FieldKind
+  /** Whether commas separate the items of an array in one text. */
+  readonly hasCommas?: boolean
   readonly default?: unknown
 }
 
@@ -40,11 +42,14 @@ const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
 export const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   isWrapper(schema) ? bare(schema.def.innerType) : schema
 
-function typeOf(schema: z.core.$ZodType): Pick<FieldKind, 'type' | 'values' | 'item'> {
+function typeOf(schema: z.core.$ZodType): Pick<FieldKind, 'type' | 'values' | 'item' | 'hasCommas'> {
   if (schema instanceof z.ZodBoolean) return { type: 'boolean' }
   if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'integer' : 'number' }
   if (schema instanceof z.ZodEnum) return { type: 'enum', values: schema.options.map(String) }
-  if (schema instanceof z.ZodArray) return { type: 'array', item: kindOf(schema.element) }
+  if (schema instanceof z.ZodArray) {
+    const { element } = schema
+    return { type: 'array', item: kindOf(element), hasCommas: hasFixedForm(bare(element)) }
+  }
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) return { type: 'object' }
   return { type: 'string' }
 }
@@ -99,13 +104,15 @@ function numberIn(text: string): number | undefined {
 
 /**
  * Returns the items of a list in one text, split at commas when no item can contain one, such as ids, codes and
- * words.
+ * words, and before each web address.
  */
 function items(item: z.core.$ZodType, text: string): unknown[] {
   if (item instanceof z.ZodObject || item instanceof z.ZodRecord) {
     const json = jsonIn(text)
     return Array.isArray(json) ? json : [json ?? object([text]) ?? text]
   }
+  const addresses = text.split(/,\s*(?=https?:\/\/)/i)
+  if (addresses.length > 1 && /^https?:/i.test(text)) return addresses.flatMap((part) => items(item, part))
   if (!hasFixedForm(item) || z.safeParse(item, text).success) return [coerceField(item, text)]
   const parts = text.split(',').map((part) => part.trim())
   return parts.filter((part) => part !== '').map((part) => coerceField(item, part))

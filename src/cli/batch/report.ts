@@ -38,7 +38,7 @@ export async function showEnd(context: Context, ended: EndedPart, command: Batch
   if (hint !== undefined) context.notify(hint, globals)
   if (run.total > report.rows && !report.stopped)
     context.notify(
-      `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command goes on with the others.`,
+      `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command continues with the others.`,
       globals,
     )
 }

@@ -187,7 +187,7 @@ export class ProspectCommand extends Command {
       await checkFormats(invocation.globals)
       claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
       checkLayoutFormat(invocation.globals)
-      this.#context.log?.write('start', { command: pathOf(this), options: Object.keys(invocation.options) })
+      this.#context.log?.write('start', { command: pathOf(this), options: this.#typedOptions() })
       const { csv, dryRun, database, shared } = invocation.options
       // A batch holds the lock that is recorded with its run.
       if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
@@ -197,6 +197,11 @@ export class ProspectCommand extends Command {
         await requireWorkspace(this.#context, this.#reads, invocation.globals)
       this.#onEnd((await work(this.#context, invocation)) ?? 0)
     })
+  }
+
+  /** Returns the names of the options that are not there by default. */
+  #typedOptions(): string[] {
+    return Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
   }
 
   /** Sets work with the engine's administration, whose result is printed. */
@@ -286,7 +291,7 @@ export function asGroup<T extends Command>(command: T): T {
 }
 
 const helpOption = (): Option =>
-  new Option('-h, --help', 'show this help; --help all shows every option').helpGroup(groups.other)
+  new Option('-h, --help', 'Show this help; --help all shows every option').helpGroup(groups.other)
 
 /** Throws UsageError, with a suggestion, where a word is no command of its parent. */
 export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {
@@ -327,8 +332,10 @@ function namedByApi(word: string, path: string): readonly string[] {
 
 const mostMeant = 3
 
-/** Returns the options that an unknown one resembles: the nearest, else the first that share a word with it. */
+/** Returns the options that an unknown one resembles: those that end in it, the nearest, or the first that share a word. */
 export function suggestOptions(typed: string, options: readonly string[]): readonly string[] {
+  const longer = options.filter((option) => option.endsWith(`-${typed.replace(/^--/, '')}`))
+  if (longer.length > 0) return longer.slice(0, mostMeant)
   const near = nearest(typed, options)
   if (near !== undefined) return [near]
   const one = singular(typed.replace(/^--/, ''))

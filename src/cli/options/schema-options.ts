@@ -92,7 +92,8 @@ export function optionsOf(field: Field): Option[] {
 function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'
   if (kind.type === 'object') return 'key=value'
-  if (kind.type === 'array') return kind.item?.type === 'object' ? 'json' : 'value,…'
+  if (kind.type === 'array' && kind.item?.type === 'object') return 'json'
+  if (kind.type === 'array') return kind.hasCommas ? 'value,…' : 'text'
   return kind.type === 'enum' ? 'word' : 'text'
 }
 

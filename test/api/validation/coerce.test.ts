@@ -46,6 +46,7 @@ describe('the kind of a field', () => {
         required: false,
         description: 'Titles',
         item: { type: 'string', required: true, description: 'Title' },
+        hasCommas: false,
       },
     ],
   ] as const)('reads %s', (_, schema, kind) => {
@@ -53,7 +54,7 @@ describe('the kind of a field', () => {
   })
 
   it('keeps the description of a list with its own check', () => {
-    expect(kindOf(list.functions().optional()).description).toContain('functions')
+    expect(kindOf(list.functions().optional()).description).toContain('Functions')
   })
 })
 
@@ -99,6 +100,12 @@ describe('converting the text of a field', () => {
       list.of(field.profileUrl('x'), 'x'),
       'https://a.example/lead/A,B',
       ['https://a.example/lead/A,B'],
+    ],
+    [
+      'addresses by commas',
+      list.of(field.profileUrl('x'), 'x'),
+      'https://a.example/lead/A,B, https://a.example/in/c',
+      ['https://a.example/lead/A,B', 'https://a.example/in/c'],
     ],
     ['the last of several single values', field.whole('x'), ['1', '2'], 2],
     ['an object from JSON', custom, '{"a":{"b":[1]}}', { a: { b: [1] } }],

@@ -37,6 +37,7 @@ describe('the recognition of columns', () => {
     ['domain', 'Homepage'],
     ['domain', 'Site web'],
     ['domain', 'company_domain'],
+    ['domain', 'Domainname des Unternehmens'],
     ['name', 'Company'],
     ['name', 'Company Name'],
     ['name', 'Organization'],
@@ -46,13 +47,14 @@ describe('the recognition of columns', () => {
     ['company_network_url', 'LinkedIn'],
     ['company_network_url', 'LinkedIn URL'],
     ['company_network_url', 'Company LinkedIn Url'],
+    ['company_network_url', 'LinkedIn-Unternehmensseite'],
     ['company_network_url', 'profile'],
     ['company_network_url', 'network_url'],
   ])('recognises the %s of a company in %j', (field, column) => {
     expect(pairs(map([column]))).toEqual({ [field]: column })
   })
 
-  test.each(['Country', 'country_code', 'Pays', 'HQ Country'])(
+  test.each(['Country', 'country_code', 'Pays', 'HQ Country', 'Land/Region'])(
     'recognises the country of a company in %j',
     (column) => {
       expect(pairs(map(['domain', column]))).toEqual({ domain: 'domain', country: column })
