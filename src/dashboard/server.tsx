@@ -92,10 +92,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   async function show(request: Request, view: View): Promise<Response> {
     const query = new URL(request.url).searchParams
     const content = await view.render({ ports, query, isReadOnly })
-    const html = String(
-      await (
-        <Content title={view.title} workspace={workspace.name} isReadOnly={isReadOnly} body={content} />
-      ),
+    const html = await toText(
+      <Content title={view.title} workspace={workspace.name} isReadOnly={isReadOnly} body={content} />,
     )
     const etag = createHash('sha256').update(html).digest('base64url')
     const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8', etag }

@@ -170,7 +170,7 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
       [full, 'catalogue?min_revenue=5&max_revenue=1', 'min_revenue'],
       [full, 'catalogue?of=people&included_account_lists=7', "there is no list '7'"],
       [full, 'catalogue?keyword=a&after=%7B', 'Results'],
-      [full, 'catalogue', 'Choose a filter'],
+      [full, 'catalogue', 'Results: 61 companies'],
       [empty, 'catalogue?of=people', 'prospect data sample'],
     ] as const) {
       const { page, problems, close } = await here.open(browser, path)

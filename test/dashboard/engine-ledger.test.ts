@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandOf } from '../../src/api/operations/table.js'
 import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { type ServedDashboard, serveDashboard } from './dashboard.js'
@@ -174,7 +175,7 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
     await page.getByRole('button', { name: 'Set', exact: true }).click()
     await page.locator('#messages p', { hasText: 'stands still' }).waitFor()
     expect(await clock()).toMatchObject({ now: '2031-05-06T07:08:09.000Z', frozen: true })
-    await page.getByText('2031-05-06 07:08:09', { exact: true }).waitFor()
+    await page.getByText('2031-05-06 07:08:09 UTC', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Back to real time' }).click()
     await page.locator('#messages p:not(:has-text("stands still"))').waitFor()
     expect(await clock()).toMatchObject({ frozen: false, offset_seconds: 0 })
@@ -196,7 +197,14 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
       ]),
     ).toEqual(
       movements
-        .map((one) => [one.seq, one.kind, one.change, one.credits, one.operation ?? '–', one.member ?? '–'])
+        .map((one) => [
+          one.seq,
+          String(one.kind).replace('_', ' '),
+          one.change,
+          one.credits,
+          commandOf(String(one.operation ?? '–')),
+          one.member ?? '–',
+        ])
         .reverse(),
     )
     expect(problems).toEqual([])
@@ -218,7 +226,7 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
       const sums = await full.json<Record<string, string | number | null>[]>(...argv)
       const shown = await cellsOf(page, `Credits by ${by}`)
       const expected = sums.map((sum) => [
-        String(sum[by] ?? 'single calls'),
+        commandOf(String(sum[by] ?? 'single calls')),
         sum.credits,
         sum.movements ?? sum.calls,
       ])

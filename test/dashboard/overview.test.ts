@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandOf } from '../../src/api/operations/table.js'
 import { expectAccessible, hasNoBrowser, launchBrowser, tabTo, takeScreenshot } from '../support/browser.js'
 import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
 
@@ -29,8 +30,10 @@ describe.skipIf(hasNoBrowser)('the overview', () => {
     )
     const table = page.getByRole('region', { name: 'Credits by operation' })
     expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
-      `${spent?.operation}\t${spent?.credits}`,
+      `${commandOf(spent?.operation ?? '')}\t${spent?.credits}`,
     ])
+    const chart = page.getByRole('img', { name: 'Credits by day' })
+    expect(await chart.getAttribute('aria-label')).toMatch(/: \d+ credits in 30 days, at most \d+ a day$/)
     expect(problems).toEqual([])
     await close()
   })

@@ -15,7 +15,7 @@ const wordsOf = (line: string, env: Readonly<Record<string, string>> = {}): stri
 const code = (page: Page, label: string) =>
   page.getByRole('region', { name: label }).locator('pre').innerText()
 const reply = async (page: Page): Promise<unknown> =>
-  JSON.parse((await page.locator('#messages pre').textContent()) ?? '')
+  JSON.parse((await page.locator('[data-kept]').textContent()) ?? '')
 
 describe.skipIf(hasNoBrowser)('operations that are tried', () => {
   let browser: Browser
@@ -76,6 +76,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     expect(await balance()).toBe(before - 1)
     const spent = await full.json<{ operation: string; credits: number }[]>('ledger', '--by', 'operation')
     expect(spent).toContainEqual({ operation: 'accounts.enrich', calls: 1, credits: 1 })
+    await page.getByRole('button', { name: 'Close' }).click()
     const told = await reply(page)
     const [, ...argv] = wordsOf(await code(page, 'As a command'))
     expect(argv).toEqual(['accounts', 'enrich', '--domain', 'acme-robotics.example'])
@@ -104,7 +105,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
       body: body ?? '',
     })
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.locator('#messages pre').waitFor()
+    await page.locator('[data-kept]').waitFor()
     expect(await reply(page)).toEqual(await response.json())
     expect(JSON.parse(body ?? '')).toEqual({
       keyword: "it's $HOME",
@@ -121,7 +122,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     await page.getByLabel('query').fill('re')
     await page.getByRole('button', { name: 'Show the request and its price' }).click()
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.locator('#messages pre').waitFor()
+    await page.locator('[data-kept]').waitFor()
     expect(await reply(page)).toEqual(await full.json('accounts', 'technologies', 're'))
     await close()
   })
@@ -133,7 +134,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     )
     expect(await code(page, 'As a command')).toBe('prospect accounts search --company-size 11-50 --limit 2')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.locator('#messages pre').waitFor()
+    await page.locator('[data-kept]').waitFor()
     const { id } = (await reply(page)) as { id: string }
     const jobs = await full.json<{ id: string }[]>('engine', 'jobs', 'list')
     expect(jobs.map((job) => job.id)).toContain(id)

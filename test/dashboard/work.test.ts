@@ -187,7 +187,7 @@ describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
     )
     database.close()
     const { page, close } = await full.open(browser)
-    await page.getByRole('link', { name: 'A job of accounts.search failed' }).click()
+    await page.getByRole('link', { name: 'A job of accounts search failed' }).click()
     const message = await press(page, 'Retry')
     const [, retried = ''] = /as the job (\S+)\.$/.exec(message) ?? []
     await until(

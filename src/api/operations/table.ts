@@ -326,5 +326,8 @@ export function operation(id: OperationId): Operation {
   return row
 }
 
+/** Returns the command of an operation, as tables show it; the text itself where it is no id of one. */
+export const commandOf = (id: string): string => rows.get(id)?.command ?? id
+
 /** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))

@@ -1,5 +1,5 @@
 import Table from 'cli-table3'
-import { type OperationId, operations } from '../../api/operations/table.js'
+import { commandOf } from '../../api/operations/table.js'
 import { isTooLarge } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import { toCell } from '../../batch/output/columns.js'
@@ -168,7 +168,6 @@ function fitWidths(columns: readonly Column[], room: number): number[] | undefin
 
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
-const commands = new Map(operations().map(({ id, command }) => [id as string, command]))
 
 /** Returns a value as text for a person, with its kind. */
 function format(
@@ -186,7 +185,7 @@ function format(
   if (ids.includes(name)) return [look.isTerminal ? shortenId(text, others) : text, 'id']
   if (moment.test(text) && last !== 'now') return [formatTime(text, look), 'time']
   if (uuid.test(text) || last === 'id') return [text, 'id']
-  if (last === 'operation') return [commands.get(text as OperationId) ?? text, 'id']
+  if (last === 'operation') return [commandOf(text), 'id']
   if (/^_?(?:status|state)$/.test(last)) return [text.replaceAll('_', ' '), 'status']
   if (/^[+-]?[\d.]+ %$/.test(text)) return [text, 'number']
   return [text, /^(?:[/\\~]|[A-Z]:\\)/.test(text) ? 'path' : 'text']

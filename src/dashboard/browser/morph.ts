@@ -34,7 +34,7 @@ function morphNode(node: Node, next: Node): void {
     if (node.nodeValue !== next.nodeValue) node.nodeValue = next.nodeValue
     return
   }
-  // What was typed stays; where nothing was, the new value comes with the attributes.
+  // What was typed stays, and a reply; where nothing was, the new value comes with the attributes.
   if (isChanged(node)) return
   for (const { name } of [...node.attributes])
     if (!next.hasAttribute(name) && !(name === 'open' && node.nodeName === 'DETAILS'))
@@ -45,6 +45,7 @@ function morphNode(node: Node, next: Node): void {
 }
 
 function isChanged(node: Element): boolean {
+  if (node.hasAttribute('data-kept')) return true
   if (node instanceof HTMLInputElement)
     return node.value !== node.defaultValue || node.checked !== node.defaultChecked
   if (node instanceof HTMLTextAreaElement) return node.value !== node.defaultValue

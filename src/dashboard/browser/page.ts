@@ -144,8 +144,8 @@ async function arrive(): Promise<void> {
   scrollTo(0, 0)
 }
 
-/** Shows a message until it is closed, or until the next one replaces it. */
-function tell({ message, detail, error, hint }: Answer): void {
+/** Shows a message until it is closed, or until the next one replaces it; its detail in `place` if that is still there. */
+function tell({ message, detail, error, hint }: Answer, place?: HTMLElement | null): void {
   const box = document.createElement('div')
   box.className = error === undefined ? 'message' : 'message bad'
   const text = document.createElement('p')
@@ -153,7 +153,11 @@ function tell({ message, detail, error, hint }: Answer): void {
   const close = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Close' })
   close.addEventListener('click', () => box.remove())
   box.append(text, close)
-  if (detail !== undefined) {
+  if (detail !== undefined && place?.isConnected) {
+    place.textContent = detail
+    place.dataset.kept = ''
+    place.scrollIntoView({ block: 'nearest' })
+  } else if (detail !== undefined) {
     const shown = Object.assign(document.createElement('pre'), { textContent: detail, tabIndex: 0 })
     box.append(shown)
   }
@@ -173,6 +177,7 @@ function ask(text: string, label: string): Promise<boolean> {
 }
 
 async function act(action: string, fields: Record<string, string>): Promise<void> {
+  const place = main.querySelector<HTMLElement>('[data-reply]')
   const response = await send(`/action/${action}`, fields).catch(() => undefined)
   if (!response) return tell({ error: 'There was no answer.', hint: 'Is prospect still running?' })
   const file = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1]
@@ -183,7 +188,7 @@ async function act(action: string, fields: Record<string, string>): Promise<void
     if (!(await ask(answer.message ?? '', confirm.label))) return
     return act(`${action.split('/')[0]}/${confirm.action}`, confirm.fields)
   }
-  tell(answer)
+  tell(answer, place)
   await load()
 }
 

@@ -44,7 +44,9 @@ export function DayChart({ days }: { readonly days: readonly Sum[] }) {
       </svg>
       <figcaption>
         <span>{days[0]?.by}</span>
-        <span>{formatNumber(total)} in all</span>
+        <span>
+          {count(total, 'credit')}, at most {formatNumber(most)} a day
+        </span>
         <span>{days.at(-1)?.by}</span>
       </figcaption>
     </figure>

@@ -6,7 +6,16 @@ export const formatNumber = (value: number | null | undefined): string =>
 
 /** Returns a noun with its number: `1 credit`, `2 credits`. */
 export const count = (value: number, noun: string): string =>
-  `${formatNumber(value)} ${value === 1 ? noun : noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
+  `${formatNumber(value)} ${value === 1 ? noun : /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`}`
+
+/** Returns a duration in its largest unit of which there are at least about two. */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 90) return count(Math.ceil(seconds), 'second')
+  if (seconds < 5_400) return count(Math.round(seconds / 60), 'minute')
+  return seconds < 172_800
+    ? count(Math.round(seconds / 3_600), 'hour')
+    : count(Math.round(seconds / 86_400), 'day')
+}
 
 /** A moment in UTC; the script shows how long ago it was as a hint. */
 export const Time = ({ at }: { readonly at: number | null | undefined }) =>
@@ -14,7 +23,7 @@ export const Time = ({ at }: { readonly at: number | null | undefined }) =>
     <span class="none">–</span>
   ) : (
     <time datetime={new Date(at).toISOString()}>
-      {new Date(at).toISOString().slice(0, 19).replace('T', ' ')}
+      {new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC
     </time>
   )
 

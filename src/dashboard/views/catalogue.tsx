@@ -55,7 +55,7 @@ async function searchOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
       <Section title={`Search ${kind}`}>
         <Filters kind={kind} fields={fields} texts={texts} />
       </Section>
-      {isAsked ? await resultsOf(page, kind, shape, texts) : await unsearched(page, kind)}
+      {isAsked ? await resultsOf(page, kind, shape, texts) : await allOf(page, kind, texts)}
     </>
   )
 }
@@ -87,22 +87,14 @@ const Filters = ({
   )
 }
 
-/** What is shown before a search. */
-async function unsearched({ ports }: Page, kind: Kind): Promise<Html> {
-  const stats = await (await ports.catalogue()).stats()
-  if (stats[kind] === 0)
-    return (
-      <Section title="Results">
-        <Empty command="data sample">The catalogue has no {kind} yet. For invented ones: </Empty>
-        <Empty command={`data import ${kind} FILE`}>For your own: </Empty>
-      </Section>
-    )
+/** Returns the first records of a kind, or what to do while there are none. */
+async function allOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
+  const { [kind]: total } = await (await page.ports.catalogue()).stats()
+  if (total > 0) return foundBy(page, { kind, filters: {} } as DecodedSearch, texts, total)
   return (
     <Section title="Results">
-      <Empty>
-        The catalogue has {formatNumber(stats.companies)} companies, {formatNumber(stats.people)} people and{' '}
-        {formatNumber(stats.jobs)} jobs. Choose a filter to see some of them.
-      </Empty>
+      <Empty command="data sample">The catalogue has no {kind} yet. For invented ones: </Empty>
+      <Empty command={`data import ${kind} FILE`}>For your own: </Empty>
     </Section>
   )
 }
@@ -124,7 +116,8 @@ async function resultsOf(page: Page, kind: Kind, shape: Shape, texts: Fields): P
   }
 }
 
-async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields): Promise<Html> {
+/** Returns a page of what a search finds; `all` is the number of its records where that is known. */
+async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, all?: number): Promise<Html> {
   const { after, total: counts, ...filters } = texts
   const source = await ports.catalogue()
   const { now } = await ports.admin.clock()
@@ -137,7 +130,7 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields): 
   const isWhole = after === undefined && page.next === undefined
   const total = isWhole
     ? page.records.length
-    : (page.total ?? (counts ? await source.count(search, now) : undefined))
+    : (all ?? page.total ?? (counts ? await source.count(search, now) : undefined))
   const noun = decoded.kind === 'companies' ? 'company' : 'person'
   if (page.records.length === 0)
     return (

@@ -2,10 +2,10 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import type { Key } from '../../engine/ports/ports.js'
 import {
   ActionButton,
-  count,
   Empty,
   Facts,
   formatNumber,
+  formatSeconds,
   Section,
   State,
   Table,
@@ -120,8 +120,10 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
   <Section title="Clock">
     <Facts
       facts={{
-        'Engine time (UTC)': <Time at={clock.now} />,
-        'Ahead of real time': count(Math.round(clock.offsetMs / 1_000), 'second'),
+        'Engine time': <Time at={clock.now} />,
+        [clock.offsetMs < 0 ? 'Behind real time' : 'Ahead of real time']: formatSeconds(
+          Math.abs(Math.round(clock.offsetMs / 1_000)),
+        ),
         State: <State state={clock.frozen ? 'frozen' : 'running'} />,
       }}
     />

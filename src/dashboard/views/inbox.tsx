@@ -44,7 +44,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
           <input name="event" value={event} placeholder="completed" />
         </label>
         <label>
-          Search
+          Search id
           <input name="search" value={search} />
         </label>
         <button type="submit">Show</button>
@@ -58,7 +58,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
             keyOf={({ seq }) => String(seq)}
             columns={[
               { title: 'Event', cell: (one) => <a href={pathOf('inbox', { id: one.id })}>{one.event}</a> },
-              { title: 'Received (UTC)', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
+              { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} /> },
               {
                 title: 'Signature',
                 cell: ({ verified }) => <State state={verified ? 'verified' : 'not verified'} />,
@@ -68,7 +68,7 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
                 cell: ({ forwarded }) => (forwarded === null ? '–' : <State state={forwarded} />),
               },
               { title: 'Bytes', number: true, cell: ({ bytes }) => formatNumber(bytes) },
-              { title: 'Search', cell: (one) => one.search ?? '–' },
+              { title: 'Search id', cell: (one) => one.search ?? '–' },
             ]}
             rows={rows}
           />
@@ -131,7 +131,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
             Event: event.event,
             Received: <Time at={event.receivedAt} />,
             Signature: <State state={event.verified ? 'verified' : 'not verified'} />,
-            Search: event.search ?? 'none',
+            'Search id': event.search ?? 'none',
             ...event.headers,
           }}
         />
@@ -158,7 +158,7 @@ const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
         { title: 'State', cell: ({ state }) => <State state={state} /> },
         { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
         { title: 'Answer', cell: ({ answer }) => answer ?? '–' },
-        { title: 'Next attempt (UTC)', cell: ({ nextAt }) => <Time at={nextAt} /> },
+        { title: 'Next attempt', cell: ({ nextAt }) => <Time at={nextAt} /> },
       ]}
       rows={forwards}
     />

@@ -1,3 +1,4 @@
+import { commandOf } from '../../api/operations/table.js'
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { sign } from '../../api/webhooks/signature.js'
 import type { AsyncJob, Delivery, JobState } from '../../engine/ports/ports.js'
@@ -119,7 +120,7 @@ const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
     keyOf={({ id }) => id}
     columns={[
       { title: 'Job', cell: ({ id, name }) => <a href={pathOf('jobs', { id })}>{name || id}</a> },
-      { title: 'Operation', cell: ({ operation }) => operation },
+      { title: 'Command', cell: ({ operation }) => commandOf(operation) },
       { title: 'State', cell: ({ state }) => <State state={state} /> },
       {
         title: 'Progress',
@@ -128,7 +129,7 @@ const JobTable = ({ jobs }: { readonly jobs: readonly AsyncJob[] }) => (
       { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
       { title: 'Expected', number: true, cell: ({ expected }) => formatNumber(expected) },
       { title: 'Credits', number: true, cell: ({ spent }) => formatNumber(spent) },
-      { title: 'Created (UTC)', cell: ({ createdAt }) => <Time at={createdAt} /> },
+      { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     ]}
     rows={jobs}
   />
@@ -144,7 +145,7 @@ const DeliveryTable = ({ deliveries }: { readonly deliveries: readonly Delivery[
       { title: 'State', cell: ({ state }) => <State state={state} /> },
       { title: 'Attempts', number: true, cell: ({ attempts }) => formatNumber(attempts) },
       { title: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
-      { title: 'Next attempt (UTC)', cell: (delivery) => <Time at={nextAttempt(delivery)} /> },
+      { title: 'Next attempt', cell: (delivery) => <Time at={nextAttempt(delivery)} /> },
     ]}
     rows={deliveries}
   />
@@ -169,7 +170,7 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
           facts={{
             State: <State state={job.state} />,
             Name: job.name,
-            Operation: job.operation,
+            Command: commandOf(job.operation),
             Done: `${formatNumber(job.done)} of ${formatNumber(job.expected)}${job.truncated ? ', truncated' : ''}`,
             Credits: `${formatNumber(job.spent)} spent, ${formatNumber(job.held)} held`,
             Attempts: formatNumber(job.attempts),

@@ -1,3 +1,4 @@
+import { commandOf } from '../../api/operations/table.js'
 import type { Grouping, MovementRecord } from '../../engine/admin/report.js'
 import { sumSpent } from '../../storage/state/runs/spending.js'
 import { Empty, formatNumber, Section, Table, Tabs, Time } from '../page/elements.js'
@@ -154,7 +155,7 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
           label={`Credits by ${by}`}
           columns={[
             {
-              title: by === 'run' ? 'Run of this machine' : capitalize(by),
+              title: titles[by],
               cell: ({ key }) => nameOf(by, key),
             },
             { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
@@ -173,11 +174,16 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
   )
 }
 
-const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+const titles = {
+  day: 'Day (UTC)',
+  operation: 'Command',
+  member: 'Member',
+  run: 'Run of this machine',
+} as const
 
 function nameOf(by: By, key: string | null): Html {
   if (by === 'run') return key === null ? 'single calls' : <a href={pathOf('runs', { id: key })}>{key}</a>
-  return key === null || key === '' ? <span class="none">none</span> : key
+  return key === null || key === '' ? <span class="none">none</span> : commandOf(key)
 }
 
 async function movementsOf({ ports, query }: Page): Promise<Html> {
@@ -208,12 +214,15 @@ const Movements = ({ movements }: { readonly movements: readonly MovementRecord[
     columns={[
       { title: 'No.', number: true, cell: ({ seq }) => formatNumber(seq) },
       { title: 'Time', cell: (one) => <Time at={Date.parse(one.created_at)} /> },
-      { title: 'Kind', cell: ({ kind }) => kind },
+      { title: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
       { title: 'Amount', number: true, cell: ({ amount }) => formatNumber(amount) },
       { title: 'Change', number: true, cell: ({ change }) => formatChange(change) },
       { title: 'Balance', number: true, cell: ({ credits }) => formatNumber(credits) },
       { title: 'Held', number: true, cell: ({ held }) => formatNumber(held) },
-      { title: 'Operation', cell: ({ operation }) => operation ?? <span class="none">–</span> },
+      {
+        title: 'Command',
+        cell: ({ operation }) => (operation === null ? <span class="none">–</span> : commandOf(operation)),
+      },
       { title: 'Member', cell: ({ member }) => member ?? <span class="none">–</span> },
     ]}
     rows={movements}

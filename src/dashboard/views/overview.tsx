@@ -1,4 +1,4 @@
-import { operation } from '../../api/operations/table.js'
+import { commandOf } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import { DayChart, type Sum } from '../page/chart.js'
@@ -51,7 +51,7 @@ export const overview: View = {
             <Table
               label="Credits by operation"
               columns={[
-                { title: 'Operation', cell: ({ by }) => by },
+                { title: 'Command', cell: ({ by }) => commandOf(by) },
                 { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
               ]}
               rows={[...operations].sort((one, other) => other.credits - one.credits)}
@@ -101,7 +101,7 @@ function Running({
       label="Running work"
       columns={[
         { title: 'Run or job', cell: ({ path, name }) => <a href={path}>{name}</a> },
-        { title: 'Operation', cell: ({ what }) => what },
+        { title: 'Command', cell: ({ what }) => commandOf(what) },
         { title: 'State', cell: ({ state }) => <State state={state} /> },
         {
           title: 'Done',
@@ -174,7 +174,7 @@ function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
     <Table
       label="Rate windows"
       columns={[
-        { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group) },
+        { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group ?? '') },
         { title: 'Per', cell: ({ per }) => per },
         { title: 'Used', number: true, cell: ({ used }) => formatNumber(used) },
         { title: 'Left', number: true, cell: ({ remaining }) => formatNumber(remaining) },
@@ -185,9 +185,6 @@ function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
     />
   )
 }
-
-const commandOf = (id: LimitsReport['windows'][number]['operation']): string =>
-  id === null ? '' : operation(id).command
 
 /** Returns the sums with the days between them on which nothing was spent. */
 function everyDay(sums: readonly Sum[], from: number): readonly Sum[] {
@@ -233,7 +230,8 @@ async function attention(
     )),
     ...failedJobs.map(({ id, operation: what, error }) => (
       <>
-        <a href={pathOf('jobs', { id })}>A job of {what} failed</a>: {error ?? 'no reason is known'}.
+        <a href={pathOf('jobs', { id })}>A job of {commandOf(what)} failed</a>:{' '}
+        {error ?? 'no reason is known'}.
       </>
     )),
     ...(status.deliveries.failed === 0

@@ -1,3 +1,4 @@
+import { commandOf } from '../../api/operations/table.js'
 import {
   ActionButton,
   Bar,
@@ -5,6 +6,7 @@ import {
   Empty,
   Facts,
   formatNumber,
+  formatSeconds,
   Section,
   State,
   Table,
@@ -125,7 +127,7 @@ const RunTable = ({
           <a href={pathOf('runs', { id, place: placeOf(isShared) })}>{file.split(/[\\/]/).at(-1)}</a>
         ),
       },
-      { title: 'Operation', cell: ({ operation }) => operation },
+      { title: 'Command', cell: ({ operation }) => commandOf(operation) },
       { title: 'State', cell: ({ status }) => <State state={status} /> },
       {
         title: 'Progress',
@@ -134,7 +136,7 @@ const RunTable = ({
       { title: 'Done', number: true, cell: ({ done }) => formatNumber(done) },
       { title: 'Rows', number: true, cell: ({ rows }) => formatNumber(rows) },
       { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
-      { title: 'Started (UTC)', cell: ({ started_at }) => <Time at={timeOf(started_at)} /> },
+      { title: 'Started', cell: ({ started_at }) => <Time at={timeOf(started_at)} /> },
     ]}
     rows={runs}
   />
@@ -174,7 +176,7 @@ function Run({
             )}
           </div>
         )}
-        {run.problem === undefined ? '' : <p class="bad">The last resume ended: {run.problem}</p>}
+        {run.problem === undefined ? '' : <p class="refusal">The last resume ended: {run.problem}</p>}
       </Section>
       <Section title="Lookups">
         <Funnel run={run} />
@@ -187,7 +189,7 @@ function factsOf(run: ShownRun): Readonly<Record<string, Html>> {
   const { rate, done, rows } = run
   return {
     State: <State state={run.status} />,
-    Operation: run.operation,
+    Command: commandOf(run.operation),
     File: run.file,
     Output: run.output ?? 'stdout',
     Target: run.target,
@@ -199,13 +201,6 @@ function factsOf(run: ShownRun): Readonly<Record<string, Html>> {
     ...(run.finished_at === null ? {} : { Finished: <Time at={timeOf(run.finished_at)} /> }),
     ...(run.holder === undefined ? {} : { 'In use by': run.holder }),
   }
-}
-
-function formatSeconds(seconds: number): string {
-  if (seconds < 90) return count(Math.ceil(seconds), 'second')
-  return seconds < 5_400
-    ? count(Math.round(seconds / 60), 'minute')
-    : count(Math.round(seconds / 3_600), 'hour')
 }
 
 const statusNames: Readonly<Record<string, string>> = {

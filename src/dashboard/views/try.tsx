@@ -32,9 +32,9 @@ export const tryIt: View = {
                   <optgroup label={area}>
                     {operations()
                       .filter(({ id }) => areaOf(id) === area)
-                      .map(({ id, summary }) => (
-                        <option value={id} selected={id === chosen?.id}>
-                          {id}: {summary}
+                      .map((row) => (
+                        <option value={row.id} selected={row.id === chosen?.id}>
+                          {wordsOf(row)}: {row.summary}
                         </option>
                       ))}
                   </optgroup>
@@ -71,6 +71,10 @@ export const tryIt: View = {
     },
   },
 }
+
+/** Returns the words of a command, with the flag that chooses between operations of the same words. */
+const wordsOf = ({ command, flag }: Operation): string =>
+  `${command}${flag === undefined ? '' : ` --${flag}`}`
 
 const findOperation = (id: string | undefined): Operation | undefined =>
   operations().find((one) => one.id === id)
@@ -144,7 +148,7 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
       {refusal === undefined ? '' : <p class="refusal">It would be refused: {refusal}.</p>}
       {row.unavailable ? <p class="refusal">The local engine always refuses it: {row.unavailable}.</p> : ''}
       {request.body === null ? '' : <Code label="Body" text={toPrintableJson(request.body, 2)} />}
-      <Code label="As a command" text={commandOf(row, shape, input, texts)} />
+      <Code label="As a command" text={shellCommandOf(row, shape, input, texts)} />
       <Code label="With curl" text={curlOf(request, apiUrl())} />
       <p class="empty">
         The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
@@ -162,6 +166,7 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
           </button>
         </form>
       )}
+      {isReadOnly ? '' : <Code label="Reply" text="Nothing was sent yet." replyTo={JSON.stringify(texts)} />}
     </Section>
   )
 }
@@ -177,10 +182,21 @@ function findRefusal(row: Operation, shape: Shape, input: Input): string | undef
   }
 }
 
-const Code = ({ label, text }: { readonly label: string; readonly text: string }) => (
+const Code = ({
+  label,
+  text,
+  replyTo,
+}: {
+  readonly label: string
+  readonly text: string
+  /** The request whose reply the script shows here until another one is on the page. */
+  readonly replyTo?: string
+}) => (
   <section class="scroll" aria-label={label} tabindex={0}>
     <h3>{label}</h3>
-    <pre>{text}</pre>
+    <pre data-key={replyTo} data-reply={replyTo === undefined ? undefined : ''}>
+      {text}
+    </pre>
   </section>
 )
 
@@ -189,7 +205,7 @@ const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Returns the command that sends the same request. It waits for results itself where no webhook is given. */
-function commandOf(row: Operation, shape: Shape, input: Input, texts: Fields): string {
+function shellCommandOf(row: Operation, shape: Shape, input: Input, texts: Fields): string {
   const inPath = pathParameters(row)
   const options = requestFields(shape).flatMap(({ name, kind }) => {
     const value = input[name]
