@@ -87,9 +87,21 @@ const Filters = ({
   )
 }
 
-/** Returns the first records of a kind, or what to do while there are none. */
+/** More records of a kind are listed only by a search: each page of all of them reads all. */
+const mostListed = 100_000
+
+/** Returns a page of all records of a kind, or what to do where there are none or too many. */
 async function allOf(page: Page, kind: Kind, texts: Fields): Promise<Html> {
   const { [kind]: total } = await (await page.ports.catalogue()).stats()
+  if (total > mostListed)
+    return (
+      <Section title="Results">
+        <Empty>
+          The catalogue has {formatNumber(total)} {kind}. Fill in a filter, such as words, to see some of
+          them.
+        </Empty>
+      </Section>
+    )
   if (total > 0) return foundBy(page, { kind, filters: {} } as DecodedSearch, texts, total)
   return (
     <Section title="Results">
