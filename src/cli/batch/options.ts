@@ -143,11 +143,19 @@ export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, '
   }
 }
 
+/** Throws UsageError for `--jq` with a command that writes rows of a run. */
+export function refuseJq({ jq }: GlobalOptions, command: string): void {
+  if (jq !== undefined)
+    throw new UsageError(
+      `--jq does not go with ${command}, whose results are rows.`,
+      'Use --format ndjson, and pipe the rows to jq.',
+    )
+}
+
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
 export function choicesOf(invocation: Invocation, streams: Streams): BatchChoices {
   const { options, globals } = invocation
-  if (globals.jq !== undefined)
-    throw new UsageError('--jq does not go with --csv, whose results are rows.', 'Filter the file of -o.')
+  refuseJq(globals, '--csv')
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
   if (options.rows !== undefined && options.sample !== undefined)

@@ -11,7 +11,7 @@ import type { GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { fieldsOf, fileOf } from '../output/output.js'
-import { rowFormat, runChoicesOf } from './options.js'
+import { refuseJq, rowFormat, runChoicesOf } from './options.js'
 
 /** A batch as a command asks for it, with the global options of the command. */
 export interface BatchCommand extends Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'> {
@@ -73,6 +73,7 @@ export async function fromRecord(
   { options, globals }: Invocation,
   streams: Streams,
 ): Promise<BatchCommand> {
+  refuseJq(globals, 'runs resume and runs export')
   const request = parseExact(run.request) as RecordedRequest
   const row = operation(run.operation as OperationId)
   const given = Object.entries(runChoicesOf(options, streams)).filter(([, value]) => value !== undefined)

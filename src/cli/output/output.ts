@@ -26,6 +26,8 @@ export interface View {
   readonly layout?: (body: unknown, look: Look) => string | Promise<string>
   /** Columns that a narrow screen leaves out, the first one first. */
   readonly optional?: readonly string[]
+  /** Whether `--jq` is applied to each record, because there may be too many for memory. */
+  readonly isStream?: boolean
   /** Columns with ids of this machine. */
   readonly ids?: readonly string[]
   /** Returns the time that relative times count from, where it is not that of this machine. */

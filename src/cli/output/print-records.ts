@@ -21,14 +21,18 @@ export async function printRecords(
 ): Promise<void> {
   const format = formatOf(options, context.streams)
   if (format === 'table') return printTable(context, records, options, view)
-  if (options.jq !== undefined) {
+  if (options.jq !== undefined && !view.isStream) {
     const rows: Row[] = []
     for await (const row of records()) rows.push(row)
     return print(context, rows, options, view)
   }
   const sink = await openSink(context, fileOf(options), options)
   try {
-    for await (const text of renderRecords(records, format, options, view.columns)) await sink.write(text)
+    const pieces =
+      options.jq === undefined
+        ? renderRecords(records, format, options, view.columns)
+        : filterRecords(records, options.jq)
+    for await (const text of pieces) await sink.write(text)
     await sink.finish()
   } catch (error) {
     await sink.discard()
@@ -54,6 +58,15 @@ async function printTable(
     rows.push(row)
   }
   await print(context, rows, options, view)
+}
+
+/** Yields what a jq expression makes of each record. */
+async function* filterRecords(records: Records, expression: string): AsyncGenerator<string> {
+  const { filterJson } = await import('./jq.js')
+  for await (const rows of chunks(records())) {
+    const lines = rows.map((row) => toPrintableJson(row, 0)).join('\n')
+    yield await filterJson(lines, expression, false)
+  }
 }
 
 /** Yields records as text in a format, in pieces. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, errorOf, folder, keyed, removed } from '../../support/command.js'
+import { answering, command, errorOf, folder, keyed, machine, removed } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -67,5 +67,39 @@ describe('--jq', () => {
     const argv = ['accounts', 'enrich', 'x.example', '--jq', '.name']
     const ended = await command(argv, { env: keyed(home), cwd: home, caller })
     expect([ended.code, ended.json]).toEqual([9, { error: 'No company found' }])
+  })
+})
+
+describe('--jq with many records', () => {
+  it('is applied to each record of data export, and refuses the rows of a recorded run', async () => {
+    const here = machine()
+    const stdin = `name,domain\n${Array.from({ length: 1_200 }, (_, at) => `C${at},c${at}.example\n`).join('')}`
+    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    const exported = await here.run([
+      'data',
+      'export',
+      'companies',
+      '--jq',
+      'select(.name | endswith("99")) | .domain',
+    ])
+    expect([
+      exported.code,
+      exported.stdout.split('\n').slice(0, 2),
+      exported.stdout.split('\n').length,
+    ]).toEqual([0, ['c99.example', 'c199.example'], 13])
+    const file = await here.run(['data', 'export', 'companies', '-q', '.missing.name', '-o', 'out.json'])
+    expect([
+      file.code,
+      errorOf(await here.run(['data', 'export', 'companies', '-q', '.name.x'])).exit_code,
+    ]).toEqual([0, 2])
+    await here.run(['accounts', 'enrich', '--csv', '-', '--rows', '1'], { stdin })
+    for (const verb of ['export', 'resume']) {
+      const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
+      expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
+        ...[verb, 2, ''],
+        expect.stringContaining('--jq does not go with'),
+      ])
+    }
+    here.remove()
   })
 })

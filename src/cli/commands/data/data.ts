@@ -56,6 +56,9 @@ export const exportCommand: CommandFactory = ({ command }) =>
     .run(async (context, { args, options, globals }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()
-      await printRecords(context, () => catalogue.exportRecords(kind), globals, { columns: columns[kind] })
+      await printRecords(context, () => catalogue.exportRecords(kind), globals, {
+        columns: columns[kind],
+        isStream: true,
+      })
       return 0
     })
