@@ -23,7 +23,7 @@ import {
   type ResolvedBatch,
   readBudget,
 } from './run/open-journal.js'
-import { checkSheetRows, type Output, openOutput } from './run/open-output.js'
+import { checkSheetRows, type OpenOutput, openOutput } from './run/open-output.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './run/ports.js'
 import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './run/records.js'
 import type { BatchRequest } from './run/request.js'
@@ -33,7 +33,7 @@ export interface ExecutedBatch {
   readonly kind: 'executed'
   readonly run: Run
   readonly report: RunReport
-  readonly rejects: Output['rejects']
+  readonly rejects: OpenOutput['rejects']
   /** Whether the reader of our stdout has gone. */
   readonly isAbandoned: boolean
   /** Whether the run was finished before. */

@@ -18,13 +18,13 @@ export interface PacedWindow {
 /** A window to keep to. Without a plan its limit is unknown until the server reports it. */
 export type WindowKept = Omit<Window, 'limit'> & { readonly limit: number | undefined }
 
-type Known = PacedWindow | undefined
+type KnownWindow = PacedWindow | undefined
 
 /** How long the first reply of a window may take. A busy machine gets it late, a killed process never. */
 const firstReplyMs = 10_000
 
 /** Returns the window for a request at `now`. A limit that the server reported outlives the window. */
-function current({ windowMs }: WindowKept, known: Known, now: number): PacedWindow {
+function current({ windowMs }: WindowKept, known: KnownWindow, now: number): PacedWindow {
   if (known !== undefined && known.endsAt > now) return known
   return { endsAt: latestEnd(windowMs, now), count: 0, most: known?.most ?? null, confirmed: false }
 }
@@ -37,9 +37,9 @@ const latestEnd = (windowMs: number, now: number): number => now + windowMs + fi
  */
 export const settleWindows = (
   windows: readonly WindowKept[],
-  known: readonly Known[],
+  known: readonly KnownWindow[],
   now: number,
-): readonly Known[] =>
+): readonly KnownWindow[] =>
   known.map((one, at) => {
     const latest = latestEnd(windows[at]?.windowMs ?? 0, now)
     return one && one.endsAt > latest ? { ...one, endsAt: latest } : one
@@ -65,16 +65,16 @@ const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
 const untold = Number.MAX_SAFE_INTEGER
 
 /** Whether the limit of a window is unknown until the server is asked. */
-const isUnknown = ({ limit }: WindowKept, known: Known): boolean =>
+const isUnknown = ({ limit }: WindowKept, known: KnownWindow): boolean =>
   limit === undefined && (known?.most ?? null) === null
 
 /** How long a request waits for the reply that reports the limit, before it checks again. */
 const askingMs = 50
 
 /** The windows after counting an admitted request, or how long to wait, with the limit when it is known. */
-export type PacingDecision = { readonly admitted: readonly PacedWindow[] } | Wait
+export type PacingDecision = { readonly admitted: readonly PacedWindow[] } | WindowWait
 
-interface Wait {
+interface WindowWait {
   readonly waitMs: number
   readonly limit: number | undefined
 }
@@ -88,9 +88,13 @@ const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWi
 /**
  * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
  */
-export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): PacingDecision {
+export function admit(
+  windows: readonly WindowKept[],
+  known: readonly KnownWindow[],
+  now: number,
+): PacingDecision {
   const found = windows.map((window, at) => current(window, known[at], now))
-  const waits = found.flatMap((one, at): Wait[] => {
+  const waits = found.flatMap((one, at): WindowWait[] => {
     const window = windows[at] as WindowKept
     const left = one.endsAt - now
     if (isUnknown(window, one))
@@ -147,11 +151,11 @@ function wholeIn(text: string | undefined): number | undefined {
  */
 export function corrected(
   windows: readonly WindowKept[],
-  known: readonly Known[],
+  known: readonly KnownWindow[],
   reply: Reply,
   waitMs: number | undefined,
   now: number,
-): readonly Known[] {
+): readonly KnownWindow[] {
   const said = saidBy(reply, waitMs, now)
   const reported = said && findReportedWindow(windows, known, said, now)
   return known.map((one, at) => {
@@ -165,9 +169,9 @@ export function corrected(
 /** Returns the windows after a request without a reply. The next request may ask for their limits. */
 export const unanswered = (
   windows: readonly WindowKept[],
-  known: readonly Known[],
+  known: readonly KnownWindow[],
   now: number,
-): readonly Known[] =>
+): readonly KnownWindow[] =>
   known.map((one, at) => {
     const window = windows[at] as WindowKept
     const begun = one && begunBy(window, one, now, false)
@@ -202,7 +206,7 @@ function correct(
  */
 function findReportedWindow(
   windows: readonly WindowKept[],
-  known: readonly Known[],
+  known: readonly KnownWindow[],
   { limit, endsAt }: Said,
   now: number,
 ): number | undefined {

@@ -8,7 +8,7 @@ import type { EventKind } from '../api/webhooks/events.js'
 import { readForeignWords } from './foreign-replies.js'
 
 /** A record in a delivery. */
-export interface Found {
+export interface DeliveredRecord {
   /** Its place in the order found; `undefined` when the sender does not say. */
   readonly ordinal: number | undefined
   readonly record: Fields
@@ -17,7 +17,7 @@ export interface Found {
 /** What a delivery carries. */
 export interface Carried {
   readonly phase: 'record' | 'completed' | 'failed'
-  readonly found: readonly Found[]
+  readonly found: readonly DeliveredRecord[]
   /** The number of this part. A completion that is too large comes in several. */
   readonly part: number
   readonly parts: number
@@ -54,11 +54,11 @@ export function parseDelivery(
 }
 
 /** Returns the records in the body of a search: leads, or companies. */
-export const foundIn = (kind: EventKind, body: unknown): readonly Found[] =>
+export const foundIn = (kind: EventKind, body: unknown): readonly DeliveredRecord[] =>
   itemsOf(kind, 'completed', body).map((item) => toFound(kind, item))
 
 /** Returns what identifies a record: its ordinal, the contact it belongs to, otherwise its content. */
-export function recordKey({ ordinal, record }: Found): string {
+export function recordKey({ ordinal, record }: DeliveredRecord): string {
   if (ordinal !== undefined) return `#${ordinal}`
   if (typeof record.enrichment_id === 'string') return record.enrichment_id
   return createHash('sha256').update(toJson(record)).digest('base64')
@@ -103,7 +103,7 @@ function withoutEnvelope(body: Fields): Fields {
   return rest.enrichment_id !== undefined && custom !== undefined ? { ...rest, custom } : rest
 }
 
-function toFound(kind: EventKind, { ordinal, ...item }: Fields): Found {
+function toFound(kind: EventKind, { ordinal, ...item }: Fields): DeliveredRecord {
   return { ordinal: toWhole(ordinal), record: recordOf(kind, item) }
 }
 

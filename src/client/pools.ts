@@ -23,7 +23,7 @@ export interface Pools {
   destroy(): Promise<void>
 }
 
-interface Entry {
+interface SharedPool {
   readonly pool: Pool
   readonly allowance: ConnectionAllowance
   users: number
@@ -32,7 +32,7 @@ interface Entry {
 
 /** Creates the pools. The first use loads undici. */
 export function createPools(settings: PoolSettings): Pools {
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, SharedPool>()
   const drop = async (key: string): Promise<void> => {
     const entry = entries.get(key)
     entries.delete(key)
@@ -67,7 +67,7 @@ function open(
   { url, addresses }: Destination,
   settings: PoolSettings,
   { buildConnector, Pool: Opened }: typeof import('undici'),
-): Pick<Entry, 'pool' | 'allowance'> {
+): Pick<SharedPool, 'pool' | 'allowance'> {
   const host = hostOf(url)
   const allowance = new ConnectionAllowance()
   const connect = buildConnector({

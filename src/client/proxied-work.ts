@@ -6,7 +6,7 @@ import { type Operation, type OperationId, operation, operations } from '../api/
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
-import { creditsOfRecord, type Found, foundIn, parseDelivery, recordKey } from './parse-delivery.js'
+import { creditsOfRecord, type DeliveredRecord, foundIn, parseDelivery, recordKey } from './parse-delivery.js'
 
 /** What a record cost, by a name that is the same wherever it passes. */
 export interface ProxiedRecord {
@@ -141,7 +141,7 @@ function recordsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames |
 const toRecords = (
   row: Operation,
   kind: EventKind,
-  found: readonly Found[],
+  found: readonly DeliveredRecord[],
   search: string,
 ): ProxiedRecord[] =>
   found.map((one) =>

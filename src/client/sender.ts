@@ -183,12 +183,12 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 /** The result of an attempt, without its duration. */
 export type SendOutcome = Omit<DeliveryResult, 'ms'>
 
-type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
+type DeliveryAnswer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
 const longestWaitMs = 86_400_000
 
 /** Returns the meaning of an answer, which only depends on its status. `now` is real time. */
-export function outcomeOf({ statusCode: status, headers }: Answer, now: number): SendOutcome {
+export function outcomeOf({ statusCode: status, headers }: DeliveryAnswer, now: number): SendOutcome {
   if (status >= 200 && status < 300) return { status, error: null }
   const redirected = status >= 300 && status < 400
   const error = `The receiver answered ${status}${redirected ? '; redirects are not followed' : ''}`

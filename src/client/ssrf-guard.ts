@@ -3,14 +3,14 @@ import type { Targets } from '../engine/ports/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 
 /** Whose lookup it is, and when it ends. */
-export interface Lookup {
+export interface AddressLookup {
   /** Lookups wait for others of the same owner only; by default each name is its own. */
   readonly owner?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 /** Resolves all addresses of a host name; rejects as `dns.lookup` does when there is none. */
-export type Resolve = (name: string, lookup?: Lookup) => Promise<readonly string[]>
+export type Resolve = (name: string, lookup?: AddressLookup) => Promise<readonly string[]>
 
 /** The destination of a URL, with its checked addresses. */
 export interface Destination {
@@ -19,7 +19,7 @@ export interface Destination {
 }
 
 /** Why nothing may be sent to a URL. */
-export interface Refused {
+export interface RefusedAddress {
   readonly refused: string
 }
 
@@ -31,8 +31,8 @@ export async function destinationOf(
   text: string,
   targets: Targets,
   resolve: Resolve,
-  lookup: Lookup = {},
-): Promise<Destination | Refused> {
+  lookup: AddressLookup = {},
+): Promise<Destination | RefusedAddress> {
   const url = parseUrl(text)
   if (!url) return { refused: 'The url is not valid' }
   const unfit = whyUnfit(url, text)

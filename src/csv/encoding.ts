@@ -90,7 +90,7 @@ export async function* decode(
   chunks: AsyncIterable<Buffer>,
   { label, mark }: Encoding,
 ): AsyncGenerator<Buffer> {
-  const lines = new Lines()
+  const lines = new LineCounter()
   const bytes = skip(mark, chunks)
   const texts = label === 'utf-8' ? checkUtf8(bytes, lines) : decodeText(bytes, label, lines)
   for await (const text of texts) {
@@ -107,7 +107,7 @@ export async function* decode(
   }
 }
 
-async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: Lines): AsyncGenerator<Buffer> {
+async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: LineCounter): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
@@ -130,7 +130,7 @@ function unfinished(bytes: Buffer): number {
   return 0
 }
 
-function notUtf8(text: Buffer, lines: Lines): CsvError {
+function notUtf8(text: Buffer, lines: LineCounter): CsvError {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf(10, from)
     const to = end < 0 ? text.length : end + 1
@@ -149,7 +149,7 @@ function notUtf8(text: Buffer, lines: Lines): CsvError {
 async function* decodeText(
   chunks: AsyncIterable<Buffer>,
   label: string,
-  lines: Lines,
+  lines: LineCounter,
 ): AsyncGenerator<Buffer> {
   const decoder = decoderFor(label)
   const next = (bytes: Buffer | undefined): Buffer => {
@@ -213,7 +213,7 @@ const lineFeed = 10
 const carriageReturn = 13
 
 /** Counts the lines of a text in pieces. Lines end with LF or CRLF, or with CR where a piece has no LF. */
-export class Lines {
+export class LineCounter {
   #line = 1
 
   /** Returns the line of the next byte, counted from 1. */
@@ -273,7 +273,7 @@ function firstLines(text: string, count: number): string {
 }
 
 /** A line of a table, which may hold quoted line ends, and how often each candidate is outside its quotes. */
-interface Line {
+interface TextLine {
   readonly start: number
   readonly text: string
   readonly counts: readonly number[]
@@ -283,7 +283,7 @@ const maxLinesAbove = 20
 const rowsBelow = 10
 
 /** Returns how many lines are above the header; 0 where the first line may be one. */
-function linesAboveHeader(lines: readonly Line[]): number {
+function linesAboveHeader(lines: readonly TextLine[]): number {
   const [first] = lines
   if (!first || candidates.some((_, at) => countNames(first, at) > 0)) return 0
   const found = lines.slice(0, maxLinesAbove).findIndex((line, index) =>
@@ -303,7 +303,7 @@ function linesAboveHeader(lines: readonly Line[]): number {
 }
 
 /** Whether the lines above one have fewer filled cells than half of its own. */
-const isNarrower = (lines: readonly Line[], index: number, at: number): boolean =>
+const isNarrower = (lines: readonly TextLine[], index: number, at: number): boolean =>
   lines.slice(0, index).every((line) => {
     const filled = cellsOf(line, at).filter((cell) => cell !== '').length
     // A delimiter in quotes makes no cell.
@@ -311,10 +311,10 @@ const isNarrower = (lines: readonly Line[], index: number, at: number): boolean 
     return width * 2 <= (lines[index]?.counts[at] ?? 0) + 1
   })
 
-const countNames = (line: Line, at: number): number => cellsOf(line, at).filter(isColumnName).length
+const countNames = (line: TextLine, at: number): number => cellsOf(line, at).filter(isColumnName).length
 
 /** Returns the cells of a line, roughly: names of columns have no delimiters in them. */
-const cellsOf = ({ text }: Line, at: number): string[] =>
+const cellsOf = ({ text }: TextLine, at: number): string[] =>
   text.split(candidates[at] ?? ',').map((cell) => cell.replace(/"/g, '').trim())
 
 function agreedDelimiter(lines: readonly (readonly number[])[]): string {
@@ -330,8 +330,8 @@ function agreedDelimiter(lines: readonly (readonly number[])[]): string {
 }
 
 /** Returns the first lines of a table. Empty ones are left out. */
-function readLines(sample: string): readonly Line[] {
-  const lines: Line[] = []
+function readLines(sample: string): readonly TextLine[] {
+  const lines: TextLine[] = []
   let counts = candidates.map(() => 0)
   let quoted = false
   let start = 0

@@ -1,5 +1,4 @@
 import { exitCodes } from '../api/calls/exit-codes.js'
-import reasons from './system-reasons.json' with { type: 'json' }
 
 /** An option, a file or a run that is refused; `hint` says what to do about it. */
 export class Refusal extends Error {
@@ -54,7 +53,21 @@ export const unlessBusy = <T>(call: Promise<T>): Promise<T | undefined> =>
     return undefined
   })
 
-const systemReasons: Readonly<Record<string, string>> = reasons
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file would be too large',
+  EIO: 'the disk reports an error',
+  EISDIR: 'it is a folder',
+  EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'its name is too long',
+  ENOENT: 'no such file or folder',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is not a folder',
+  EPERM: 'the system does not permit it',
+  EPIPE: 'the reader has closed it',
+  EROFS: 'the disk is read-only',
+}
 
 /** Returns the system's code of an error, such as `ENOENT`. */
 export function systemCode(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import { Parser } from 'csv-parse'
-import { type DetectedDelimiter, decode, type Encoding, Lines, skip } from './encoding.js'
+import { type DetectedDelimiter, decode, type Encoding, LineCounter, skip } from './encoding.js'
 import { CsvError } from './errors.js'
 import { undefuse } from './formulas.js'
 
@@ -29,7 +29,7 @@ export async function* readRows(
   { raw = false, looseQuotes, limit, isSheet = false }: RowOptions = {},
 ): AsyncGenerator<CsvRow[]> {
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
-  const lines = new Lines()
+  const lines = new LineCounter()
   lines.pass(Buffer.from(preamble))
   const firstLine = lines.line
   const numberOf = isSheet ? createRowCounter() : undefined

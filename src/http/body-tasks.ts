@@ -15,8 +15,8 @@ const work = {
 export type BodyTask = Parameters<(typeof work)[keyof typeof work]>[0]
 
 /** What the thread hands back. */
-export type TaskResult<T extends BodyTask> = Awaited<ReturnType<(typeof work)[T['kind']]>>
+export type BodyTaskResult<T extends BodyTask> = Awaited<ReturnType<(typeof work)[T['kind']]>>
 
 /** Does a task, in whichever thread. */
-export const performTask = async <T extends BodyTask>(task: T): Promise<TaskResult<T>> =>
-  (await work[task.kind](task as never)) as TaskResult<T>
+export const performTask = async <T extends BodyTask>(task: T): Promise<BodyTaskResult<T>> =>
+  (await work[task.kind](task as never)) as BodyTaskResult<T>

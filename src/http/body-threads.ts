@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ApiError } from '../api/calls/errors.js'
 import { buffersIn } from '../api/values/bytes.js'
-import type { BodyTask, TaskResult } from './body-tasks.js'
+import type { BodyTask, BodyTaskResult } from './body-tasks.js'
 
 /** Maximum memory of a thread in MiB, of which the largest permitted body takes a third. */
 const mostMemoryMb = 768
@@ -20,7 +20,7 @@ interface Job {
 /** Parses large bodies beside the event loop. */
 export interface BodyThreads {
   /** Parses a body in the turn of its owner, and takes its bytes. It is given up when the signal aborts. */
-  parse<T extends BodyTask>(task: T, owner: string, signal?: AbortSignal): Promise<TaskResult<T>>
+  parse<T extends BodyTask>(task: T, owner: string, signal?: AbortSignal): Promise<BodyTaskResult<T>>
 }
 
 /** Creates the threads, which start with the first body. Without their program bodies are parsed in this thread. */

@@ -107,14 +107,14 @@ function check(value: unknown): void {
 }
 
 /** A refusal, as it passes between threads. */
-export interface Refused {
+export interface RefusedBody {
   readonly code: ErrorCode
   readonly details: Details
 }
 
-export function refusedBy(error: unknown): Refused {
+export function refusedBy(error: unknown): RefusedBody {
   if (error instanceof ApiError) return { code: error.code, details: error.details }
   throw error
 }
 
-export const errorOf = ({ code, details }: Refused): ApiError => new ApiError(code, details)
+export const errorOf = ({ code, details }: RefusedBody): ApiError => new ApiError(code, details)

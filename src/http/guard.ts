@@ -3,7 +3,7 @@ import { ApiError } from '../api/calls/errors.js'
 import { isHost } from './hosts.js'
 
 type Raw = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method' | 'httpVersionMajor'>
-type Found = ReadonlyMap<string, string>
+type HeaderMap = ReadonlyMap<string, string>
 
 // A decision must not depend on which of two copies is read.
 const preflight = ['access-control-request-method', 'access-control-request-headers']
@@ -37,7 +37,7 @@ export function guard(
 const bad = (reason: string) => new ApiError('bad_request', { reason })
 
 /** Returns the headers that may occur once, by lower-case name, or the name of a repeated one. */
-function singleHeaders(raw: readonly string[]): Found | string {
+function singleHeaders(raw: readonly string[]): HeaderMap | string {
   const found = new Map<string, string>()
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] ?? '').toLowerCase()
@@ -48,7 +48,7 @@ function singleHeaders(raw: readonly string[]): Found | string {
   return found
 }
 
-function framingProblem(request: Raw, found: Found): ApiError | undefined {
+function framingProblem(request: Raw, found: HeaderMap): ApiError | undefined {
   if (request.httpVersionMajor !== 1) return bad('Only HTTP/1.0 and HTTP/1.1 are served')
   const encoding = found.get('transfer-encoding')
   if (encoding === undefined || encoding.toLowerCase() === 'chunked') return undefined
@@ -70,7 +70,7 @@ function targetProblem(target: string, host: string): ApiError | undefined {
 }
 
 /** Whether a browser opens a page in a window of its own, and not in a frame or for a script. */
-const isVisit = ({ method }: Raw, found: Found): boolean =>
+const isVisit = ({ method }: Raw, found: HeaderMap): boolean =>
   method === 'GET' &&
   found.get('sec-fetch-mode') === 'navigate' &&
   found.get('sec-fetch-dest') === 'document' &&
@@ -80,7 +80,7 @@ const isVisit = ({ method }: Raw, found: Found): boolean =>
 const pathOf = (url = ''): string => url.replace(/[?#].*$/, '')
 
 /** Pages of other origins are refused, whichever header their browser sends. */
-function browserProblem(found: Found): ApiError | undefined {
+function browserProblem(found: HeaderMap): ApiError | undefined {
   const site = found.get('sec-fetch-site')
   const foreign =
     (site !== undefined && site !== 'same-origin' && site !== 'none') ||

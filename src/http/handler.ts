@@ -202,22 +202,22 @@ function pathOf(url: string): string {
 export type Params = Readonly<Record<string, string>>
 
 /** Answers requests to one method of a path. */
-export type Answer = (request: Request, params: Params) => Promise<Response>
+export type RouteHandler = (request: Request, params: Params) => Promise<Response>
 
 /** One method of a path, with `{name}` for its parameters. */
 export interface Route {
   readonly method: string
   readonly path: string
-  readonly answer: Answer
+  readonly answer: RouteHandler
 }
 
 /** The methods of a path. */
 export interface RequestPlace {
-  readonly answers: ReadonlyMap<string, Answer>
+  readonly answers: ReadonlyMap<string, RouteHandler>
   readonly params: Params
 }
 
-type Answers = Map<string, Answer>
+type Answers = Map<string, RouteHandler>
 
 /** Creates the function that finds a path. One without parameters wins over one with them. */
 export function router(routes: readonly Route[]): (path: string) => RequestPlace | undefined {
@@ -233,7 +233,7 @@ export function router(routes: readonly Route[]): (path: string) => RequestPlace
 function byPath(routes: readonly Route[]): Map<string, Answers> {
   const paths = new Map<string, Answers>()
   for (const { method, path, answer } of routes) {
-    paths.set(path, (paths.get(path) ?? new Map<string, Answer>()).set(method, answer))
+    paths.set(path, (paths.get(path) ?? new Map<string, RouteHandler>()).set(method, answer))
   }
   return paths
 }

@@ -10,7 +10,7 @@ import { withoutBlanks } from '../api/validation/given-fields.js'
 import { validate } from '../api/validation/validate.js'
 import { type Bytes, join } from '../api/values/bytes.js'
 import { PackedJson, parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { errorOf, parseObject, type Refused, refusedBy } from './body.js'
+import { errorOf, parseObject, type RefusedBody, refusedBy } from './body.js'
 
 /** A large request body to be parsed in another thread. */
 export interface RequestTask {
@@ -26,12 +26,12 @@ export interface RequestTask {
 
 /** What another thread made of a request, as it passes between threads. */
 export type ParsedRequest =
-  | { readonly refused: Refused }
+  | { readonly refused: RefusedBody }
   | { readonly fields: Packed }
   | {
       readonly isLive: boolean
       readonly fingerprint: string
-      readonly result: { fields: Packed } | { refused: Refused }
+      readonly result: { fields: Packed } | { refused: RefusedBody }
     }
 
 /** Fields as JSON, which is parsed faster than it is copied between threads; large ones are packed. */
@@ -57,7 +57,11 @@ export async function parseRequest(task: RequestTask): Promise<ParsedRequest> {
   }
 }
 
-function validFields(id: OperationId, shape: Shape, input: Input): { fields: Packed } | { refused: Refused } {
+function validFields(
+  id: OperationId,
+  shape: Shape,
+  input: Input,
+): { fields: Packed } | { refused: RefusedBody } {
   try {
     return { fields: pack(validate(id, shape, input) as Input, isShortList) }
   } catch (error) {

@@ -3,7 +3,7 @@ import { ApiError } from '../api/calls/errors.js'
 import { type Bytes, isLarge, join, viewOf } from '../api/values/bytes.js'
 import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
-import { declaresMore, errorOf, parseJson, type Refused, readBody, refusedBy, saysJson } from './body.js'
+import { declaresMore, errorOf, parseJson, type RefusedBody, readBody, refusedBy, saysJson } from './body.js'
 import type { Inbox, ReceivedDelivery } from './inbox.js'
 
 /** Maximum size of a delivery in bytes. */
@@ -112,7 +112,7 @@ export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receiv
 export type ReadDelivery =
   | (Pick<ReceivedDelivery, 'id' | 'event' | 'search' | 'verified'> & { readonly bytes: Bytes })
   | { readonly problem: string }
-  | { readonly refused: Refused }
+  | { readonly refused: RefusedBody }
 
 /** Checks the signature of a delivery, and reads what it is. */
 export function readDelivery(task: DeliveryTask): ReadDelivery {
@@ -146,7 +146,7 @@ function bodyOf({ saysJson }: DeliveryTask, bytes: Bytes): unknown {
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 
 /** The event and search of a delivery, read from its body. */
-export type Named = Pick<ReceivedDelivery, 'event' | 'search'>
+export type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
 const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Bytes): string =>
@@ -162,7 +162,7 @@ export const keptHeaders = (headers: Headers): Record<string, string> =>
   )
 
 /** Names a body by its event, or by its form without one. A list of records is a completion. */
-export function named(body: unknown): Named {
+export function named(body: unknown): NamedDelivery {
   if (typeof body !== 'object' || body === null)
     throw new ApiError('bad_request', { reason: 'The body must be a JSON object or a list' })
   if (Array.isArray(body)) return { event: 'completed', search: null }

@@ -68,7 +68,7 @@ export function createBodyReader(
   }
 }
 
-interface Waiting {
+interface WaitingBody {
   readonly owner: string
   readonly bytes: number
   readonly admit: () => void
@@ -77,7 +77,7 @@ interface Waiting {
 /** Creates the room that large bodies take in memory. A body waits outside, unread, until there is room for it. */
 function createRoom(limits: RoomLimits) {
   const held = new Map<string, number>()
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<WaitingBody>()
   let all = 0
   const hold = (owner: string, bytes: number) => {
     all += bytes
@@ -114,7 +114,7 @@ function createRoom(limits: RoomLimits) {
       if (own >= limits.ownWaiting || waiting.size >= limits.allWaiting)
         throw new ApiError('too_many_bodies', {}, { 'retry-after': '1' })
       return new Promise((resolve, reject) => {
-        const next: Waiting = { owner, bytes, admit: () => resolve(leaver(owner, bytes)) }
+        const next: WaitingBody = { owner, bytes, admit: () => resolve(leaver(owner, bytes)) }
         const giveUp = () => {
           waiting.delete(next)
           reject(new ApiError('bad_request', { reason: 'The request body ended early' }))

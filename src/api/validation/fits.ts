@@ -4,14 +4,14 @@ import type { Operation, OperationId } from '../operations/table.js'
 import { isObject } from '../values/objects.js'
 import { bare } from './coerce.js'
 
-type Output = Pick<Shape, 'output'>
+type OutputShape = Pick<Shape, 'output'>
 
 /**
  * Returns why another server's success cannot be used, in words that follow "Upstream answered"; `undefined` when it
  * can: it is a list or an object as expected, and has what accepted work, a state or a balance is settled by. Nothing
  * else is required, because servers differ and a paid result is not discarded for the type of a field.
  */
-export function misfitOf(operation: Operation, { output }: Output, body: unknown): string | undefined {
+export function misfitOf(operation: Operation, { output }: OutputShape, body: unknown): string | undefined {
   if (bare(output) instanceof z.ZodArray)
     return Array.isArray(body) ? undefined : `with ${describeValue(body)} in place of a list`
   if (!isObject(body)) return `with ${describeValue(body)} in place of an object`
@@ -25,7 +25,7 @@ export function misfitOf(operation: Operation, { output }: Output, body: unknown
 const maximumNotes = 5
 
 /** Returns how a success differs from the schema: the fields of another type, and those that are missing. */
-export function differencesOf({ output }: Output, body: unknown): readonly string[] {
+export function differencesOf({ output }: OutputShape, body: unknown): readonly string[] {
   const parsed = output.safeParse(body)
   if (parsed.success) return []
   const { issues } = parsed.error

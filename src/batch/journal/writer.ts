@@ -2,7 +2,7 @@ import type { AnswerSource, RowAnswer } from './answer.js'
 import type { AnsweredRow, Journal, JournalRow } from './journal.js'
 
 /** An answer that is to be kept, and where it came from. */
-interface Found {
+interface KnownAnswer {
   readonly answer: RowAnswer
   readonly source: AnswerSource
   readonly origin?: number
@@ -24,7 +24,7 @@ export class JournalWriter {
     return this.#error !== undefined
   }
 
-  add({ ordinal, identity, hash, repeats, most }: JournalRow, { answer, source, origin }: Found): void {
+  add({ ordinal, identity, hash, repeats, most }: JournalRow, { answer, source, origin }: KnownAnswer): void {
     this.#waiting.push({ ordinal, identity, hash, repeats, most, answer, source, origin })
     this.#working ??= this.#work()
   }

@@ -2,7 +2,7 @@ import type { RowAnswer, RowStatus } from '../journal/answer.js'
 import type { OutputRow } from './format.js'
 
 /** Why a run ended before its last row. */
-export interface Stop {
+export interface RunStop {
   /** A sentence. */
   readonly reason: string
   /** What to do about it; may be empty. */
@@ -60,7 +60,7 @@ export interface RunReport {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
-  readonly stopped?: Stop
+  readonly stopped?: RunStop
   /** File with all rows; null when there is none. */
   readonly output: string | null
   /** File with the rows answered before the run stopped; null when it did not. */

@@ -84,7 +84,7 @@ export interface BatchQuote
   readonly invalid_reasons: readonly ReasonCount[]
   readonly email_only: number
   /** Where the expected credits are in four of five cases; null with enough history. */
-  readonly expected_range: Range | null
+  readonly expected_range: CreditRange | null
   readonly basis: Basis
   readonly budget: number | null
   /** null where the maximum is covered, or is not known to be short. */
@@ -141,7 +141,7 @@ function basisOf(max: number, { credits, answers }: Results, share: number): Bas
   return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
 }
 
-type Range = readonly [low: number, high: number]
+type CreditRange = readonly [low: number, high: number]
 
 /** Own lookups from which on only they count. The default counts as many before. */
 const enoughAnswers = 50
@@ -152,7 +152,7 @@ function expectedCredits(
   { most, lookups }: RowCounts,
   { credits, answers }: Results,
   max: number,
-): { readonly expected: number; readonly range: Range | null } {
+): { readonly expected: number; readonly range: CreditRange | null } {
   const bounded = (value: number) => Math.max(0, Math.min(max, Math.round(value)))
   if (basis.kind === 'certain') return { expected: 0, range: null }
   if (basis.kind === 'own') return { expected: bounded((lookups * credits) / answers), range: null }

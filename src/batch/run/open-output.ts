@@ -35,7 +35,7 @@ import { fileLock, hold } from './records.js'
 import type { BatchChoices, BatchRequest, InputChoices } from './request.js'
 
 /** Where the rows of a run go. */
-export interface Output {
+export interface OpenOutput {
   /** Absolute path; null for stdout. */
   readonly path: string | null
   readonly writer: Writer
@@ -56,7 +56,7 @@ export async function openOutput(
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
   putsAside = true,
-): Promise<Output> {
+): Promise<OpenOutput> {
   const { choices, output } = request
   const format = await rowFormat(request, table.header, mapping)
   const { stdout, cwd } = ports.streams

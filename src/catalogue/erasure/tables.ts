@@ -3,6 +3,7 @@ import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../
 import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/text-query.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
+import type { StoredRecord } from '../kinds/kind.js'
 import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPost } from '../records/posts.js'
@@ -72,17 +73,12 @@ const ownTable = (
   erase: () => ({ change: 'delete' }),
 })
 
-interface RecordRow {
-  readonly key: number
-  readonly record: string
-}
-
 /** Records of others that mention the person: they stay, without the mention. */
 function redactedTable<T>(
   table: TextTable,
   subject: SubjectMatcher,
   textsOf: (record: T) => readonly string[],
-): PersonalTable<RecordRow> {
+): PersonalTable<StoredRecord> {
   const tokenize = createTokenizer()
   return {
     table,
@@ -103,7 +99,7 @@ function redactedTable<T>(
 }
 
 /** A post of the person loses its author and its text; one whose url names them goes with its engagers. */
-const postTable = (subject: SubjectMatcher): PersonalTable<RecordRow> => ({
+const postTable = (subject: SubjectMatcher): PersonalTable<StoredRecord> => ({
   table: 'posts',
   counted: 'posts',
   key: ['key'],

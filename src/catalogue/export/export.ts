@@ -1,11 +1,6 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { RawRecord, RecordKind } from '../kinds/kind.js'
+import type { RawRecord, RecordKind, StoredRecord } from '../kinds/kind.js'
 import type { StoredAccount } from '../records/company-row.js'
-
-interface RecordRow {
-  readonly key: number
-  readonly record: string
-}
 
 /** Rows read at once. */
 const portion = 500
@@ -26,8 +21,8 @@ async function readPortion(
   connection: Connection,
   kind: RecordKind,
   after: number,
-): Promise<{ rows: RecordRow[]; records: RawRecord[] }> {
-  const rows = await connection.all<RecordRow>(
+): Promise<{ rows: StoredRecord[]; records: RawRecord[] }> {
+  const rows = await connection.all<StoredRecord>(
     `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`,
     after,
     portion,
@@ -58,12 +53,12 @@ export async function readRecord(
   id: string,
 ): Promise<RawRecord | undefined> {
   const sql = `${tables[kind]} WHERE o.${ids[kind]} = ? ORDER BY o.key LIMIT 1`
-  const row = await connection.get<RecordRow>(sql, id)
+  const row = await connection.get<StoredRecord>(sql, id)
   return row && (await completers[kind](connection, row))
 }
 
 const completers: Readonly<
-  Record<RecordKind, (connection: Connection, row: RecordRow) => RawRecord | Promise<RawRecord>>
+  Record<RecordKind, (connection: Connection, row: StoredRecord) => RawRecord | Promise<RawRecord>>
 > = {
   companies: completeCompany,
   people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),
@@ -72,8 +67,8 @@ const completers: Readonly<
 }
 
 /** Returns the fields that name the employer: the domain, or the profile when the company has no domain. */
-function readEmployer(row: RecordRow): RawRecord {
-  const { company_domain, company } = row as RecordRow & {
+function readEmployer(row: StoredRecord): RawRecord {
+  const { company_domain, company } = row as StoredRecord & {
     company_domain: string | null
     company: string | null
   }
@@ -83,7 +78,7 @@ function readEmployer(row: RecordRow): RawRecord {
   return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
 }
 
-async function completeCompany(connection: Connection, { key, record }: RecordRow): Promise<RawRecord> {
+async function completeCompany(connection: Connection, { key, record }: StoredRecord): Promise<RawRecord> {
   const company = JSON.parse(record) as StoredAccount
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
@@ -106,7 +101,7 @@ const readTechnology = (connection: Connection, company: number, slug: string) =
     company,
   )
 
-async function completePost(connection: Connection, { key, record }: RecordRow): Promise<RawRecord> {
+async function completePost(connection: Connection, { key, record }: StoredRecord): Promise<RawRecord> {
   const engagers = await connection.all(
     'SELECT url AS network_profile_url, engagement FROM engagers WHERE post = ? ORDER BY profile, engagement',
     key,

@@ -5,7 +5,7 @@ import type {
   InputRow,
   RawRecord,
   RecordKind,
-  RejectedRow,
+  RejectedRecord,
 } from '../kinds/kind.js'
 import { type BulkWrite, endBulkLoad, startBulkWrite } from '../write/bulk-load.js'
 import { batchSize, keepAsIs, type PreparedBatch, prepareRows, type RecordList } from './prepare.js'
@@ -83,7 +83,7 @@ type Listeners = { readonly [K in 'onProgress' | 'onRejected']?: ImportOptions[K
 async function takeBatches(
   batches: AsyncIterable<PreparedBatch>,
   tally: ImportTally,
-  take: (records: RecordList) => Promise<readonly RejectedRow[]>,
+  take: (records: RecordList) => Promise<readonly RejectedRecord[]>,
   { onProgress, onRejected }: Listeners,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }

@@ -9,7 +9,7 @@ import type { PreparedByKind, PreparedRecord } from './prepare.js'
 export const maxPrefetched = 500
 
 /** The values to look up by column, as in `people email`. */
-type Lookups = ReadonlyMap<string, Set<string>>
+type KnownValues = ReadonlyMap<string, Set<string>>
 
 /** Looks up everything that identifies records, with a few queries that are sent together. */
 export function* prefetch(
@@ -46,7 +46,7 @@ export function* prefetch(
 /** Returns the name in a person's lookup value, which begins with the key of the company. */
 const toName = (value: string): string => value.slice(value.indexOf(' ') + 1)
 
-function collectLookups(kind: RecordKind, records: readonly PreparedRecord[]): Lookups {
+function collectLookups(kind: RecordKind, records: readonly PreparedRecord[]): KnownValues {
   const lookups = new Map<string, Set<string>>()
   const add = (path: string, value: string | null | undefined) => {
     if (value === null || value === undefined || value === '') return

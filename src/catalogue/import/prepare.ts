@@ -6,7 +6,7 @@ import type {
   InputRows,
   RawRecord,
   RecordKind,
-  RejectedRow,
+  RejectedRecord,
 } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
 import { InvalidRecordError } from '../normalize/readers.js'
@@ -43,7 +43,7 @@ export interface RecordList {
 /** The part of a file that is read at a time. */
 export interface PreparedBatch<R = RecordList> {
   readonly records: R
-  readonly rejected: readonly RejectedRow[]
+  readonly rejected: readonly RejectedRecord[]
   readonly columns: FileColumns
 }
 
@@ -97,7 +97,7 @@ export async function* prepareRows<R>(
   const prepareOne = preparers[kind](ids)
   const prepare = (raw: RawRecord) => prepareOne(normalizeCountry(raw))
   let records: R[] = []
-  let rejected: RejectedRow[] = []
+  let rejected: RejectedRecord[] = []
   const takeBatch = (): PreparedBatch<R[]> => {
     const { mapping, ignored, samples } = columns
     const seen = { ...columns, mapping: { ...mapping }, ignored: [...ignored], samples: { ...samples } }
@@ -126,7 +126,7 @@ export async function* prepareRows<R>(
 function prepareRow(
   row: InputRow,
   prepare: (raw: RawRecord) => PreparedByKind[RecordKind],
-): PreparedRecord | RejectedRow {
+): PreparedRecord | RejectedRecord {
   try {
     return 'reason' in row
       ? { line: row.line, reason: row.reason }

@@ -7,7 +7,7 @@ import {
   type Value,
 } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { RecordKind, RejectedRow } from '../kinds/kind.js'
+import type { RecordKind, RejectedRecord } from '../kinds/kind.js'
 import { runSteps, type Steps } from '../write/sync-steps.js'
 import { createWriteContext, type Prefetched } from '../write/write-context.js'
 import { maxPrefetched, prefetch } from './prefetch.js'
@@ -25,8 +25,8 @@ export async function previewRecords(
   tally: ImportTally,
   { driver, ids }: Pick<WritePorts, 'driver' | 'ids'>,
   scratch: Driver,
-): Promise<RejectedRow[]> {
-  const rejected: RejectedRow[] = []
+): Promise<RejectedRecord[]> {
+  const rejected: RejectedRecord[] = []
   for (let from = 0; from < records.length; from += maxPrefetched) {
     const part = sliceRecords(records, from, maxPrefetched)
     const { tallied } = await driver.read((real) =>

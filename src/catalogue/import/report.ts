@@ -1,5 +1,5 @@
 import { CsvError } from '../../csv/errors.js'
-import type { FileColumns, RejectedRow } from '../kinds/kind.js'
+import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
 /** The result of an import, or what it would be. */
 export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 'samples'> {
@@ -10,7 +10,7 @@ export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 
   /** Companies created because people or jobs named a domain or profile url that no company had. */
   readonly companies: number
   /** The first rejected lines; `rejectedTotal` counts all. */
-  readonly rejected: readonly RejectedRow[]
+  readonly rejected: readonly RejectedRecord[]
   readonly rejectedTotal: number
 }
 
@@ -20,7 +20,7 @@ export const createTally = () => ({
   updated: 0,
   unchanged: 0,
   companies: 0,
-  rejected: [] as RejectedRow[],
+  rejected: [] as RejectedRecord[],
   rejectedTotal: 0,
 })
 
@@ -31,7 +31,7 @@ export type ImportTally = ReturnType<typeof createTally>
 const maxRejectedKept = 1_000
 
 /** Counts a rejected line, and adds it to the report up to the maximum. */
-export function addRejected(tally: ImportTally, { line, reason }: RejectedRow): void {
+export function addRejected(tally: ImportTally, { line, reason }: RejectedRecord): void {
   tally.rejectedTotal += 1
   if (tally.rejected.length < maxRejectedKept) tally.rejected.push({ line, reason })
 }

@@ -1,7 +1,7 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { RecordKind, RejectedRow } from '../kinds/kind.js'
+import type { RecordKind, RejectedRecord } from '../kinds/kind.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { writeJob } from '../records/jobs.js'
 import { writePost } from '../records/posts.js'
@@ -49,8 +49,8 @@ export async function writeRecords(
   tally: ImportTally,
   ports: WritePorts,
   load: BulkLoad | undefined,
-): Promise<RejectedRow[]> {
-  const rejected: RejectedRow[] = []
+): Promise<RejectedRecord[]> {
+  const rejected: RejectedRecord[] = []
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, tallied } = await ports.driver.transaction((connection) =>

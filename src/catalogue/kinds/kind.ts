@@ -26,7 +26,10 @@ export interface ImportOptions {
   /** Whether rejected rows come with their cells. */
   readonly keepsRows?: boolean
   /** Called with rejected rows in their order, after the valid ones around them are written. */
-  readonly onRejected?: (rows: readonly RejectedRow[], original: OriginalFile | undefined) => Awaitable<void>
+  readonly onRejected?: (
+    rows: readonly RejectedRecord[],
+    original: OriginalFile | undefined,
+  ) => Awaitable<void>
 }
 
 /** How a CSV file is written, so that its rejected rows can be written and read in the same way. */
@@ -39,7 +42,7 @@ export interface OriginalFile {
 }
 
 /** A rejected row and the reason. */
-export interface RejectedRow {
+export interface RejectedRecord {
   /** Line of the file where the record begins, counted from 1; the record's number when there is no file. */
   readonly line: number
   readonly reason: string
@@ -66,3 +69,9 @@ export interface InputRows {
 
 /** The columns of a file: those seen so far, where records have keys instead. */
 export type FileColumns = Omit<InputRows, 'batches'>
+
+/** The row of a record: its key, and its JSON without absent fields. */
+export interface StoredRecord {
+  readonly key: number
+  readonly record: string
+}

@@ -19,7 +19,7 @@ export type ValueKind =
   | 'person name'
 
 /** What the rows of a file are about. */
-type Subject = 'companies' | 'people' | 'jobs' | 'posts'
+type RowSubject = 'companies' | 'people' | 'jobs' | 'posts'
 
 const mail = /^(?:[^<>]*<)?(?:mailto:)?[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@,;<>/]+>?$/i
 const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
@@ -75,7 +75,7 @@ export function toColumnKind(cells: readonly string[] = [], column?: string): Va
 }
 
 /** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
-export function kindsOfField(subject: Subject, field: string): readonly ValueKind[] | undefined {
+export function kindsOfField(subject: RowSubject, field: string): readonly ValueKind[] | undefined {
   if (field === 'network_url') return [subject === 'people' ? 'person profile' : 'company profile']
   return Object.hasOwn(fieldKinds, field) ? fieldKinds[field] : undefined
 }
@@ -103,12 +103,12 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
 const certain: readonly (ValueKind | undefined)[] = ['company profile', 'person profile', 'e-mail', 'phone']
 
 /** Whether values of a kind are never what a field means. */
-const isOtherKind = (subject: Subject, field: string, kind: ValueKind | undefined): boolean =>
+const isOtherKind = (subject: RowSubject, field: string, kind: ValueKind | undefined): boolean =>
   certain.includes(kind) && kindsOfField(subject, field)?.includes(kind as ValueKind) !== true
 
 /** Whether a column of a kind may fill a field. `isLastResort` accepts addresses for the domain that they are at. */
 export function fitsColumn(
-  subject: Subject,
+  subject: RowSubject,
   field: string,
   kind: ValueKind | undefined,
   isLastResort = false,
@@ -123,7 +123,7 @@ export function fitsColumn(
  * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, a host that many share. A cell
  * that no kind is certain of fits any field.
  */
-export function isMisplaced(subject: Subject, field: string, cell: string, isLastResort = false): boolean {
+export function isMisplaced(subject: RowSubject, field: string, cell: string, isLastResort = false): boolean {
   const kinds = kindsOfField(subject, field)
   const kind = unremarkable.test(cell) && kinds !== webAddress ? undefined : toValueKind(cell)
   if (kinds === webAddress) {

@@ -1,5 +1,5 @@
 import type { Value } from '../../storage/driver/connection.js'
-import type { RawRecord } from '../kinds/kind.js'
+import type { RawRecord, StoredRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
@@ -40,11 +40,6 @@ export function prepareJob(raw: RawRecord): PreparedJob {
   return { job, employer }
 }
 
-interface JobRow {
-  readonly key: number
-  readonly record: string
-}
-
 const columns = ['company', 'identity', ...jobColumns, 'record']
 const rows = createRowWriter('jobs', columns, [])
 
@@ -58,7 +53,9 @@ export function* writeJob(context: WriteContext, { job, employer }: PreparedJob)
     )
   const identity = toJobIdentity(job, company)
   const existing = mayExist('jobs', 'identity', identity)
-    ? yield* awaitResult(connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity))
+    ? yield* awaitResult(
+        connection.get<StoredRecord>('SELECT key, record FROM jobs WHERE identity = ?', identity),
+      )
     : undefined
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }

@@ -1,5 +1,5 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { RawRecord } from '../kinds/kind.js'
+import type { RawRecord, StoredRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
@@ -63,11 +63,6 @@ function readEngagement(word: string | undefined): string {
   return kind
 }
 
-interface PostRow {
-  readonly key: number
-  readonly record: string
-}
-
 const insert = 'INSERT INTO posts (identity, author, published_at, record, key) VALUES (?, ?, ?, ?, ?)'
 const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, record = ? WHERE key = ?'
 
@@ -83,7 +78,7 @@ export function* writePost(
   checkEngagers(context.target, engagers)
   const existing = mayExist('posts', 'identity', identity)
     ? yield* awaitResult(
-        connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity),
+        connection.get<StoredRecord>('SELECT key, record FROM posts WHERE identity = ?', identity),
       )
     : undefined
   const after: StoredPost = { ...(existing && (JSON.parse(existing.record) as StoredPost)), ...post }

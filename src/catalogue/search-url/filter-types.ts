@@ -1,5 +1,5 @@
 import type { CompanyFilters, DecodedSearch } from '../../engine/ports/ports.js'
-import type { ValueKind } from './values.js'
+import type { FilterValueKind } from './values.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']
 /** Our filter for the values that a url includes, and the one for those it excludes, if there is one. */
@@ -8,7 +8,7 @@ type FilterTarget<Name extends string = string> = readonly [included: Name, excl
 /** A filter type in the urls of the premium search tool, and our filters for it. */
 export interface FilterType {
   readonly type: string
-  readonly value: ValueKind
+  readonly value: FilterValueKind
   readonly people?: FilterTarget<PeopleFilter>
   readonly companies?: FilterTarget<keyof CompanyFilters>
 }

@@ -27,7 +27,7 @@ interface ValueReader {
 }
 
 /** What the values of a filter type are. */
-export type ValueKind =
+export type FilterValueKind =
   | 'title'
   | 'name'
   | 'place'
@@ -146,7 +146,7 @@ const yearLabels = (): Readonly<Record<string, string>> =>
   )
 
 /** Returns the reader of a kind of values. */
-export function createValueReader(kind: ValueKind): ValueReader {
+export function createValueReader(kind: FilterValueKind): ValueReader {
   switch (kind) {
     case 'function':
       return createLabelReader('a known function', functions)

@@ -15,7 +15,7 @@ export interface NameForms {
 }
 
 /** One part of a name, in lower case and without accents. */
-interface Part {
+interface NamePart {
   readonly words: readonly string[]
   /** As written: with hyphens, without spaces. */
   readonly written: string
@@ -45,8 +45,8 @@ function withoutParticles(words: readonly string[]): readonly string[] {
 }
 
 const createStyle =
-  (whole: (part: Part) => string) =>
-  (part: Part): Form => {
+  (whole: (part: NamePart) => string) =>
+  (part: NamePart): Form => {
     const text = whole(part)
     return { whole: text, initials: text.slice(0, 1) }
   }
@@ -61,7 +61,7 @@ const core = createStyle(({ words }) => withoutParticles(words).join(''))
 const abbreviated = createStyle(
   ({ words }) => initialsOf(words.filter(isParticle)) + withoutParticles(words).join(''),
 )
-const inInitials = (part: Part): Form => ({ whole: part.written, initials: initialsOf(part.words) })
+const inInitials = (part: NamePart): Form => ({ whole: part.written, initials: initialsOf(part.words) })
 
 // The most common style comes first.
 const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
@@ -107,7 +107,7 @@ const spellUmlauts = (name: string): string =>
 const dropUnusedInitials = (names: string): string =>
   names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
 
-function toPart(name: string): Part {
+function toPart(name: string): NamePart {
   const chunks = name
     .replace(/\([^)]*\)?|,.*$/gs, ' ')
     .split(/\s+/)

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
-import type { RunReport, Stop } from '../../batch/output/report.js'
+import type { RunReport, RunStop } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
@@ -136,13 +136,13 @@ export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
 
 type SummaryContext = StreamsContext & ClockContext
 
-type Work = (ended: (what: EndedBatch) => void) => Promise<number>
+type BatchWork = (ended: (what: EndedBatch) => void) => Promise<number>
 
 /** Runs a batch, and writes how it ended to the file of `--summary-json`, also where it fails. */
 export async function withSummary(
   context: SummaryContext,
   batch: SummarisedBatch,
-  work: Work,
+  work: BatchWork,
 ): Promise<number> {
   const { summaryJson: file } = batch.choices
   if (file === undefined || batch.choices.dryRun) return work(() => {})
@@ -155,12 +155,12 @@ async function runAndWrite(
   context: SummaryContext,
   batch: SummarisedBatch,
   file: string,
-  work: Work,
+  work: BatchWork,
   interrupted: AbortSignal,
 ): Promise<number> {
   const startedAt = context.clock.now()
   let what: EndedBatch | undefined
-  const writeSummary = async (exit: number, stop: Stop | null) => {
+  const writeSummary = async (exit: number, stop: RunStop | null) => {
     const text = toPrintableJson(createSummary(context, batch, startedAt, what, exit, stop), 2)
     const sink = await openFile(context, file, '--summary-json', interrupted)
     await sink.write(`${text}\n`)
@@ -211,7 +211,7 @@ function createSummary(
   startedAt: number,
   ended: EndedBatch | undefined,
   exit_code: number,
-  stopped: Stop | null,
+  stopped: RunStop | null,
 ) {
   const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report

@@ -104,7 +104,7 @@ function report(
 }
 
 /** A refusal of another folder. It is recognised by its properties, so that the folder need not be loaded. */
-interface Refusal extends Error {
+interface RefusalLike extends Error {
   readonly exit?: number
   readonly hint?: string
   /** The code of the report; by default it follows from the exit code. */
@@ -113,8 +113,8 @@ interface Refusal extends Error {
 
 const refusals: readonly string[] = ['AdminError', 'InputError', 'MappingError', 'ImportError']
 
-const isRefusal = (error: unknown): error is Refusal =>
-  error instanceof Error && (typeof (error as Refusal).exit === 'number' || refusals.includes(error.name))
+const isRefusal = (error: unknown): error is RefusalLike =>
+  error instanceof Error && (typeof (error as RefusalLike).exit === 'number' || refusals.includes(error.name))
 
 /** Whether an output could never be written: its folder is missing, or its name is a folder's. */
 const isMisplaced = (error: Error & { readonly code?: unknown }): boolean =>

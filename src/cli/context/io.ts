@@ -15,10 +15,10 @@ import { interruptible } from './interrupts.js'
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
 
-type Output = Streams['stdout']
+type OutputStream = Streams['stdout']
 
 /** The streams behind guarded ones. */
-const unguarded = new WeakMap<NodeJS.WritableStream, Output>()
+const unguarded = new WeakMap<NodeJS.WritableStream, OutputStream>()
 
 /** Returns streams on which a terminal, or a log of stderr, gets no control character. Files and pipes get every byte. */
 export function guardStreams(streams: Streams): Streams {
@@ -30,7 +30,7 @@ export function guardStreams(streams: Streams): Streams {
   }) as Streams
 }
 
-function guard(stream: Output, neutralize: (text: string) => string): Output {
+function guard(stream: OutputStream, neutralize: (text: string) => string): OutputStream {
   const decoder = new StringDecoder()
   // A character can be split between two writes of bytes.
   const decode = (chunk: string | Uint8Array): string =>
@@ -47,10 +47,10 @@ function guard(stream: Output, neutralize: (text: string) => string): Output {
 }
 
 /** Returns the stream behind a guarded one, for what draws on it and is only given text without control characters. */
-export const drawingStream = (stream: Output): Output => unguarded.get(stream) ?? stream
+export const drawingStream = (stream: OutputStream): OutputStream => unguarded.get(stream) ?? stream
 
 /** Returns a stream that lets colours and movements of the cursor through, for text whose data was escaped before. */
-export const styledStream = (stream: Output): Output => guard(drawingStream(stream), escapeAround)
+export const styledStream = (stream: OutputStream): OutputStream => guard(drawingStream(stream), escapeAround)
 
 const escapeSequence = '\u001b\\['
 const styles = new RegExp(`(${escapeSequence}[\\d;?]*[A-Za-z])`)

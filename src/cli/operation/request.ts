@@ -112,13 +112,13 @@ export async function requireOptions(
   )
 }
 
-type Schema = Shape['input']['shape'][string]
+type FieldSchema = Shape['input']['shape'][string]
 
 /** Whether a question can ask for a missing field: objects are too much to type at one. */
 const isMissing = ({ name, kind }: Field, input: Input): boolean =>
   kind.required && input[name] === undefined && kind.type !== 'object' && kind.item?.type !== 'object'
 
-async function askField(context: Context, field: Field, schema: Schema, globals: GlobalOptions) {
+async function askField(context: Context, field: Field, schema: FieldSchema, globals: GlobalOptions) {
   const { description, values, item, type } = field.kind
   if (type === 'enum' && values) return askChoice(context, description, choicesOf(values), globals)
   if (item?.values) return askChoices(context, description, item.values, globals)
@@ -135,7 +135,7 @@ async function askField(context: Context, field: Field, schema: Schema, globals:
 
 const choicesOf = (values: readonly string[]) => values.map((value) => ({ value, name: labelOf(value) }))
 
-const valueIn = (schema: Schema, parts: readonly string[]): unknown =>
+const valueIn = (schema: FieldSchema, parts: readonly string[]): unknown =>
   coerceField(
     schema,
     parts.map((part) => part.trim()).filter((part) => part !== ''),

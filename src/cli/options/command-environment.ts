@@ -10,7 +10,7 @@ import { checkLayoutFormat, fieldsOf, print, type View } from '../output/output.
 import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
-import texts from './command-help.json' with { type: 'json' }
+import texts from './command-texts.json' with { type: 'json' }
 import { addGlobals, globalsFor, groups, layoutOption } from './global-options.js'
 import {
   closeUp,
@@ -22,7 +22,6 @@ import {
   withMore,
   wrapText,
 } from './help.js'
-import words from './other-words.json' with { type: 'json' }
 
 /** The arguments and options that a command was given. */
 export interface Invocation {
@@ -70,7 +69,7 @@ export function createCommandEnvironment(context: Context, topic: HelpTopic = 'o
 /** Examples and notes for the help of commands that are not derived from the operation table. */
 const helpTexts: Readonly<
   Record<string, { readonly examples?: readonly string[]; readonly note?: readonly string[] }>
-> = texts
+> = texts.help
 
 /** A command with the help and errors of all commands. It suggests an option for an unknown one. */
 export class ProspectCommand extends Command {
@@ -129,13 +128,13 @@ export class ProspectCommand extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Adds examples to the help, beside those in `command-help.json`, without the leading `prospect`. */
+  /** Adds examples to the help, beside those in `command-texts.json`, without the leading `prospect`. */
   addExamples(...examples: readonly string[]): this {
     this.#examples.push(...examples)
     return this
   }
 
-  /** Adds a paragraph to the end of the help, beside the one in `command-help.json`. */
+  /** Adds a paragraph to the end of the help, beside the one in `command-texts.json`. */
   addNote(text: string): this {
     this.#notes.push(text)
     return this
@@ -150,8 +149,8 @@ export class ProspectCommand extends Command {
     const { helpWidth = 80, styleTitle } = helper
     const isWhole = this.#topic !== 'csv'
     const { examples: lines = [], note } = helpTexts[pathOf(this)] ?? {}
-    const texts = [...(note ? [note.join('\n')] : []), ...this.#notes]
-    const notes = isWhole ? texts.map((text) => wrapText(text, helpWidth)) : []
+    const paragraphs = [...(note ? [note.join('\n')] : []), ...this.#notes]
+    const notes = isWhole ? paragraphs.map((text) => wrapText(text, helpWidth)) : []
     const all = [...lines, ...this.#examples].map((example) => `  $ prospect ${example}`)
     const examples = isWhole && all.length > 0 ? [styleTitle('Examples:'), ...all] : []
     const compose = (options: string) =>
@@ -301,7 +300,7 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
 }
 
 /** What people type for commands that have another name. */
-const otherWords: Readonly<Record<string, readonly string[]>> = words
+const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
 
 function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)

@@ -98,7 +98,7 @@ export async function print(
 
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
 export async function printTo(
-  sink: Sink,
+  sink: ResultSink,
   context: StreamsContext & ClockContext,
   body: unknown,
   options: GlobalOptions,
@@ -179,7 +179,7 @@ function escapeValues(value: unknown): unknown {
 }
 
 /** Where a result goes. */
-export interface Sink {
+export interface ResultSink {
   write(text: string): Promise<void>
   /** Makes the result appear under its name. */
   finish(): Promise<void>
@@ -195,7 +195,7 @@ export async function openSink(
   context: StreamsContext,
   file: string | undefined,
   options: GlobalOptions,
-): Promise<Sink> {
+): Promise<ResultSink> {
   const { stdout } = context.streams
   const shown = formatOf(options, context.streams) === 'table' ? styledStream(stdout) : stdout
   if (file === undefined)

@@ -35,10 +35,10 @@ export interface Progress {
 }
 
 /** A text and its rank: where a line has no room for all, those of a low rank come first. */
-type Part = readonly [text: string, rank: number]
+type ProgressPart = readonly [text: string, rank: number]
 
 /** Returns the text of a step, or its parts; `elapsedMs` is the time that its rows have taken, with the current wait. */
-type TextOf = (step: Step, elapsedMs: number, now: number) => string | readonly Part[]
+type TextOf = (step: Step, elapsedMs: number, now: number) => string | readonly ProgressPart[]
 
 /** The interval of lines where there is no cursor, in milliseconds. */
 const lineEveryMs = 10_000
@@ -60,7 +60,7 @@ export async function startProgress(
   if (options.quiet) return silent
   const { clock, streams } = context
   const elapsed = stopwatch(clock.now())
-  const parts = (step: Step): readonly Part[] => {
+  const parts = (step: Step): readonly ProgressPart[] => {
     const text = textOf(step, elapsed(step, clock.now()), clock.now())
     return typeof text === 'string' ? [[text, 0]] : text
   }
@@ -83,7 +83,7 @@ function stopwatch(startedAt: number): (step: Step, now: number) => number {
 
 async function spinner(
   { streams }: StreamsContext,
-  partsOf: (step: Step) => readonly Part[],
+  partsOf: (step: Step) => readonly ProgressPart[],
 ): Promise<Progress> {
   const { default: ora } = await import('ora')
   const { stderr, env } = streams
@@ -106,7 +106,7 @@ async function spinner(
 /** Returns the bar and the parts of a step that fit a width, in one line. */
 export function progressLine(
   step: Step,
-  parts: readonly Part[],
+  parts: readonly ProgressPart[],
   width: number,
   look: Pick<Look, 'isAscii'>,
 ): string {
@@ -116,15 +116,15 @@ export function progressLine(
 }
 
 /** Returns the parts that fit a width, in one line and in their order. */
-export function fitParts(parts: readonly Part[], width: number): string {
+export function fitParts(parts: readonly ProgressPart[], width: number): string {
   const ranked = parts.toSorted(([, one], [, other]) => one - other)
-  const chosen = new Set<Part>()
-  const join = (added?: Part) => joinParts(parts.filter((part) => chosen.has(part) || part === added))
+  const chosen = new Set<ProgressPart>()
+  const join = (added?: ProgressPart) => joinParts(parts.filter((part) => chosen.has(part) || part === added))
   for (const part of ranked) if (chosen.size === 0 || widthOf(join(part)) <= width) chosen.add(part)
   return join()
 }
 
-const joinParts = (parts: readonly Part[]): string =>
+const joinParts = (parts: readonly ProgressPart[]): string =>
   parts
     .map(([text]) => text)
     .filter((text) => text !== '')
@@ -191,7 +191,7 @@ export function progressParts(
   elapsedMs: number,
   now: number,
   { budget, balance }: Money = {},
-): readonly Part[] {
+): readonly ProgressPart[] {
   const { rows, found, credits, total, replayed = 0, credits_before: before = 0, waitsUntil = 0 } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now

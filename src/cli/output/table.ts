@@ -70,13 +70,13 @@ export function record(
 }
 
 /** How a value is formatted, cut and aligned. */
-type Kind = 'number' | 'id' | 'path' | 'time' | 'status' | 'text'
+type CellKind = 'number' | 'id' | 'path' | 'time' | 'status' | 'text'
 
 /** A column of a table, with the text of each cell. */
-interface Column {
+interface GridColumn {
   readonly name: string
   readonly label: string
-  readonly kind: Kind
+  readonly kind: CellKind
   readonly cells: readonly string[]
   readonly natural: number
 }
@@ -102,7 +102,7 @@ export function grid(
   return rows.map((row) => record(pickValues(row, names), look, ids)).join('\n')
 }
 
-function draw(columns: readonly Column[], room: readonly number[], look: Look): string {
+function draw(columns: readonly GridColumn[], room: readonly number[], look: Look): string {
   const cells = columns.map(({ cells, kind }, at) =>
     cells.map((cell) => (kind === 'path' ? cutPath : cutEnd)(cell, room[at] ?? 0, look)),
   )
@@ -135,7 +135,7 @@ const bare = Object.fromEntries(
 const pickValues = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly string[]): Column {
+function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly string[]): GridColumn {
   const values = rows.map((row) => valueAt(row, name))
   const others = ids?.includes(name) ? values.filter((value) => typeof value === 'string') : []
   const formatted = values.map((value) => format(name, value, look, ids, others))
@@ -150,7 +150,7 @@ function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly
 const narrowest = { text: 12, path: 16, first: 40 }
 
 /** Returns column widths that fit, the widest text cut first; `undefined` where none do. */
-function fitWidths(columns: readonly Column[], room: number): number[] | undefined {
+function fitWidths(columns: readonly GridColumn[], room: number): number[] | undefined {
   const widths = columns.map(({ natural }) => natural)
   let over = widths.reduce((sum, width) => sum + width + 2, -2) - room
   for (; over > 0; over--) {
@@ -176,7 +176,7 @@ function format(
   look: Look,
   ids: readonly string[] = [],
   others: readonly string[] = [],
-): readonly [string, Kind] {
+): readonly [string, CellKind] {
   const last = name.slice(name.lastIndexOf('.') + 1)
   if (typeof value === 'number')
     return [/(?:^|_)year$/.test(last) ? `${value}` : formatNumber(value), 'number']
@@ -205,7 +205,7 @@ function describe(value: unknown): string {
 const good = /^(?:finished|found|completed|delivered|valid|active|ok|QUALIFIED)$/i
 const bad = /^(?:failed|invalid|expired|revoked|error|DISQUALIFIED)$/i
 
-function paint(text: string, kind: Kind, look: Look): string {
+function paint(text: string, kind: CellKind, look: Look): string {
   if (kind !== 'status') return text
   return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : look.yellow(text)
 }

@@ -2,7 +2,7 @@ import type { WireNames } from '../../api/calls/wire-names.js'
 import {
   type Carried,
   creditsOfRecord,
-  type Found,
+  type DeliveredRecord,
   parseDelivery,
   recordKey,
 } from '../../client/parse-delivery.js'
@@ -78,7 +78,7 @@ function createGathering(accepted: AcceptedWork) {
   const end = { parts: Number.POSITIVE_INFINITY, total: 0, truncated: false, spent: 0, failures: 0 }
   let error: string | undefined
   let isForeign = false
-  const takeRecords = (seq: number, found: readonly Found[]) => {
+  const takeRecords = (seq: number, found: readonly DeliveredRecord[]) => {
     const newRecords = found.filter((one) => !known.has(recordKey(one)))
     for (const one of newRecords) {
       known.add(recordKey(one))
@@ -134,11 +134,11 @@ function stateOf(
 }
 
 /** Whether a record is a result: some servers also report contacts that are still pending. */
-const isAnswer = ({ record }: Found): boolean =>
+const isAnswer = ({ record }: DeliveredRecord): boolean =>
   record.status !== 'pending' || record.enrichment_id === undefined
 
 /** Returns the lowest ordinal. Records without one come last, in the order of arrival. */
-const firstOf = (found: readonly Found[]): number =>
+const firstOf = (found: readonly DeliveredRecord[]): number =>
   found.reduce(
     (least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER),
     Number.MAX_SAFE_INTEGER,

@@ -216,13 +216,18 @@ async function readFormats(archive: Archive, part: string): Promise<readonly (Nu
   return formats
 }
 
-interface Lookups {
+interface SheetLookups {
   readonly texts: PackedTexts
   readonly formats: readonly (NumberFormat | undefined)[]
   readonly isFrom1904: boolean
 }
 
-async function readSheet(archive: Archive, part: string, lookups: Lookups, rows: CsvRows): Promise<void> {
+async function readSheet(
+  archive: Archive,
+  part: string,
+  lookups: SheetLookups,
+  rows: CsvRows,
+): Promise<void> {
   const inline = new CellText()
   let row = 0
   let column = 0
@@ -285,7 +290,7 @@ function textOf(
   value: string,
   inline: string,
   style: number,
-  { texts, formats, isFrom1904 }: Lookups,
+  { texts, formats, isFrom1904 }: SheetLookups,
 ): string {
   if (type === 's') {
     const text = value === '' ? '' : texts.at(Number(value))

@@ -3,16 +3,16 @@ import { type CounterState, countedAt } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
 
 /** The part of a member that counting needs. */
-type Spender = Pick<Member, 'id' | 'workspaceId'>
+type WeeklySpender = Pick<Member, 'id' | 'workspaceId'>
 
-const ownerOf = (member: Spender) => `member:${member.id}`
+const ownerOf = (member: WeeklySpender) => `member:${member.id}`
 const name = 'weekly_credits'
 
 /**
  * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. The counter exists only while the member has a weekly
  * limit; without one the ledger is summed.
  */
-export async function readWeek(reads: Reads, member: Spender, now: number): Promise<CounterState> {
+export async function readWeek(reads: Reads, member: WeeklySpender, now: number): Promise<CounterState> {
   const counter = await reads.counter(ownerOf(member), name)
   const week = countedAt(counter, { period: 'week' }, now)
   if (counter) return week
@@ -21,7 +21,7 @@ export async function readWeek(reads: Reads, member: Spender, now: number): Prom
 }
 
 /** Returns the credits a member spent this week. */
-export const readSpentThisWeek = async (reads: Reads, member: Spender, now: number): Promise<number> =>
+export const readSpentThisWeek = async (reads: Reads, member: WeeklySpender, now: number): Promise<number> =>
   (await readWeek(reads, member, now)).count
 
 /** Returns the credits a member can still spend this week; held credits count as spent. */
@@ -43,7 +43,7 @@ export function checkWeeklyLimit(allowance: number, credits: number): void {
 /** Adds credits to the weekly counter of a member with a limit. */
 export async function countSpending(
   tx: Transaction,
-  member: Spender,
+  member: WeeklySpender,
   credits: number,
   now: number,
 ): Promise<void> {
@@ -52,4 +52,5 @@ export async function countSpending(
 }
 
 /** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */
-export const forgetSpending = (tx: Transaction, member: Spender) => tx.dropCounter(ownerOf(member), name)
+export const forgetSpending = (tx: Transaction, member: WeeklySpender) =>
+  tx.dropCounter(ownerOf(member), name)

@@ -36,7 +36,7 @@ export interface Pagination {
 }
 
 /** The rows of a page, and where it stands. */
-export interface Page<T> {
+export interface RowPage<T> {
   readonly rows: readonly T[]
   readonly pagination: Pagination
 }
@@ -51,7 +51,7 @@ export async function readPage<T extends ListPosition>(
   { store, ids, principal, input: query }: PageContext,
   endpoint: OperationId,
   { filters = {}, ...source }: RowSource<T>,
-): Promise<Page<T>> {
+): Promise<RowPage<T>> {
   const workspaceId = principal.workspace.id
   const scope = { endpoint, workspaceId, filters }
   const { per_page } = query

@@ -1,12 +1,13 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { searchPageOf } from '../../api/values/network-url.js'
+import type { Fields } from '../../api/values/objects.js'
 import { engineTime } from '../clock.js'
 import type { Clock, Principal, Store, Workspace } from '../ports/ports.js'
 import { hashKey, isKey } from './keys.js'
 
 /** Real time, in which refusals are slowed down. */
-export interface Waiting {
+export interface WaitPorts {
   readonly clock: Clock
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -21,7 +22,7 @@ const rememberedKeys = 1_000
 /** Returns a function that authenticates a key. Missing, malformed, unknown, revoked and expired keys are all 401. */
 export function createAccess(
   store: Store,
-  waiting: Waiting,
+  waiting: WaitPorts,
 ): (apiKey: string | undefined) => Promise<Principal> {
   const refuse = createRefusal(waiting)
   const hashes = new Map<string, string>()
@@ -49,7 +50,7 @@ function isValid({ key, clock }: Principal, realNow: number): boolean {
 }
 
 /** Slows down guessing of keys: from the 11th refusal of a second on, each waits. */
-function createRefusal({ clock, sleep }: Waiting): () => Promise<never> {
+function createRefusal({ clock, sleep }: WaitPorts): () => Promise<never> {
   let second = 0
   let refusals = 0
   return async () => {
@@ -67,8 +68,6 @@ export function checkScope(operation: Operation, principal: Principal): void {
   if (scopes && !scopes.includes(operation.id.slice(0, operation.id.indexOf('.'))))
     throw new ApiError('forbidden')
 }
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Throws 422 when a request needs the network and the workspace has no valid session there. */
 export function checkSession(operation: Operation, fields: Fields, workspace: Workspace): void {

@@ -14,7 +14,7 @@ const bodiesAtOnce = 50
 const withBodies = ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries']
 
 /** A line of an export: its header, a row of a table, or its end. */
-type Line =
+type ExportLine =
   | { readonly format: string; readonly schema: number }
   | { readonly table: string; readonly row: StoredRow }
   | { readonly rows: number }
@@ -58,7 +58,7 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
 }
 
 async function writeAll(connection: Connection, to: number): Promise<number> {
-  const write = (line: Line) => writeFileSync(to, `${JSON.stringify(line)}\n`)
+  const write = (line: ExportLine) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
     write({ format, schema: storedNumber(newestVersion(engineSchema)) })
@@ -132,7 +132,7 @@ async function readAll(connection: Connection, file: string): Promise<number> {
   return read - 2
 }
 
-function lineOf(text: string, file: string): Line {
+function lineOf(text: string, file: string): ExportLine {
   let line: unknown
   try {
     line = JSON.parse(text)
@@ -140,10 +140,10 @@ function lineOf(text: string, file: string): Line {
     throw notAnExport(file)
   }
   if (typeof line !== 'object' || line === null) throw notAnExport(file)
-  return line as Line
+  return line as ExportLine
 }
 
-function checkFirst(line: Line, file: string): void {
+function checkFirst(line: ExportLine, file: string): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
   if (found !== format || !Number.isSafeInteger(schema)) throw notAnExport(file)
   const { version, newest } = toSchemaState(Number(schema), engineSchema)

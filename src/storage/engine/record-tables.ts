@@ -21,17 +21,17 @@ import {
   type Value,
 } from '../driver/connection.js'
 
-type Kind = 'plain' | 'boolean' | 'json'
+type ColumnKind = 'plain' | 'boolean' | 'json'
 
-interface Column<Property extends string> {
+interface StoredColumn<Property extends string> {
   readonly property: Property
   readonly name: string
-  readonly kind: Kind
+  readonly kind: ColumnKind
 }
 
 const toColumns =
-  (kind: Kind) =>
-  <P extends string>(...properties: P[]): Column<P>[] =>
+  (kind: ColumnKind) =>
+  <P extends string>(...properties: P[]): StoredColumn<P>[] =>
     properties.map((property) => ({ property, name: toSnakeCase(property), kind }))
 
 const toSnakeCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -48,9 +48,9 @@ class RecordTable<T> {
   readonly insertValues: (record: T) => Value[]
   readonly #name: string
   readonly #select: string
-  readonly #columns: readonly Column<keyof T & string>[]
+  readonly #columns: readonly StoredColumn<keyof T & string>[]
 
-  constructor(name: string, ...columns: (readonly Column<keyof T & string>[])[]) {
+  constructor(name: string, ...columns: (readonly StoredColumn<keyof T & string>[])[]) {
     const all = columns.flat()
     this.#name = name
     this.#columns = all
@@ -115,13 +115,13 @@ class RecordTable<T> {
   }
 }
 
-function fromValue(value: Value, kind: Kind): unknown {
+function fromValue(value: Value, kind: ColumnKind): unknown {
   if (kind === 'boolean') return value === 1
   if (kind === 'json') return value === null ? null : parseExact(String(value))
   return value
 }
 
-function toValue(value: unknown, kind: Kind): Value {
+function toValue(value: unknown, kind: ColumnKind): Value {
   if (value === null || value === undefined) return null
   if (kind === 'boolean') return value ? 1 : 0
   return kind === 'json' ? toJson(value) : (value as Value)

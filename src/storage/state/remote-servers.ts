@@ -8,7 +8,7 @@ interface ServerWindow {
   readonly confirmed: boolean
 }
 
-type Known = readonly (ServerWindow | undefined)[]
+type KnownWindows = readonly (ServerWindow | undefined)[]
 
 /** A call whose outcome is open. */
 interface OpenCall {
@@ -48,7 +48,7 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   change: <T>(
     owner: string,
     names: readonly string[],
-    decide: (known: Known) => { readonly keep: Known; readonly answer: T },
+    decide: (known: KnownWindows) => { readonly keep: KnownWindows; readonly answer: T },
   ) =>
     driver.transaction(async (connection) => {
       const { keep, answer } = decide(await windowsOf(connection, owner, names))
@@ -65,7 +65,11 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   },
 })
 
-async function windowsOf(connection: Connection, owner: string, names: readonly string[]): Promise<Known> {
+async function windowsOf(
+  connection: Connection,
+  owner: string,
+  names: readonly string[],
+): Promise<KnownWindows> {
   const windows: (ServerWindow | undefined)[] = []
   for (const name of names) {
     const row = await connection.get<Omit<ServerWindow, 'confirmed'> & { confirmed: number }>(

@@ -19,12 +19,12 @@ const scripts: Readonly<Record<string, readonly string[]>> = texts
 const scriptOf = (shell: string): string => (scripts[shell] ?? []).map((line) => `${line}\n`).join('')
 
 /** Where a shell looks for completions, and what its start file needs for that. */
-interface Place {
+interface ScriptLocation {
   readonly file: string
   readonly start?: { readonly file: string; readonly lines: string }
 }
 
-function placeOf(shell: string, { env }: Streams): Place | undefined {
+function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
   const home = env.HOME ?? homedir()
   if (shell === 'bash') {
     const data = env.XDG_DATA_HOME || join(home, '.local/share')

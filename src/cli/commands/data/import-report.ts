@@ -11,7 +11,7 @@ import {
   type Sink,
 } from '../../../batch/output/writer.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
-import type { OriginalFile, RejectedRow } from '../../../catalogue/kinds/kind.js'
+import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
@@ -47,7 +47,7 @@ export function collectRejects(sink: Sink | undefined) {
     get reasons() {
       return reasons.counts
     },
-    add: async (rows: readonly RejectedRow[], of: OriginalFile | undefined): Promise<void> => {
+    add: async (rows: readonly RejectedRecord[], of: OriginalFile | undefined): Promise<void> => {
       original = of
       // The value is another one in each row.
       for (const { reason } of rows) reasons.add(reason.replace(/'.*'/s, '…'))

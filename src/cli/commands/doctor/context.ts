@@ -5,7 +5,7 @@ import type { Context, GlobalOptions, Home, Settings, Streams } from '../../cont
 import { givenKey } from '../../context/credentials.js'
 import { type RemoteTarget, type Target, targetOf } from '../../target/resolve-target.js'
 import { type Databases, databasesOf, type Files, realFiles } from './disk.js'
-import { askPublicUrl, openServer, type PublicUrlAnswer, type Server } from './requests.js'
+import { askPublicUrl, type CheckedServer, openServer, type PublicUrlAnswer } from './requests.js'
 import type { Findings } from './verdict.js'
 
 /** Everything that the checks read. Tests replace parts of it with something broken. */
@@ -33,7 +33,7 @@ export interface DoctorContext {
   givenKey(): Promise<string | undefined>
   /** Whether a process is working on a run. */
   isRunning(run: Run): Promise<boolean>
-  server(target: RemoteTarget): Server
+  server(target: RemoteTarget): CheckedServer
   /** Requests this machine's public address. Throws an error with the reason when it cannot be reached. */
   askPublicUrl(url: string): Promise<PublicUrlAnswer>
 }

@@ -13,7 +13,7 @@ import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
 
 /** A directory entry. A link is not followed. */
-export interface Entry {
+export interface DirectoryEntry {
   readonly kind: 'file' | 'folder' | 'link' | 'other'
   /** Permission bits. */
   readonly mode: number
@@ -36,7 +36,7 @@ interface Space {
 /** Reads the disk; it never writes. */
 export interface Files {
   /** Returns `undefined` when there is no such entry. */
-  entry(path: string): Entry | undefined
+  entry(path: string): DirectoryEntry | undefined
   /** Returns the names in a folder; none when it is missing or not readable by this user. */
   names(folder: string): readonly string[]
   /** Throws the system's error when the file cannot be read. */
@@ -55,7 +55,7 @@ export const realFiles: Files = {
       stats.isDirectory() && 'folder',
       stats.isSymbolicLink() && 'link',
     ]
-    const kind = (kinds.find(Boolean) || 'other') as Entry['kind']
+    const kind = (kinds.find(Boolean) || 'other') as DirectoryEntry['kind']
     const { mode, uid: owner, size, mtimeMs: writtenAt } = stats
     return { kind, mode: mode & 0o777, owner, size, writtenAt }
   },

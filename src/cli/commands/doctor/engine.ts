@@ -1,6 +1,5 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
-import { resultOr } from '../../../api/values/objects.js'
 import { parseUrl } from '../../../api/values/url.js'
 import { engineTime } from '../../../engine/clock.js'
 import { verifyLedger } from '../../../engine/credits/ledger.js'
@@ -92,8 +91,13 @@ export async function localKey(context: DoctorContext): Promise<Findings> {
 }
 
 /** Whether requests go to the engine. Another check reports an invalid target. */
-const isForEngine = (context: DoctorContext): boolean =>
-  resultOr(false, () => context.settings() !== undefined && context.target().kind === 'local')
+function isForEngine(context: DoctorContext): boolean {
+  try {
+    return context.settings() !== undefined && context.target().kind === 'local'
+  } catch {
+    return false
+  }
+}
 
 async function checkKey(
   context: DoctorContext,

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { addressOf } from '../../../client/proxy.js'
 import { quoteForShell } from '../../context/home.js'
 import type { DoctorContext } from './context.js'
-import { type Entry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
+import { type DirectoryEntry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
 import { type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
@@ -154,7 +154,7 @@ function fileTroubles(context: DoctorContext, file: string): readonly Verdict[] 
 }
 
 /** Checks owner and mode. Windows has no such bits. */
-function ownTroubles(context: DoctorContext, path: string, entry: Entry): readonly Verdict[] {
+function ownTroubles(context: DoctorContext, path: string, entry: DirectoryEntry): readonly Verdict[] {
   if (context.platform === 'win32') return []
   if (context.user !== undefined && entry.owner !== context.user)
     return [problem(`${path} belongs to another user.`, `sudo chown -R "$(id -un)" ${quoteForShell(path)}`)]

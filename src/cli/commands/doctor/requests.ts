@@ -14,15 +14,15 @@ import { deliveriesPort } from '../../wait/receiver.js'
 export type PublicUrlAnswer = 'home' | 'busy' | number
 
 /** A server. Requests to it are free and take a few seconds at most. */
-export interface Server {
+export interface CheckedServer {
   /** Requests `/health` without a key. Throws an error with the reason when the server cannot be reached. */
-  health(): Promise<Answer>
+  health(): Promise<ServerAnswer>
   /** Calls a free operation with the key. Throws when there is no key or no answer. */
   call(id: OperationId): Promise<Reply>
 }
 
 /** An HTTP response, with header names in lower case. */
-export interface Answer {
+export interface ServerAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly text: string
@@ -36,7 +36,7 @@ export function openServer(
   context: StreamsContext & HomeContext & TargetContext,
   target: RemoteTarget,
   options: GlobalOptions,
-): Server {
+): CheckedServer {
   // Direct, so that the check leaves no trace in the state of this machine.
   const direct = { ...options, direct: true }
   return {
@@ -50,7 +50,10 @@ export function openServer(
 }
 
 /** Requests an address once, without a key. */
-async function fetchOnce({ streams, onClose }: StreamsContext & HomeContext, url: URL): Promise<Answer> {
+async function fetchOnce(
+  { streams, onClose }: StreamsContext & HomeContext,
+  url: URL,
+): Promise<ServerAnswer> {
   const { createConnection } = await import('../../../client/connection.js')
   const { proxyOf } = await import('../../../client/proxy.js')
   const connection = createConnection({

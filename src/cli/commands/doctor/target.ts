@@ -10,7 +10,7 @@ import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import type { DoctorContext } from './context.js'
 import { reasonOf } from './disk.js'
 import { sessionVerdicts, toleratedMs } from './engine.js'
-import type { Answer, PublicUrlAnswer } from './requests.js'
+import type { PublicUrlAnswer, ServerAnswer } from './requests.js'
 import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Checks that this program understands `config.json`. */
@@ -115,7 +115,7 @@ async function reach(context: DoctorContext, target: RemoteTarget): Promise<read
   }
 }
 
-function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: Answer): Verdict {
+function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: ServerAnswer): Verdict {
   if (status >= 500) return warning(`${origin} is reached, but reports an error (${status}).`, 'Try later.')
   if (status >= 300 && status < 400)
     return warning(
@@ -132,7 +132,7 @@ function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: 
 const honours = (text: string): boolean =>
   resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
 
-function clockVerdicts({ clock }: DoctorContext, { headers }: Answer): readonly Verdict[] {
+function clockVerdicts({ clock }: DoctorContext, { headers }: ServerAnswer): readonly Verdict[] {
   const theirs = Date.parse(String(headers.date))
   if (Number.isNaN(theirs) || Math.abs(theirs - clock.now()) <= toleratedMs) return []
   const minutes = Math.round(Math.abs(theirs - clock.now()) / 60_000)

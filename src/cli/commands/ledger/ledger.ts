@@ -98,7 +98,7 @@ async function compareWithTarget(
   }
 }
 
-interface Range {
+interface DayRange {
   readonly start_date: string
   readonly end_date: string
 }
@@ -109,7 +109,7 @@ async function chooseRange(
   { from, to }: Days,
   spent: readonly Spent[],
   globals: GlobalOptions,
-): Promise<Range> {
+): Promise<DayRange> {
   const today = isoDay(context.clock.now())
   const itsToday = context.isLocal(globals) ? isoDay((await (await context.admin()).clock()).now) : today
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
@@ -119,7 +119,7 @@ async function chooseRange(
 
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-async function readConsumption(context: Context, range: Range, globals: GlobalOptions): Promise<number> {
+async function readConsumption(context: Context, range: DayRange, globals: GlobalOptions): Promise<number> {
   const caller = await context.caller(globals)
   const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range }, globals)
   if (!isOk(reply)) {

@@ -22,7 +22,7 @@ export interface FirstLines {
 }
 
 /** What a receiver prints on stdout, one line each, in order. */
-export interface Lines {
+export interface PrintedLines {
   open(opening: FirstLines): Promise<void>
   event(delivery: ReceivedDelivery): void
   /** Resolves when all is written; rejects when the reader of stdout has gone. */
@@ -30,7 +30,7 @@ export interface Lines {
 }
 
 /** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
-export function openLines(context: StreamsContext, globals: GlobalOptions, failed: () => void): Lines {
+export function openLines(context: StreamsContext, globals: GlobalOptions, failed: () => void): PrintedLines {
   const { stdout } = context.streams
   const isObjects = printsJson(context, globals)
   let last = Promise.resolve()

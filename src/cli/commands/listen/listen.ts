@@ -26,8 +26,8 @@ import {
   webhookUrl,
 } from '../../options/webhooks.js'
 import { deliveriesPort } from '../../wait/receiver.js'
-import { type ListenOptions, listenOptions, startListening } from '../serve/http-server.js'
-import { type Lines, openLines } from './lines.js'
+import { type AddressOptions, listenOptions, startListening } from '../serve/http-server.js'
+import { openLines, type PrintedLines } from './lines.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
@@ -39,7 +39,7 @@ export const listenCommand: CommandFactory = ({ command }) =>
     .addOptions(secretOptions())
     .run(listen)
 
-interface ListenChoices extends ListenOptions, SecretChoice {
+interface ListenChoices extends AddressOptions, SecretChoice {
   readonly publicUrl?: string
   readonly path?: string
   readonly forwardTo?: string
@@ -47,7 +47,7 @@ interface ListenChoices extends ListenOptions, SecretChoice {
 
 /** What a receiver needs, read from its options. */
 interface Setup {
-  readonly place: ListenOptions
+  readonly place: AddressOptions
   readonly token: string
   readonly trust: Trust
   readonly known: PublicAddress | undefined
@@ -91,7 +91,7 @@ async function prepare(context: Context, choices: ListenChoices, globals: Global
 async function serve(
   context: StreamsContext & ClockContext,
   { place, token, trust, known, forwardTo, events }: Setup,
-  lines: Lines,
+  lines: PrintedLines,
   sending: Forwarder | undefined,
   globals: GlobalOptions,
   over: AbortSignal,

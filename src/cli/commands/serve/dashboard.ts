@@ -11,7 +11,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { withoutPassword } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
 import { type ExposureOptions, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
-import { type ListenOptions, listenOptions, startListening } from './http-server.js'
+import { type AddressOptions, listenOptions, startListening } from './http-server.js'
 
 const defaultPort = 4011
 const defaultApiPort = 4010
@@ -30,7 +30,7 @@ export const dashboardCommand: CommandFactory = ({ command }) =>
     .option('--no-open', 'print the link only, and open no browser')
     .run(serveDashboard)
 
-interface Choices extends ListenOptions, ExposureOptions {
+interface Choices extends AddressOptions, ExposureOptions {
   readonly allowHost?: readonly string[]
   readonly database?: string
   readonly open: boolean

@@ -95,7 +95,7 @@ export async function openLocalBackend(
 }
 
 /** The options that say where a server listens. */
-export interface ListenOptions {
+export interface AddressOptions {
   readonly host?: string
   readonly port?: number
   readonly public?: boolean
@@ -116,7 +116,7 @@ export const listenOptions = (defaultPort: number): Option[] => [
 /** Starts a server. Throws a `UsageError` when it cannot listen there. */
 export async function startListening(
   handler: (request: Request) => Promise<Response>,
-  options: ListenOptions,
+  options: AddressOptions,
   defaultPort: number,
   allowHosts: readonly string[],
   isPage?: (path: string) => boolean,

@@ -9,10 +9,10 @@ import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-tar
 import { type Backend, createApp } from './http-server.js'
 import { openProxiedWork } from './proxied-work.js'
 import { openLayers } from './proxy-layers.js'
-import { openRetargeting, type RetargetingOptions } from './retarget.js'
+import { type DeliveryRetargeting, openRetargeting } from './retarget.js'
 
 /** What a proxy serves, and how. */
-export interface ProxyOptions extends Pick<RetargetingOptions, 'targets' | 'secrets'> {
+export interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> {
   /** Address of the server; it ends in `/api/v2`. */
   readonly upstream: string
   /** Where the server reaches this machine, to deliver here first. */

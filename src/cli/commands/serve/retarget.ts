@@ -15,7 +15,7 @@ import { openEvents } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, type SecretChoice } from '../../options/webhooks.js'
 
 /** How the deliveries of a server are taken and forwarded. */
-export interface RetargetingOptions extends Pick<ReceiverOptions, 'parse'> {
+export interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
   /** The address at which the server reaches this machine. */
   readonly address: PublicAddress
   /** Returns where a workspace of that many members may deliver to. */
@@ -29,7 +29,11 @@ export interface RetargetingOptions extends Pick<ReceiverOptions, 'parse'> {
 }
 
 /** Opens what takes deliveries at a public address, keeps them and forwards them, signed by this machine's workspace. */
-export async function openRetargeting(context: Context, options: RetargetingOptions, globals: GlobalOptions) {
+export async function openRetargeting(
+  context: Context,
+  options: DeliveryRetargeting,
+  globals: GlobalOptions,
+) {
   const { clock, ids } = context
   const { address, onDelivery, parse } = options
   const admin = await context.admin(globals)

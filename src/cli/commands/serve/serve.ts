@@ -17,8 +17,8 @@ import {
   readExposure,
 } from '../dashboard/open.js'
 import {
+  type AddressOptions,
   type Backend,
-  type ListenOptions,
   listenOptions,
   openLocalBackend,
   startListening,
@@ -47,7 +47,7 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .run(serve)
 
 /** The options of `serve`. */
-interface ServeOptions extends ListenOptions, ExposureOptions {
+interface ServeCommandOptions extends AddressOptions, ExposureOptions {
   readonly dashboard?: boolean
   readonly allowHost?: readonly string[]
   readonly allowTarget?: readonly string[]
@@ -64,7 +64,7 @@ interface ServeOptions extends ListenOptions, ExposureOptions {
 
 async function serve(context: Context, { options, globals }: Invocation): Promise<number> {
   const { streams, notify } = context
-  const choices = options as unknown as ServeOptions
+  const choices = options as unknown as ServeCommandOptions
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
@@ -108,7 +108,7 @@ function openDashboardOf({ own }: Backend, choices: DashboardChoices, globals: G
 /** Opens what is served: the engine of this machine, or another server. */
 async function openBackend(
   outer: Context,
-  options: ServeOptions,
+  options: ServeCommandOptions,
   globals: GlobalOptions,
   baseUrl: () => string,
 ): Promise<Backend> {

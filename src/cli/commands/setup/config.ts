@@ -26,15 +26,15 @@ const listConfig: CommandFactory = ({ command }) =>
       { layout: formatSettings },
     )
 
-type Source = 'option' | 'environment' | 'profile' | 'default'
+type SettingSource = 'option' | 'environment' | 'profile' | 'default'
 
 /** Returns where each setting comes from. */
 function sourcesOf(
   { streams: { env }, settings }: StreamsContext & HomeContext,
   { profile }: GlobalOptions,
   values: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, Source>> {
-  const sources = Object.entries(values).map(([name, value]): [string, Source] => {
+): Readonly<Record<string, SettingSource>> {
+  const sources = Object.entries(values).map(([name, value]): [string, SettingSource] => {
     if (name === 'base_url' && env.PROSPECT_BASE_URL) return [name, 'environment']
     return [name, value === null ? 'default' : 'profile']
   })
@@ -52,7 +52,7 @@ const defaults: Readonly<Record<string, string>> = {
 }
 
 function formatSettings(body: unknown, look: Look): string {
-  const { sources, ...values } = body as { readonly sources: Readonly<Record<string, Source>> }
+  const { sources, ...values } = body as { readonly sources: Readonly<Record<string, SettingSource>> }
   const rows = Object.entries(values).map(([setting, value]) => ({
     setting,
     value: value ?? defaults[setting] ?? null,

@@ -124,7 +124,7 @@ const removeProfileCommand: CommandFactory = ({ command }) =>
       return { removed: name }
     })
 
-interface Key {
+interface ProfileSetting {
   readonly description: string
   /** Returns the value of a text; `undefined` when it is not valid. */
   parse(text: string): number | string | undefined
@@ -215,7 +215,7 @@ export const profileKeys = {
       'the percentage of the balance above which a question is answered no by default, such as 10%',
     parse: parsePercent,
   },
-} as const satisfies Partial<Record<keyof Profile, Key>>
+} as const satisfies Partial<Record<keyof Profile, ProfileSetting>>
 
 /** The name of a setting of a profile. */
 export type ProfileKey = keyof typeof profileKeys

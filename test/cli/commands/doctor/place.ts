@@ -1,7 +1,12 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { createDoctorContext, type DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
-import { databasesOf, type Entry, type Files, realFiles } from '../../../../src/cli/commands/doctor/disk.js'
+import {
+  type DirectoryEntry,
+  databasesOf,
+  type Files,
+  realFiles,
+} from '../../../../src/cli/commands/doctor/disk.js'
 import { checks, type Finding, runChecks } from '../../../../src/cli/commands/doctor/doctor.js'
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
@@ -15,7 +20,7 @@ import { randomIds } from '../../../support/engine.js'
 export interface Given extends Partial<Omit<DoctorContext, 'files'>> {
   readonly files?: Partial<Files>
   /** Changes the entries of files by the end of their path. */
-  readonly entries?: Readonly<Record<string, Partial<Entry>>>
+  readonly entries?: Readonly<Record<string, Partial<DirectoryEntry>>>
   readonly options?: GlobalOptions
 }
 

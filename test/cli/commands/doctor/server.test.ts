@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
 import { exitCodes } from '../../../../src/api/calls/exit-codes.js'
-import type { Answer, Server } from '../../../../src/cli/commands/doctor/requests.js'
+import type { CheckedServer, ServerAnswer } from '../../../../src/cli/commands/doctor/requests.js'
 import { Stop } from '../../../../src/cli/context/errors.js'
 import { type Given, type Place, place } from './place.js'
 
@@ -13,7 +13,7 @@ afterEach(() => here.remove())
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 const baseUrl = 'https://api.example.com/api/v2'
-const healthy: Answer = {
+const healthy: ServerAnswer = {
   status: 200,
   headers: { date: 'Tue, 10 Mar 2026 12:00:03 GMT' },
   text: '{"status":"ok","idempotency":"Idempotency-Key"}',
@@ -27,10 +27,10 @@ const serving = (
   {
     health = healthy,
     answers = [credits],
-  }: { health?: Answer | Error; answers?: readonly (Reply | Error)[] },
+  }: { health?: ServerAnswer | Error; answers?: readonly (Reply | Error)[] },
   asked: string[] = [],
 ): Given => {
-  const server: Server = {
+  const server: CheckedServer = {
     health: async () => {
       asked.push('health')
       if (health instanceof Error) throw health
