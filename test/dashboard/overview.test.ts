@@ -1,7 +1,14 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandOf } from '../../src/api/operations/table.js'
-import { expectAccessible, hasNoBrowser, launchBrowser, tabTo, takeScreenshot } from '../support/browser.js'
+import {
+  expectAccessible,
+  hasNoBrowser,
+  launchBrowser,
+  ready,
+  tabTo,
+  takeScreenshot,
+} from '../support/browser.js'
 import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
 
 describe.skipIf(hasNoBrowser)('the overview', () => {
@@ -59,6 +66,32 @@ describe.skipIf(hasNoBrowser)('the overview', () => {
         expect(problems).toEqual([])
         await close()
       })
+
+  it('reaches everything of every view with the keyboard', async () => {
+    const { page, close } = await full.open(browser)
+    const paths = await page.evaluate("[...document.querySelectorAll('nav a')].map(({ href }) => href)")
+    const missing: unknown[] = []
+    for (const path of [
+      ...(paths as string[]),
+      `${full.origin}/dashboard/try?operation=accounts.enrich&show=1`,
+    ]) {
+      await page.goto(path)
+      await ready(page)
+      await page.evaluate(`window.seen = new Set()
+        addEventListener('focusin', ({ target }) => seen.add(target))
+        window.unseen = () => [...document.querySelectorAll('a, button, input, select, textarea, summary, [tabindex="0"]')]
+          .filter((one) => one.checkVisibility() && one.type !== 'hidden' && !seen.has(one)).map((one) => one.outerHTML)`)
+      let left: unknown[] = ['all']
+      // A date has a stop for each of its parts.
+      for (let presses = 0; presses < 300 && left.length > 0; presses++) {
+        await page.keyboard.press('Tab')
+        if (presses % 10 === 9) left = (await page.evaluate('unseen()')) as unknown[]
+      }
+      missing.push(...left)
+    }
+    expect(missing).toEqual([])
+    await close()
+  })
 
   it('switches between themes with the keyboard, and remembers the choice', async () => {
     const { page, close } = await full.open(browser, '', { colorScheme: 'light' })
