@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -131,6 +131,17 @@ describe('requests to the dashboard', () => {
       JSON.stringify({ link }),
     )
     expect(headers['set-cookie']?.[0]).toMatch(/; Path=\/dashboard; HttpOnly; SameSite=Strict$/)
+  })
+
+  it('leave nothing of a session in the home', async () => {
+    const { proof, link } = await signIn(here)
+    for (const view of ['', 'runs', 'jobs', 'inbox', 'catalogue', 'ledger', 'engine', 'try'])
+      expect(await ask({ ...proof, ...fromPage }, `/data/${view}`)).toBe(200)
+    const files = readdirSync(here.home).filter((name) => !/\.db(-wal|-shm)?$/.test(name))
+    expect(files).toEqual(['credentials.json'])
+    const kept = readdirSync(here.home).map((name) => readFileSync(join(here.home, name), 'latin1'))
+    for (const secret of [link, proof['x-dashboard-token'], proof.cookie?.split('=')[1]])
+      expect(kept.join()).not.toContain(secret)
   })
 
   it('take no other form than texts in JSON', async () => {
