@@ -222,8 +222,8 @@ describe('rejects', () => {
     expect(await read('out.rejects.csv')).toBe(
       [
         '_line;_reason;domain;country;note\n',
-        '3;domain is empty;;;"two\nlines"\n',
-        "5;country must be an ISO 3166-1 alpha-2 code;b.example;Narnia;'=1\n",
+        '3;"""domain"" is empty";;;"two\nlines"\n',
+        `5;"""country"" must be an ISO 3166-1 alpha-2 code";b.example;Narnia;'=1\n`,
         '6;"Line 6 has 1 cell; the header has 3";short\n',
       ].join(''),
     )
@@ -326,7 +326,7 @@ describe('--summary-json', () => {
       operation: 'accounts.enrich',
       ...{ status: 'finished', exit_code: 11, stopped: null },
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
-      invalid_reasons: [{ reason: 'domain is empty', rows: 1 }],
+      invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
       sources: { live: 2, store: 0, duplicate: 1 },
       ...{ credits: 1, credits_before: 0 },
       files: {
@@ -355,7 +355,7 @@ describe('--summary-json', () => {
     })
     expect(ended.code).toBe(4)
     expect(ended.stderr).toContain(`1 row needs fixing so far: ${join(home, 'out.rejects.csv.partial')}`)
-    expect(await read('out.rejects.csv.partial')).toBe('_line,_reason,domain\n5,domain is empty,\n')
+    expect(await read('out.rejects.csv.partial')).toBe('_line,_reason,domain\n5,"""domain"" is empty",\n')
     await batch('accounts enrich', csv, argv, { caller: target(company) })
     expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
   })

@@ -15,7 +15,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['accounts zzz', 'It has: extract, search, enrich,'],
   ['credits consumtion', 'Did you mean: prospect credits consumption?'],
   ['accounts enrich --domian x', 'Did you mean --domain?'],
-  ['accounts enrich --domain', '--domain <text> needs its value.'],
+  ['accounts enrich --domain', '--domain <text> needs a value.'],
   ['accounts enrich acme.example other.example', 'Too many arguments'],
   ['accounts enrich acme.example --domain other.example', 'both give the domain'],
   ['accounts enrich acme.example --csv companies.csv', '--csv has one in each row'],

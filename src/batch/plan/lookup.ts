@@ -122,9 +122,7 @@ export function reasonWriter(
   mapping: Mapping,
   constants: Input = {},
 ): NonNullable<Lookup['explain']> {
-  const columns = new Map(
-    mapping.columns.map(({ field, column }) => [field, field === column ? field : `"${column}"`]),
-  )
+  const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
   const optionOf = (field: string) =>
     constants[field] === undefined ? (words[field] ?? field) : `--${flagOf(field)}`
   const nameOf = (field: string) => columns.get(field) ?? optionOf(field)

@@ -111,7 +111,7 @@ function unmarked({ custom, ...item }: Fields): Fields {
  * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
  * all rows are sent singly, or the run ends.
  */
-export type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
+type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
 
 /** The result of one try; `open` where the run ends and the effect of the request is not known. */
 type Came = Accepted | Sent | 'open'

@@ -96,7 +96,7 @@ function reword(text: string): string {
     .replace('Allowed choices are ', 'It takes: ')
     .replace(/^required option '(.*)' not specified/, '$1 is required')
     .replace(/^missing required argument '(.*)'/, '<$1> is missing')
-    .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs its value')
+    .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs a value')
 }
 
 async function reportBug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {

@@ -168,8 +168,8 @@ export function reportRejects(
     `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line' : 'lines'} ${verb}.${rest}`,
     exitCodes.someFailed,
     rejects === undefined
-      ? 'Fix them and import the file again. Records that exist already are updated.'
-      : `Fix the rows in ${rejects}, and import that file.`,
+      ? `Fix ${rejectedTotal === 1 ? 'it' : 'them'} and import the file again. Records that exist already are updated.`
+      : `Fix the ${rejectedTotal === 1 ? 'row' : 'rows'} in ${rejects}, and import that file.`,
     'rows_rejected',
   )
 }
