@@ -174,9 +174,9 @@ export function describeMapping(
   columns = 80,
   fate = 'kept in the output',
 ): string[] {
-  const width = Math.max(0, ...mapping.columns.map(({ field }) => field.length))
+  const width = Math.max(0, ...mapping.columns.map(({ field }) => spell(field).length))
   const lines = mapping.columns.map(({ field, column, sample }) => {
-    const line = `${field.padEnd(width)}  <-  "${column}"`
+    const line = `${spell(field).padEnd(width)}  <-  "${column}"`
     return sample === undefined ? line : cutSample(`${line}, such as `, sample.replace(/\s+/g, ' '), columns)
   })
   const unused = mapping.unused.filter((name) => name !== '')
@@ -185,6 +185,9 @@ export function describeMapping(
   if (named.length > 0) lines.push(`Unmapped columns (${fate}): ${named.join(', ')}${more}`)
   return [...lines, ...mapping.notes]
 }
+
+/** Returns the name of a field for people, spelt like its option. */
+const spell = (field: string): string => flagOf(field).replaceAll('-', '_')
 
 /** Returns a line that ends with a value, cut where it would be too long. */
 function cutSample(line: string, sample: string, columns: number): string {
@@ -212,7 +215,7 @@ function pinnedColumns(request: MappingRequest): MappedColumn[] {
   const { header, samples, fields, pins = {}, namedIn } = request
   return Object.entries(pins).map(([field, name]) => {
     const by = namedIn?.(field) ?? '--map'
-    if (!fields.includes(field)) throw unknownName(by, 'field', field, fields)
+    if (!fields.includes(field)) throw unknownName(by, 'field', spell(field), fields.map(spell))
     const at = columnNamed(header, name)
     if (at < 0) throw unknownName(by, 'column', name, header)
     checkPin(request, by, field, at)
@@ -347,7 +350,8 @@ const isMeant = (about: 'companies' | 'people', field: string, kind: ValueKind |
 
 function describeOthers(columns: readonly string[], { field, column }: MappedColumn): string {
   const named = columns.map((name) => `"${name}"`).join(', ')
-  return `${named} could be ${field} too; "${column}" is used. To change that: --map ${field}="${columns[0]}"`
+  const name = spell(field)
+  return `${named} could be ${name} too; "${column}" is used. To change that: --map ${name}="${columns[0]}"`
 }
 
 const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
@@ -367,9 +371,9 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   const fitting = kinds.findIndex((kind) => meantFor(kind) !== undefined)
   const column = header[fitting] || header.find((name) => name !== '') || 'Column'
   throw new MappingError(
-    `No column is recognised as ${fields.join(', ')}. ` +
+    `No column is recognised as ${fields.map(spell).join(', ')}. ` +
       `The file has: ${header.map((name) => `"${name}"`).join(', ')}. ` +
-      `Choose one, for example: --map ${meantFor(kinds[fitting]) ?? fields[0]}="${column}"`,
+      `Choose one, for example: --map ${spell(meantFor(kinds[fitting]) ?? fields[0] ?? '')}="${column}"`,
     fields,
   )
 }

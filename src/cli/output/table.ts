@@ -179,7 +179,7 @@ function format(
 ): readonly [string, CellKind] {
   const last = name.slice(name.lastIndexOf('.') + 1)
   if (typeof value === 'number')
-    return [/(?:^|_)year$/.test(last) ? `${value}` : formatNumber(value), 'number']
+    return [/(?:^|_)(?:year|id)$/.test(last) ? `${value}` : formatNumber(value), 'number']
   if (typeof value !== 'string') return [oneLine(describe(value)), 'text']
   const text = oneLine(value)
   if (ids.includes(name)) return [look.isTerminal ? shortenId(text, others) : text, 'id']

@@ -138,6 +138,15 @@ describe('the choice between columns', () => {
     ])
   })
 
+  test('names fields like their options', () => {
+    const fields = ['firstname', 'lastname', 'domain']
+    const mapping = map(['Firstname', 'Domain', 'Homepage'], { fields, subject: 'contact' })
+    expect(describeMapping(mapping).join(' ')).toMatch(/first_name +<- {2}"Firstname"/)
+    expect(refusal(() => map(['x'], { fields, subject: 'contact', pins: { nope: 'x' } }))).toContain(
+      '"last_name"',
+    )
+  })
+
   test('is printed with a value of each column, cut to the width', () => {
     const mapping = map(['Company', 'Website'], {
       samples: [['Acme', 'B'], [`https://${'a'.repeat(90)}.example`]],

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { escapeControls } from '../../../src/api/values/controls.js'
-import { barOf, fitParts, type Money, progressParts, type Step } from '../../../src/cli/output/progress.js'
+import {
+  barOf,
+  fitParts,
+  type Money,
+  progressParts,
+  type Step,
+  startProgress,
+} from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
 import {
   cutPath,
@@ -16,6 +23,8 @@ import {
   widthOf,
   wrapText,
 } from '../../../src/cli/output/text.js'
+import { createContext } from '../../../src/cli/target/create.js'
+import { streamsOf } from '../../support/command.js'
 
 const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })
@@ -152,6 +161,12 @@ describe('tables and records', () => {
     ).toBe('    N  S\n    5\n1,000  x\n')
   })
 
+  it('does not group the digits of an id', () => {
+    expect(record({ network_list_id: 130589833995924, founded_year: 1998, rows: 1234 }, look(80))).toMatch(
+      /130589833995924\n.*1998\n.*1,234\n$/,
+    )
+  })
+
   it('wraps the values of a record under each other', () => {
     expect(record({ name: 'Acme', text: 'one two three four five', none: null, list: [] }, look(26))).toBe(
       'Name  Acme\nText  one two three four\n      five\n',
@@ -187,6 +202,23 @@ describe('progress', () => {
     expect(text(waiting, 60_000)).toBe(
       '10 % · 100 of 1,000 rows · 100 found · 0 credits · waiting 59 s for the rate limit · 9 min 0 s left',
     )
+  })
+
+  it.each([
+    ['a terminal without a cursor', { env: { TERM: 'dumb' }, terminal: true }],
+    ['a log', {}],
+  ])('is a plain line every 10 s in %s', async (_, given) => {
+    let now = 0
+    const streams = streamsOf(given)
+    const context = createContext(streams, { clock: { now: () => now } })
+    const progress = await startProgress(context, {})
+    for (const seconds of [5, 10, 15, 20]) {
+      now = seconds * 1_000
+      progress.update({ ...half, rows: 25 * seconds, found: 0, credits: 0 })
+    }
+    progress.stop()
+    await context.close()
+    expect(streams.stderr.text()).toMatch(/^25 % [^\n\u001b]*\n50 % [^\n\u001b]*\n$/)
   })
 
   it('leaves the rows of an earlier part out of the rate and the time left', () => {
