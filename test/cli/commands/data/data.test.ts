@@ -107,7 +107,10 @@ describe('data import', () => {
       writeFileSync(join(here.home, name), text)
       const rejects = join(here.home, 'rejects')
       const bad = await here.run(['data', 'import', 'companies', name, '--rejects', 'rejects'])
-      expect([bad.code, bad.stderr]).toEqual([11, expect.stringContaining(`Fix the row in ${rejects}, and`)])
+      expect([bad.code, bad.stderr]).toEqual([
+        11,
+        expect.stringMatching(new RegExp(`Fix the rows? in ${rejects}, and`)),
+      ])
       expect(readFileSync(rejects, 'utf8')).toBe(rows)
       writeFileSync(rejects, rows.replaceAll('?', 'fixed.example').replace(/.*nonsense.*\n/, ''))
       const fixed = await here.run(['data', 'import', 'companies', 'rejects', '--rejects', 'again', '--json'])
