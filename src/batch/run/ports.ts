@@ -128,7 +128,7 @@ export interface KnownRun extends Run {
 export interface BatchDialog {
   /** Matches the columns of a file with fields; a person at a terminal may be asked. */
   chooseMapping(request: MappingRequest): Promise<ChosenMapping>
-  /** Returns the input of all rows, with required options that no column fills. Throws where nobody can answer. */
+  /** Returns the input of all rows, with required options that no column fills. Throws without a person to ask. */
   completeConstants(mapping: Mapping): Promise<Input>
   showMapping(mapping: Mapping): void
   showKnownRun(run: KnownRun): void

@@ -40,7 +40,7 @@ export interface RunChoices {
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
   readonly maxAgeMs: number | undefined
-  /** Looks up the first rows only; the run goes on with the others when it is resumed without it. */
+  /** Looks up the first rows only. Without it, resuming the run looks up the others. */
   readonly rows?: number | undefined
   readonly maxCredits: number | undefined
   readonly maxCreditsPerDay: number | undefined

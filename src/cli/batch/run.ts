@@ -63,21 +63,9 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
 
 /** Writes the counts of a run to the log of `--log`. */
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
-  const { rows, found, not_found, invalid, failed, skipped, credits, credits_before, output, partial } =
-    report
-  log?.write('result', {
-    run: run.id,
-    rows,
-    found,
-    not_found,
-    invalid,
-    failed,
-    skipped,
-    credits,
-    output,
-    partial,
-  })
-  log?.spend(credits - credits_before)
+  const { live, stored, duplicates, credits_before, seconds, stopped, invalid_reasons, ...counts } = report
+  log?.write('result', { run: run.id, ...counts })
+  log?.spend(report.credits - credits_before)
 }
 
 /** Returns the exit code of a run; a finished one ends as it did the first time. */

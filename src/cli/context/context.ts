@@ -83,38 +83,36 @@ export interface Home {
   readonly state: string
 }
 
-/** A named target and its defaults. */
-export interface Profile {
-  readonly target?: 'local' | 'remote'
-  readonly base_url?: string
-  /** The address of the synchronous waterfall, where the server has one. */
-  readonly sync_base_url?: string
-  /** Seconds. */
-  readonly timeout?: number
-  /** Seconds. */
-  readonly max_wait?: number
-  /** The plan of the workspace on a remote server. */
-  readonly plan?: string
-  /** The header in which the server takes idempotency keys, or `none`. */
-  readonly idempotency?: string
-  readonly network_name?: string
-  readonly premium_name?: string
-  /** The address at which a server reaches this machine, for deliveries. */
-  readonly public_url?: string
-  /** How old a stored answer may be that is used again, such as `90d`. */
-  readonly max_age?: string
-  /** The most credits that a command may spend. */
-  readonly max_credits?: number
-  /** The most credits that the commands of the profile may spend in a day (UTC). */
-  readonly max_credits_per_day?: number
-  /** The format on a terminal, in place of the table. */
-  readonly format?: Format
-  /** Rows of a batch in flight at once. */
-  readonly concurrency?: number
-  /** The command that shows long text on a terminal. */
-  readonly pager?: string
-  /** The part of the balance above which the default answer to a confirmation is no, such as `10%`. */
-  readonly confirm_above?: string
+/** The settings of a profile as JSON Schema, which `config.json` is checked by when it is written. */
+export const profileProperties = {
+  target: { enum: ['local', 'remote'] },
+  base_url: { type: 'string', format: 'uri' },
+  sync_base_url: { type: 'string', format: 'uri' },
+  timeout: { type: 'number', exclusiveMinimum: 0 },
+  max_wait: { type: 'number', minimum: 0 },
+  plan: { type: 'string', minLength: 1 },
+  idempotency: { type: 'string', pattern: '^[A-Za-z0-9-]+$' },
+  network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
+  premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
+  public_url: { type: 'string', format: 'uri' },
+  max_age: { type: 'string', minLength: 2 },
+  max_credits: { type: 'integer', minimum: 0 },
+  max_credits_per_day: { type: 'integer', minimum: 0 },
+  format: { enum: formats },
+  concurrency: { type: 'integer', minimum: 1 },
+  pager: { type: 'string', minLength: 1 },
+  confirm_above: { type: 'string', pattern: '^\\d+(\\.\\d+)?%$' },
+} as const
+
+type ValueOf<Property> = Property extends { readonly enum: readonly (infer Value)[] }
+  ? Value
+  : Property extends { readonly type: 'string' }
+    ? string
+    : number
+
+/** A named target and its defaults. What each setting means is in `profileKeys` of `commands/setup/profiles.ts`. */
+export type Profile = {
+  readonly [Name in keyof typeof profileProperties]?: ValueOf<(typeof profileProperties)[Name]>
 }
 
 /** The settings in `config.json`. */

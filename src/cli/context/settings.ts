@@ -1,10 +1,10 @@
 import { isObject, resultOr } from '../../api/values/objects.js'
 import {
-  formats,
   type GlobalOptions,
   type Home,
   type HomeContext,
   type Profile,
+  profileProperties,
   type Settings,
   type StreamsContext,
 } from './context.js'
@@ -19,25 +19,7 @@ const settingsSchema = {
     additionalProperties: {
       type: 'object',
       additionalProperties: false,
-      properties: {
-        target: { enum: ['local', 'remote'] },
-        base_url: { type: 'string', format: 'uri' },
-        sync_base_url: { type: 'string', format: 'uri' },
-        timeout: { type: 'number', exclusiveMinimum: 0 },
-        max_wait: { type: 'number', minimum: 0 },
-        plan: { type: 'string', minLength: 1 },
-        idempotency: { type: 'string', pattern: '^[A-Za-z0-9-]+$' },
-        network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
-        premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
-        public_url: { type: 'string', format: 'uri' },
-        max_age: { type: 'string', minLength: 2 },
-        max_credits: { type: 'integer', minimum: 0 },
-        max_credits_per_day: { type: 'integer', minimum: 0 },
-        format: { enum: formats },
-        concurrency: { type: 'integer', minimum: 1 },
-        pager: { type: 'string', minLength: 1 },
-        confirm_above: { type: 'string', pattern: '^\\d+(\\.\\d+)?%$' },
-      },
+      properties: profileProperties,
     },
   },
 } as const

@@ -92,7 +92,7 @@ export async function askMissing(
   return { ...input, ...answers }
 }
 
-/** Asks for required options that no column of a file fills. Throws UsageError where nobody can answer. */
+/** Asks for required options that no column of a file fills. Throws UsageError without a person to ask. */
 export async function requireOptions(
   context: Context,
   shape: Shape,

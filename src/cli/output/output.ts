@@ -189,7 +189,7 @@ export interface ResultSink {
 
 /**
  * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
- * complete, so that nobody ever sees half a result under the final name.
+ * complete, so that half a result never has the final name.
  */
 export async function openSink(
   context: StreamsContext,

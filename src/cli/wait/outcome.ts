@@ -10,7 +10,7 @@ import { formatCredits, formatNumber } from '../output/text.js'
 export interface WorkState {
   readonly kind: EventKind
   readonly operation: OperationId
-  /** `finished`, `failed`, or anything else while the work goes on. */
+  /** `finished`, `failed`, or anything else while the work is running. */
   readonly state: string
   readonly done: number
   /** Records that will come, where that is known. */
@@ -20,7 +20,7 @@ export interface WorkState {
   readonly error?: string | null | undefined
 }
 
-/** What a person can do about work that failed or goes on, in sentences. */
+/** What a person can do about work that failed or is still running, in sentences. */
 export interface NextSteps {
   readonly afterFailure: string
   readonly toContinue: string

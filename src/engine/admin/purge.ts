@@ -20,10 +20,7 @@ export async function purgeWork(store: Store, clock: Clock, olderThanMs: number)
   const all = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
   for (let isMore = true; isMore; ) {
     const dropped = await store.transaction((tx) => tx.dropJobs(now - olderThanMs, jobsAtOnce))
-    all.jobs += dropped.jobs
-    all.records += dropped.records
-    all.contacts += dropped.contacts
-    all.deliveries += dropped.deliveries
+    for (const [name, count] of Object.entries(dropped)) all[name as keyof Dropped] += count
     isMore = dropped.jobs > 0
   }
   for (let isMore = true; isMore; ) {

@@ -29,7 +29,7 @@ export async function eraseEverywhere<ErasedRecords>(
   subject: SubjectMatcher,
   { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
 ): Promise<Erased<ErasedRecords>> {
-  let work: ErasedWork = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+  const work: Record<keyof ErasedWork, number> = { records: 0, contacts: 0, jobs: 0, replies: 0 }
   let state: ErasedState = { events: 0, answers: 0, runs: [] }
   const eraseWorkAndRuns = async () => {
     for (const database of states) {
@@ -42,12 +42,7 @@ export async function eraseEverywhere<ErasedRecords>(
     }
     if (!engine) return
     const erased = await eraseFromEngine(engine, subject, dryRun)
-    work = {
-      records: work.records + erased.records,
-      contacts: work.contacts + erased.contacts,
-      jobs: work.jobs + erased.jobs,
-      replies: work.replies + erased.replies,
-    }
+    for (const name of Object.keys(work) as (keyof ErasedWork)[]) work[name] += erased[name]
   }
   await eraseWorkAndRuns()
   const catalogue = await eraseCatalogue(dryRun)

@@ -81,20 +81,13 @@ export function describeImport(kind: string, { report }: ImportResult): Descript
   const { added, updated, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
   return {
     body: {
-      kind,
-      added,
-      updated,
-      companies_added: companies,
-      rejected,
-      rejected_total: rejectedTotal,
-      mapping,
-      samples,
-      ignored,
+      ...{ kind, added, updated, companies_added: companies },
+      ...{ rejected, rejected_total: rejectedTotal, mapping, samples, ignored },
     },
     layout: formatCounts([
       `${countRecords(kind, added)} added`,
       `${formatNumber(updated)} updated`,
-      ...besides(kind, companies, 'created'),
+      ...createdBeside(kind, companies),
       `${formatNumber(rejectedTotal)} rejected`,
     ]),
   }
@@ -108,23 +101,13 @@ export function describePreview(kind: string, { report, reasons }: ImportResult)
     `${countRecords(kind, added)} would be added`,
     `${formatNumber(changed)} changed`,
     `${formatNumber(unchanged)} unchanged`,
-    ...besides(kind, companies, 'created'),
+    ...createdBeside(kind, companies),
     `${formatNumber(rejectedTotal)} invalid`,
   ])
   return {
     body: {
-      kind,
-      dry_run: true,
-      added,
-      changed,
-      unchanged,
-      companies_added: companies,
-      invalid: rejectedTotal,
-      invalid_reasons: reasons,
-      rejected,
-      mapping,
-      samples,
-      ignored,
+      ...{ kind, dry_run: true, added, changed, unchanged, companies_added: companies },
+      ...{ invalid: rejectedTotal, invalid_reasons: reasons, rejected, mapping, samples, ignored },
     },
     layout: `${counts}Nothing was imported.\n`,
   }
@@ -142,8 +125,8 @@ const singular: Readonly<Record<string, string>> = {
 const countRecords = (kind: string, count: number): string =>
   `${formatNumber(count)} ${count === 1 ? (singular[kind] ?? kind) : kind}`
 
-const besides = (kind: string, companies: number, done: string): string[] =>
-  companies > 0 && kind !== 'companies' ? [`${countRecords('companies', companies)} ${done} beside them`] : []
+const createdBeside = (kind: string, companies: number): string[] =>
+  companies > 0 && kind !== 'companies' ? [`${countRecords('companies', companies)} created beside them`] : []
 
 const shownRejects = 20
 
