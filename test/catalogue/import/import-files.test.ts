@@ -37,7 +37,7 @@ describe('the columns of an import', () => {
     })
   })
 
-  it('of profiles go to the field for profiles of their kind, whatever their header says', async () => {
+  it('go to the field for profiles of their kind when they hold profiles, whatever their header says', async () => {
     const header = ['Profile URL', 'Sales Navigator']
     const row = [url('sales/lead/ACwAAA1,NAME_SEARCH,x'), url('in/ada')]
     expect(await importMapping('people', header, row)).toEqual({

@@ -194,18 +194,18 @@ describe('the record of a person', () => {
   })
 })
 
-describe('a phone number is reachable', () => {
+describe('a phone number', () => {
   const reached = async (...numbers: string[]) => [...(await catalogue.reachable(numbers))]
 
-  it('when it is a mobile number of the catalogue with no recorded result', async () => {
+  it('is reachable when it is a mobile number of the catalogue with no recorded result', async () => {
     expect(await reached('+33639980001', '+33139980002', '+12125550102')).toEqual(['+33639980001'])
   })
 
-  it('when the catalogue says so, mobile or not', async () => {
+  it('is reachable when the catalogue says so, mobile or not', async () => {
     expect(await reached('+12125550101', '+33639980009')).toEqual(['+12125550101'])
   })
 
-  it('only when the catalogue contains it', async () => {
+  it('is reachable only when the catalogue contains it', async () => {
     expect(await reached('+33639980777')).toEqual([])
     expect(await reached()).toEqual([])
   })

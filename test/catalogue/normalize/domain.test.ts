@@ -65,7 +65,7 @@ describe('the registrable domain', () => {
     expect(toDomain(text)).toBeUndefined()
   })
 
-  it('of a registrable domain is the domain itself', () => {
+  it('is the domain itself when that is registrable', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl(), fc.domain(), fc.emailAddress(), fc.string()), (text) => {
         const domain = toDomain(text)

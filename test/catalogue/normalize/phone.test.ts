@@ -51,7 +51,7 @@ describe('a phone number in a file', () => {
     expect(readPhone(value, 'FR')).toBeUndefined()
   })
 
-  it('in E.164 stays as it is, except for a national prefix', () => {
+  it('stays as it is in E.164, except for a national prefix', () => {
     const number = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.stringMatching(/^[1-9]{6,14}$/))
       .map(([first, rest]) => `+${first}${rest}`)
@@ -138,7 +138,7 @@ describe('a phone number', () => {
     expect(isMobile(number)).toBe(mobile)
   })
 
-  it('of the sample has a type, and the country that it is made for', () => {
+  it('has a type and the right country in every range of the sample', () => {
     for (const { code, phones } of countries)
       for (const range of phones) {
         const detail = describePhone(range.replaceAll('x', '1'))

@@ -99,7 +99,7 @@ describe('locations', () => {
     },
   )
 
-  it('of the same name are sorted as country, region, city', () => {
+  it('are sorted as country, region, city when they have the same name', () => {
     expect(findLocations('luxembourg', 'database').map(({ kind }) => kind)).toEqual([
       'country',
       'region',

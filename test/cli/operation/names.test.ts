@@ -43,7 +43,7 @@ describe('names of ids', () => {
     expect(errorOf(ended).hint).toContain(said)
   })
 
-  it('of industries are those of the local catalogue, too; ids pass', async () => {
+  it('include the industries of the local catalogue; ids pass', async () => {
     const stdin = 'name,domain,industry\nAcme,acme.example,Robotics\n'
     expect((await here.run(['data', 'import', 'companies', '-'], { stdin })).code).toBe(0)
     expect(await here.json('industries', 'find', 'ROBO')).toEqual([
@@ -53,7 +53,7 @@ describe('names of ids', () => {
     for (const industry of ['Robotics', '4711']) expect((await here.run([...argv, industry])).code).toBe(0)
   })
 
-  it('of industries that are not known are refused for a server, and unknown ids pass to it', async () => {
+  it('are refused for a server where an industry is not known; unknown ids pass to it', async () => {
     const env = { PROSPECT_BASE_URL: 'http://127.0.0.1:9/api/v2', PROSPECT_API_KEY: 'k' }
     const argv = ['accounts', 'search', '--preview', '--dry-run', '--included-industries']
     const codes = []
@@ -62,7 +62,7 @@ describe('names of ids', () => {
     expect(codes).toEqual([2, 0])
   })
 
-  it('of lists of companies are found by their names', async () => {
+  it('stand for the ids of lists of companies', async () => {
     const create = (name: string) => here.run(['lists', 'create', '--name', name, '--companies', 'name=Acme'])
     for (const name of ['Targets', 'Twice', 'Twice']) expect((await create(name)).code).toBe(0)
     const lists = await here.json<{ lists: { id: string; name: string }[] }>('lists', 'list')

@@ -141,7 +141,7 @@ describe('equal lookups with max_age', () => {
   const argv = [...acme, '--max-age', '1d', '--json']
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
 
-  it('at the same time in two processes are sent once', async () => {
+  it('are sent once when two processes make them at the same time', async () => {
     const target = answering(found)
     const caller: Caller = {
       ...target,

@@ -55,7 +55,7 @@ describe('received events', () => {
     expect(await events.find('a')).toMatchObject({ receivedAt: start, body: '{}' })
   })
 
-  it('with one id on two paths are stored twice', async () => {
+  it('are stored twice when one id came on two paths', async () => {
     expect(await events.keep(delivery('a'))).toBe(true)
     expect(await events.keep(delivery('a', { path: 'other' }))).toBe(true)
     expect(await events.find('a')).toMatchObject({ path: 'other' })

@@ -62,7 +62,7 @@ describe('data import', () => {
     ])
   })
 
-  it('with --dry-run says what would change, and imports nothing', async () => {
+  it('says what would change with --dry-run, and imports nothing', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
     const stdin = `${companies}New,new.example\nRenamed,other.example\n,nothing\n,no domain\n`
     const argv = ['data', 'import', 'companies', '-', '--dry-run']

@@ -191,7 +191,7 @@ describe('a list of companies', () => {
 })
 
 describe('batched reads', () => {
-  it('all return results, except those that fail themselves', async () => {
+  it('return their results even where another read of the batch fails', async () => {
     for (const id of [1, 2, 3]) await add(id)
     const one = (id: number) =>
       driver.read(async (connection) => {
@@ -385,7 +385,7 @@ describe('a schema', () => {
 })
 
 describe('a PostgreSQL server', () => {
-  it('with unusual defaults does not apply them to our write transactions', async () => {
+  it('does not apply unusual defaults to our write transactions', async () => {
     const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
     const strict = await openPostgres(throughWay(defaults))
     const level = await strict.transaction(async (connection) => {
@@ -404,7 +404,7 @@ describe('a PostgreSQL server', () => {
     await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
   })
 
-  it('with synchronous_commit off is refused', async () => {
+  it('is refused when synchronous_commit is off', async () => {
     const database = await freshDatabase()
     await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
     await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
