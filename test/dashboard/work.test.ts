@@ -91,7 +91,8 @@ describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
         'Looked up 7',
         'Found 6',
         'Not found 1',
-        expect.stringMatching(/^Without a lookup 2/),
+        'Invalid 1 Check the file for the reasons.',
+        'Without a lookup 1 Duplicates and skipped rows.',
       ]),
     )
     expect(await press(page, 'Check the file')).toContain('1 row invalid: domain is empty (1).')

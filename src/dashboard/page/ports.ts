@@ -51,6 +51,8 @@ export interface ListedRun {
 /** A run as it is shown alone. */
 export interface ShownRun extends ListedRun {
   readonly answers: readonly AnswerCount[]
+  /** Rows that are invalid; null where that is not recorded. */
+  readonly invalid: number | null
   /** Who works on it, as part of a sentence. */
   readonly holder: string | undefined
   /** What the last command said that was started from here and failed. */

@@ -190,7 +190,11 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
       </Section>
       <Section title="Deliveries">
         {deliveries.length === 0 ? (
-          <Empty>Nothing of this job is sent to a webhook.</Empty>
+          <Empty>
+            {job.webhookUrl === null
+              ? 'Nothing of this job is sent to a webhook.'
+              : 'Nothing was sent to its webhook yet.'}
+          </Empty>
         ) : (
           <DeliveryTable deliveries={deliveries} />
         )}

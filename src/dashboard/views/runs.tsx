@@ -169,10 +169,13 @@ function Run({
             <ActionButton action="runs/export" fields={fields} label="Export" />
             {run.status === 'running' ? (
               <ActionButton action="runs/stop" fields={fields} label="Stop" />
-            ) : run.status === 'stopped' ? (
-              <ActionButton action="runs/quote" fields={fields} label="Resume…" primary />
             ) : (
               <ActionButton action="runs/check" fields={fields} label="Check the file" />
+            )}
+            {run.status === 'stopped' ? (
+              <ActionButton action="runs/quote" fields={fields} label="Resume…" primary />
+            ) : (
+              ''
             )}
           </div>
         )}
@@ -207,23 +210,31 @@ const statusNames: Readonly<Record<string, string>> = {
   found: 'Found',
   not_found: 'Not found',
   failed: 'Failed',
-  invalid: 'Invalid',
   skipped: 'Skipped',
 }
 
 /** From the rows of the file to those that were found. */
-function Funnel({ run: { answers, done, rows } }: { readonly run: ShownRun }) {
-  const lookups = answers.reduce((sum, one) => sum + one.lookups, 0)
-  const others = Math.max(0, done - lookups)
+function Funnel({ run: { answers, invalid, done, rows } }: { readonly run: ShownRun }) {
+  const sum = (some: ShownRun['answers']) => some.reduce((all, { lookups }) => all + lookups, 0)
+  const lookups = sum(answers)
+  const refused = sum(answers.filter(({ status }) => status === 'invalid'))
+  const others = Math.max(0, done - lookups - Math.max(0, (invalid ?? 0) - refused))
   const steps: readonly [name: string, value: number, detail: string][] = [
     ['Rows of the file', rows, ''],
     ['Done', done, ''],
     ['Looked up', lookups, ''],
-    ...answers.map(
-      ({ status, error, lookups: some }) =>
-        [statusNames[status] ?? status, some, error ?? ''] as [string, number, string],
-    ),
-    ['Without a lookup', others, 'Duplicates and invalid rows. Check the file for the reasons.'],
+    ...answers
+      .filter(({ status }) => status !== 'invalid')
+      .map(
+        ({ status, error, lookups: some }) =>
+          [statusNames[status] ?? status, some, error ?? ''] as [string, number, string],
+      ),
+    ['Invalid', Math.max(refused, invalid ?? 0), 'Check the file for the reasons.'],
+    [
+      'Without a lookup',
+      others,
+      invalid === null ? 'Duplicates and invalid rows.' : 'Duplicates and skipped rows.',
+    ],
   ]
   return (
     <Table

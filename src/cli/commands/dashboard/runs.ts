@@ -8,7 +8,7 @@ import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type Report, Stop, UsageError } from '../../context/errors.js'
 import { once } from '../../context/once.js'
-import { toRunView } from '../runs/show.js'
+import { invalidRowsOf, toRunView } from '../runs/show.js'
 
 /** Opens the runs for the dashboard: the records behind `prospect runs`, and its commands as processes. */
 export function openRunsPort(context: Context): RunsPort {
@@ -52,7 +52,8 @@ export function openRunsPort(context: Context): RunsPort {
       const answers = await records.runs.countAnswers(run)
       const isHeld = await isRunning(context, run, records.locks)
       const holder = isHeld ? await records.locks.holder(run.knownBy) : undefined
-      return { ...(await toListed(run, records)), answers, holder, problem: problems.get(id) }
+      const known = { answers, invalid: invalidRowsOf(run), holder, problem: problems.get(id) }
+      return { ...(await toListed(run, records)), ...known }
     },
     quote: async (id, isShared) => {
       const [run] = await find(id, isShared)

@@ -85,15 +85,18 @@ async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCount
       (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
       0,
     )
-  const { invalid = null } = parseJson(run.request) as Pick<RecordedRequest, 'invalid'>
   const { identity } = operation(run.operation as OperationId).batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {
     ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
-    invalid,
+    invalid: invalidRowsOf(run),
     valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
   }
 }
+
+/** Returns how many rows of a run are invalid, as of the end of its last part; null where that is not recorded. */
+export const invalidRowsOf = ({ request }: Run): number | null =>
+  (parseJson(request) as Pick<RecordedRequest, 'invalid'>).invalid ?? null
 
 /** Formats a run for a terminal: what it is, and what became of its rows. */
 async function formatRun(body: unknown, look: Look): Promise<string> {
