@@ -5,6 +5,7 @@ import { findIdentifiers } from '../../src/catalogue/erasure/identifiers.js'
 import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/open.js'
+import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
 import { longText, stillClock } from './open.js'
@@ -177,16 +178,21 @@ describe('a catalogue in PostgreSQL that several processes share', () => {
 
   it('contains no duplicates after two concurrent imports of the same records', async () => {
     const [one, other] = [await opened(), await opened()]
+    const [companies, people, later] = [tries(1_200, 2_500), tries(800, 1_500), tries(300, 500)]
     const reports = await Promise.all([
-      one.importRecords('companies', from(0, 2_500).map(company)),
-      other.importRecords('companies', from(1_000, 2_500).map(company)),
+      one.importRecords('companies', from(0, companies).map(company)),
+      other.importRecords('companies', from(2 * later, companies).map(company)),
     ])
     expect(reports.map(({ rejectedTotal }) => rejectedTotal)).toEqual([0, 0])
-    expect(reports[0].added + reports[1].added).toBe(3_500)
+    expect(reports[0].added + reports[1].added).toBe(companies + 2 * later)
     await Promise.all([
-      one.importRecords('people', from(0, 1_500).map(person)),
-      other.importRecords('people', from(500, 1_500).map(person)),
+      one.importRecords('people', from(0, people).map(person)),
+      other.importRecords('people', from(later, people).map(person)),
     ])
-    expect(await one.stats()).toMatchObject({ companies: 3_500, people: 2_000, technologies: 7 })
+    expect(await one.stats()).toMatchObject({
+      companies: companies + 2 * later,
+      people: people + later,
+      technologies: 7,
+    })
   })
 })

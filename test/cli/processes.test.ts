@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { tries } from '../support/effort.js'
 import { launch } from '../support/processes.js'
 
 const bin = fileURLToPath(new URL('../../bin/prospect.js', import.meta.url))
@@ -39,13 +40,14 @@ const sum = (list: readonly Record<string, string>[]) =>
 
 describe('several processes with one home', () => {
   it('four concurrent batches with too few credits pay for exactly the rows they keep', async () => {
-    writeDomains('catalogue.csv', 0, 4_800)
+    const [credits, share] = [tries(400, 1_000), tries(500, 1_200)]
+    writeDomains('catalogue.csv', 0, 4 * share)
     await prospect('data', 'import', 'companies', 'catalogue.csv')
-    await prospect('engine', 'credits', 'set', '1000')
+    await prospect('engine', 'credits', 'set', String(credits))
     const names = [0, 1, 2, 3].map((at) => `part-${at}`)
     names.forEach((name, at) => {
       // Each could spend the whole balance, so none of them can finish.
-      writeDomains(`${name}.csv`, at * 1_200, at * 1_200 + 1_200, true)
+      writeDomains(`${name}.csv`, at * share, (at + 1) * share, true)
     })
     const runs = await Promise.all(
       names.map((name) => prospect('accounts', 'enrich', '--csv', `${name}.csv`, '-o', `${name}.out.csv`)),
@@ -57,8 +59,8 @@ describe('several processes with one home', () => {
       expect(statSync(join(folder, `${name}.out.csv.partial`)).mode & 0o777).toBe(0o600)
     }
     expect(written.every(({ _status }) => _status === 'found')).toBe(true)
-    expect(sum(written)).toBe(1_000)
-    expect(new Set(written.map(({ domain }) => domain)).size).toBe(1_000)
+    expect(sum(written)).toBe(credits)
+    expect(new Set(written.map(({ domain }) => domain)).size).toBe(credits)
     expect((await json('credits')).credits.enrichment).toBe(0)
     expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
   })

@@ -28,7 +28,7 @@ async function watching(path: string): Promise<() => Promise<Readonly<Record<str
           const { mode } = lstatSync(process.argv[1] + '/' + name)
           seen[name] = (seen[name] ?? 0) | (mode & 0o777)
         } catch {}
-      if (!over) setImmediate(look)
+      if (!over) ${isLong ? 'setImmediate(look)' : 'setTimeout(look, 2)'}
       else process.stdout.write(JSON.stringify(seen))
     }
     process.stdout.write('watching\\n')
@@ -135,9 +135,9 @@ const usual: Readonly<Record<string, string>> = {
   shell: 'bash',
 }
 
-/** Returns all ways to run a command, or without `--long` two of them, which differ from one command to the next. */
+/** Returns all ways to run a command, or without `--long` one of them, which differs from one command to the next. */
 const some = <T>(ways: readonly T[], at: number): readonly T[] =>
-  isLong ? ways : ways.filter((_, way) => (way + at) % Math.floor(ways.length / 2 + 1) === 0)
+  isLong ? ways : ways.filter((_, way) => (way + at) % ways.length === 0)
 
 const secret = `whsec_${Buffer.from('canary-canary-canary-canary').toString('base64')}`
 const password = 'canary-password-of-a-proxy'

@@ -2,7 +2,13 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { liveOnlyFilters } from '../../src/api/schemas/enumerations.js'
-import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
+import {
+  expectAccessible,
+  expectAccessibleInEveryLook,
+  hasNoBrowser,
+  sharedBrowser,
+  takeScreenshot,
+} from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { type ServedDashboard, serveDashboard } from './dashboard.js'
@@ -54,12 +60,12 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
   let empty: ServedDashboard
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     full = await serveDashboard(importAll)
     empty = await serveDashboard()
   })
   afterAll(async () => {
-    await Promise.all([full?.close(), empty?.close(), browser?.close()])
+    await Promise.all([full?.close(), empty?.close()])
   })
 
   it('has the filters of the API that choose records of this machine', async () => {
@@ -181,22 +187,12 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
     }
   })
 
-  for (const [name, options] of [
-    ['light', {}],
-    ['dark', { colorScheme: 'dark' }],
-    ['narrow', { viewport: { width: 360, height: 740 } }],
-  ] as const)
-    it(`is accessible on a ${name} screen`, async () => {
-      const { page, problems, close } = await full.open(
-        browser,
-        'catalogue?of=people&seniority_levels=220',
-        options,
-      )
-      await expectAccessible(page)
-      await takeScreenshot(page, `catalogue-${name}`)
-      expect(problems).toEqual([])
-      await close()
-    })
+  it('is accessible in both colours and on a narrow screen', async () => {
+    const { page, problems, close } = await full.open(browser, 'catalogue?of=people&seniority_levels=220')
+    await expectAccessibleInEveryLook(page, 'catalogue')
+    expect(problems).toEqual([])
+    await close()
+  })
 
   it('shows the same views over PostgreSQL', async () => {
     const schema: TestDatabase = await freshSchema()

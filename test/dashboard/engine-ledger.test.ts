@@ -4,7 +4,13 @@ import Database from 'better-sqlite3'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { commandOf } from '../../src/api/operations/table.js'
-import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
+import {
+  expectAccessible,
+  expectAccessibleInEveryLook,
+  hasNoBrowser,
+  sharedBrowser,
+  takeScreenshot,
+} from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { type ServedDashboard, serveDashboard } from './dashboard.js'
 
@@ -52,29 +58,25 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
   let readOnly: ServedDashboard
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     full = await serveDashboard(spend)
     empty = await serveDashboard()
     readOnly = await serveDashboard(spend, { options: ['--read-only'] })
   })
   afterAll(async () => {
-    await Promise.all([full?.close(), empty?.close(), readOnly?.close(), browser?.close()])
+    await Promise.all([full?.close(), empty?.close(), readOnly?.close()])
   })
 
   for (const path of ['engine', 'ledger', 'ledger?by=day', 'ledger?by=run'])
     it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
-      for (const [name, here, options] of [
-        ['empty', empty, {}],
-        ['dark', full, { colorScheme: 'dark' }],
-        ['light', full, { colorScheme: 'light' }],
-        ['narrow', full, { viewport: { width: 360, height: 740 } }],
-      ] as const) {
-        const { page, problems, close } = await here.open(browser, path, options)
-        await expectAccessible(page)
-        await takeScreenshot(page, `${path.replace(/\W/g, '-')}-${name}`)
-        expect(problems).toEqual([])
-        await close()
-      }
+      const name = path.replace(/\W/g, '-')
+      const blank = await empty.open(browser, path)
+      await expectAccessible(blank.page)
+      await takeScreenshot(blank.page, `${name}-empty`)
+      const { page, problems, close } = await full.open(browser, path)
+      await expectAccessibleInEveryLook(page, name)
+      expect([...blank.problems, ...problems]).toEqual([])
+      await Promise.all([blank.close(), close()])
     })
 
   it('shows the plan, credits, members and keys that the commands print, as text', async () => {

@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -175,6 +175,14 @@ describe('requests to the dashboard', () => {
 })
 
 describe('a dashboard that other machines can reach', () => {
+  const filled = machine()
+
+  beforeAll(async () => {
+    await filled.run(['init'])
+    await fillWithSamples(filled)
+  })
+  afterAll(() => filled.remove())
+
   it('is refused without --dashboard-public', async () => {
     const here = machine()
     for (const command of ['serve --dashboard', 'dashboard']) {
@@ -186,7 +194,9 @@ describe('a dashboard that other machines can reach', () => {
 
   for (const options of [['--read-only'], ['--host', '0.0.0.0', '--public', '--dashboard-public']])
     it(`changes nothing with ${options.join(' ')}`, async () => {
-      const here = await serveDashboard(fillWithSamples, { options })
+      const here = await serveDashboard(async ({ home }) => cpSync(filled.home, home, { recursive: true }), {
+        options,
+      })
       const { proof } = await signIn(here)
       for (const action of [
         'runs/quote',

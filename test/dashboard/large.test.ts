@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible, hasNoBrowser, launchBrowser, openPage } from '../support/browser.js'
+import { expectAccessible, hasNoBrowser, openPage, sharedBrowser } from '../support/browser.js'
 import { isLong } from '../support/effort.js'
 import { launch, launchServer, prospect } from '../support/processes.js'
 
@@ -16,7 +16,7 @@ const { fillDashboard, largeSizes } = (await import(
   largeSizes: Sizes
 }
 
-const sizes = isLong ? largeSizes : { companies: 1_000, runs: 300, deliveries: 1_000 }
+const sizes = isLong ? largeSizes : { companies: 300, runs: 120, deliveries: 300 }
 
 describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
   const home = mkdtempSync(join(tmpdir(), 'prospect-large-'))
@@ -27,14 +27,14 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
   let server: Awaited<ReturnType<typeof launchServer>>
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     await launch(prospect, ['init'], home, env)
     await launch(prospect, ['engine', 'credits', 'set', '1000000'], home, env)
     await fillDashboard(home, env, sizes)
     server = await launchServer(prospect, ['dashboard', '--port', '0', '--json', '--no-open'], home, env)
   }, 1_200_000)
   afterAll(async () => {
-    await Promise.all([server?.stop(), browser?.close()])
+    await Promise.all([server?.stop()])
     rmSync(home, { recursive: true, force: true })
   })
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasNoBrowser, launchBrowser } from '../support/browser.js'
+import { hasNoBrowser, sharedBrowser } from '../support/browser.js'
 import { isLong } from '../support/effort.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { launch, prospect } from '../support/processes.js'
@@ -24,7 +24,7 @@ describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on
   }
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     if (database === 'PostgreSQL') {
       schema = await freshSchema()
       env = { PROSPECT_DATABASE_URL: schema.url }
@@ -35,7 +35,7 @@ describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on
     )
   })
   afterAll(async () => {
-    await Promise.all([here?.close(), browser?.close()])
+    await Promise.all([here?.close()])
     await schema?.drop()
   })
 

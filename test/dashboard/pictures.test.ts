@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { hasNoBrowser, launchBrowser } from '../support/browser.js'
+import { hasNoBrowser, sharedBrowser } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { serveDashboard } from './dashboard.js'
 
@@ -31,7 +31,7 @@ async function month(here: Machine): Promise<void> {
 
 describe.skipIf(hasNoBrowser || !folder)('the pictures of the documents', () => {
   it('are made over sample data', async () => {
-    const browser = await launchBrowser()
+    const browser = await sharedBrowser()
     const here = await serveDashboard(month)
     const look = { deviceScaleFactor: 1.5, viewport: { width: 1180, height: 640 } }
     const overview = await here.open(browser, '', { ...look, colorScheme: 'light' })
@@ -44,6 +44,6 @@ describe.skipIf(hasNoBrowser || !folder)('the pictures of the documents', () => 
     )
     await one.page.screenshot({ path: join(folder ?? '', 'dashboard-run.png') })
     expect([...overview.problems, ...one.problems]).toEqual([])
-    await Promise.all([here.close(), browser.close()])
+    await Promise.all([here.close()])
   })
 })

@@ -3,7 +3,13 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { operations } from '../../src/api/operations/table.js'
-import { expectAccessible, hasNoBrowser, launchBrowser, takeScreenshot } from '../support/browser.js'
+import {
+  expectAccessible,
+  expectAccessibleInEveryLook,
+  hasNoBrowser,
+  sharedBrowser,
+  takeScreenshot,
+} from '../support/browser.js'
 import { type ServedDashboard, serveDashboard } from './dashboard.js'
 
 /** Returns the words that a shell makes of a command. */
@@ -25,12 +31,12 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     (await full.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     full = await serveDashboard(async (here) => void (await here.run(['data', 'sample', '--yes'])))
     readOnly = await serveDashboard(undefined, { options: ['--read-only'] })
   })
   afterAll(async () => {
-    await Promise.all([full?.close(), readOnly?.close(), browser?.close()])
+    await Promise.all([full?.close(), readOnly?.close()])
   })
 
   it('has a form with every field of every operation', async () => {
@@ -165,16 +171,11 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     await close()
   })
 
-  for (const [name, options] of [
-    ['dark', { colorScheme: 'dark' }],
-    ['narrow', { viewport: { width: 360, height: 740 } }],
-  ] as const)
-    it(`is accessible on a ${name} screen`, async () => {
-      const path = 'try?operation=leads.advanced_search_preview&show=1&keyword=robots'
-      const { page, problems, close } = await full.open(browser, path, options)
-      await expectAccessible(page)
-      await takeScreenshot(page, `try-${name}`)
-      expect(problems).toEqual([])
-      await close()
-    })
+  it('is accessible in both colours and on a narrow screen', async () => {
+    const path = 'try?operation=leads.advanced_search_preview&show=1&keyword=robots'
+    const { page, problems, close } = await full.open(browser, path)
+    await expectAccessibleInEveryLook(page, 'try')
+    expect(problems).toEqual([])
+    await close()
+  })
 })

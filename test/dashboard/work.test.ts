@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandOf } from '../../src/api/operations/table.js'
 import {
   expectAccessible,
+  expectAccessibleInEveryLook,
   hasNoBrowser,
-  launchBrowser,
   ready,
+  sharedBrowser,
   tabTo,
   takeScreenshot,
 } from '../support/browser.js'
@@ -30,7 +32,7 @@ async function press(page: Page, name: string): Promise<string> {
   return (await page.locator('#messages p').textContent()) ?? ''
 }
 
-describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
+describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
   let browser: Browser
   let full: ServedDashboard
   let empty: ServedDashboard
@@ -42,13 +44,92 @@ describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
   }
 
   beforeAll(async () => {
-    browser = await launchBrowser()
+    browser = await sharedBrowser()
     receiver = await receiveWebhooks(() => undefined)
     full = await serveDashboard(fillWithSamples)
     empty = await serveDashboard()
   })
   afterAll(async () => {
-    await Promise.all([full?.close(), empty?.close(), receiver?.close(), browser?.close()])
+    await Promise.all([full?.close(), empty?.close(), receiver?.close()])
+  })
+
+  describe('the overview', () => {
+    it('shows the balance, quotas and sums that the commands print', async () => {
+      const { page, problems, close } = await full.open(browser)
+      const limits = await full.json<{ credits: { enrichment: number } }>('limits')
+      expect(await page.locator('.figure').textContent()).toBe(String(limits.credits.enrichment))
+      const [spent] = await full.json<{ operation: string; credits: number }[]>(
+        'engine',
+        'ledger',
+        '--by',
+        'operation',
+      )
+      const table = page.getByRole('region', { name: 'Credits by operation' })
+      expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
+        `${commandOf(spent?.operation ?? '')}\t${spent?.credits}`,
+      ])
+      const chart = page.getByRole('img', { name: 'Credits by day' })
+      expect(await chart.getAttribute('aria-label')).toMatch(/: \d+ credits in 30 days, at most \d+ a day$/)
+      expect(problems).toEqual([])
+      await close()
+    })
+
+    it('says what to do while there is nothing to show', async () => {
+      const { page, problems, close } = await empty.open(browser)
+      expect(await page.locator('.empty').count()).toBeGreaterThanOrEqual(4)
+      expect(await page.locator('main').textContent()).toContain('Nothing was spent in the last 30 days')
+      await expectAccessible(page)
+      expect(problems).toEqual([])
+      await close()
+    })
+
+    it('is accessible in both colours and on a narrow screen', async () => {
+      const { page, problems, close } = await full.open(browser)
+      await expectAccessibleInEveryLook(page, 'overview')
+      expect(problems).toEqual([])
+      await close()
+    })
+
+    it('reaches everything of every view with the keyboard', async () => {
+      const { page, close } = await full.open(browser)
+      const paths = await page.evaluate("[...document.querySelectorAll('nav a')].map(({ href }) => href)")
+      const missing: unknown[] = []
+      for (const path of [
+        ...(paths as string[]),
+        `${full.origin}/dashboard/try?operation=accounts.enrich&show=1`,
+      ]) {
+        await page.goto(path)
+        await ready(page)
+        await page.evaluate(`window.seen = new Set()
+          addEventListener('focusin', ({ target }) => seen.add(target))
+          window.unseen = () => [...document.querySelectorAll('a, button, input, select, textarea, summary, [tabindex="0"]')]
+            .filter((one) => one.checkVisibility() && one.type !== 'hidden' && !seen.has(one)).map((one) => one.outerHTML)`)
+        let left: unknown[] = ['all']
+        // A date has a stop for each of its parts.
+        for (let presses = 0; presses < 300 && left.length > 0; presses++) {
+          await page.keyboard.press('Tab')
+          if (presses % 10 === 9) left = (await page.evaluate('unseen()')) as unknown[]
+        }
+        missing.push(...left)
+      }
+      expect(missing).toEqual([])
+      await close()
+    })
+
+    it('switches between themes with the keyboard, and remembers the choice', async () => {
+      const { page, close } = await full.open(browser, '', { colorScheme: 'light' })
+      const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+      const light = await background()
+      await tabTo(page, 'Theme: auto')
+      await page.keyboard.press('Enter')
+      await page.keyboard.press('Enter')
+      expect(await background()).not.toBe(light)
+      await page.reload()
+      await page.locator('h1').waitFor()
+      expect(await page.locator('#theme').textContent()).toBe('Theme: dark')
+      expect(await background()).not.toBe(light)
+      await close()
+    })
   })
 
   for (const [path, title] of [
@@ -57,19 +138,15 @@ describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
     ['inbox', 'Inbox'],
   ] as const)
     it(`shows ${path} with data and empty, in both colours and on a narrow screen`, async () => {
-      for (const [here, options] of [
-        [empty, {}],
-        [full, { colorScheme: 'dark' }],
-        [full, { viewport: { width: 360, height: 740 } }],
-      ] as const) {
-        const { page, problems, close } = await here.open(browser, path, options)
-        expect(await page.locator('h1').textContent()).toBe(title)
-        if (here === empty) expect(await page.locator('.empty').count()).toBeGreaterThan(0)
-        await expectAccessible(page)
-        await takeScreenshot(page, `${path}-${here === empty ? 'empty' : Object.keys(options)[0]}`)
-        expect(problems).toEqual([])
-        await close()
-      }
+      const blank = await empty.open(browser, path)
+      expect(await blank.page.locator('.empty').count()).toBeGreaterThan(0)
+      await expectAccessible(blank.page)
+      await takeScreenshot(blank.page, `${path}-empty`)
+      const { page, problems, close } = await full.open(browser, path)
+      expect(await page.locator('h1').textContent()).toBe(title)
+      await expectAccessibleInEveryLook(page, path)
+      expect([...blank.problems, ...problems]).toEqual([])
+      await Promise.all([blank.close(), close()])
     })
 
   it('lists the runs that the command prints, and shows one with its funnel', async () => {
@@ -214,6 +291,7 @@ describe.skipIf(hasNoBrowser)('runs, jobs and the inbox', () => {
     expect(receiver.arrivals.slice(before).map(({ id }) => id)).toEqual(['msg_lead_search.completed'])
     await page.getByRole('region', { name: 'Forwarded' }).waitFor()
     await page.getByRole('link', { name: 'All events' }).click()
+    await page.getByRole('button', { name: 'Forward these events' }).waitFor()
     await page.getByLabel('Address').fill(receiver.url)
     await page.getByRole('button', { name: 'Forward these events' }).click()
     await page.getByText(`2 events sent to ${receiver.url}.`).waitFor()

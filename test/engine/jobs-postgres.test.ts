@@ -32,7 +32,7 @@ afterEach(async () => {
 
 describe('workers on three nodes and one PostgreSQL', () => {
   it('P13, P44: lose no job and store no record twice although they are killed', async () => {
-    const [jobs, kills] = [tries(15, 40), tries(3, 6)]
+    const [jobs, kills] = [tries(10, 40), tries(2, 6)]
     await acceptMixed(work, jobs)
     const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
     expect(await killOverProgress(crew, kills, () => progressOf(work))).toBe(kills)

@@ -35,7 +35,7 @@ const leaseMs = '600'
 
 describe('P13: workers that are killed', () => {
   it('lose no job and store no record twice', async () => {
-    const [jobs, killings] = [tries(20, 100), tries(4, 20)]
+    const [jobs, killings] = [tries(12, 100), tries(2, 20)]
     await acceptMixed(work, jobs)
     const crew = startCrew(4, worker, work.file, leaseMs, '40', '1000000')
     const kills = await killOverProgress(crew, killings, () => progressOf(work))

@@ -77,7 +77,7 @@ describe('four nodes on one PostgreSQL', () => {
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
-    for (let kill = 0; kill < tries(3, 8); kill++) {
+    for (let kill = 0; kill < tries(2, 8); kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
       while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)
         await new Promise((resolve) => setTimeout(resolve, 2))
@@ -98,8 +98,8 @@ describe('four nodes on one PostgreSQL', () => {
   it('P42: see one total at every moment, whoever moves credits', async () => {
     const own = await freshSchema()
     const banked = await runBank(bank, {
-      ms: tries(1_200, 3_000),
-      kills: tries(2, 3),
+      ms: tries(700, 3_000),
+      kills: tries(1, 3),
       writers: 3,
       readers: 2,
       location: own.url,

@@ -5,6 +5,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { execa } from 'execa'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { isLong } from './effort.js'
 
 /** Whether the tests of pages are left out, on a machine where no browser can be had. */
 export const hasNoBrowser = process.env.PROSPECT_NO_BROWSER === '1'
@@ -20,6 +21,11 @@ const usualPaths = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
   'C:\\Program Files (x86)\\Google\\Chrome\\Application\\chrome.exe',
 ]
+
+let shared: Promise<Browser> | undefined
+
+/** Returns the browser that the test files of a process share. It ends with the process. */
+export const sharedBrowser = (): Promise<Browser> => (shared ??= launchBrowser())
 
 /** Starts an installed Chromium, or the one that ships through npm. Throws a sentence where neither starts. */
 export async function launchBrowser(...args: readonly string[]): Promise<Browser> {
@@ -127,11 +133,37 @@ export async function openPage(
 export const ready = (page: Page) => page.locator('main:not([aria-busy]) h1').waitFor()
 
 /** Asserts that axe finds nothing serious, and that nothing is wider than the screen. */
-export async function expectAccessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze()
+export async function expectAccessible(page: Page, rules: readonly string[] = []): Promise<void> {
+  const axe = new AxeBuilder({ page })
+  const { violations } = await (rules.length > 0 ? axe.withRules([...rules]) : axe).analyze()
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   expect(serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
   expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+}
+
+/** How a page can look, and the rules of axe that depend on that alone. */
+const looks = {
+  dark: { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },
+  narrow: { colorScheme: 'light', width: 360, rules: ['target-size', 'scrollable-region-focusable'] },
+  'dark-narrow': { colorScheme: 'dark', width: 360, rules: ['color-contrast'] },
+} as const
+
+/**
+ * Asserts that a page is accessible in both colours and on a narrow screen, and takes screenshots of each. With
+ * `--long` every rule is checked in each of them, else those that can differ.
+ */
+export async function expectAccessibleInEveryLook(page: Page, name: string): Promise<void> {
+  await expectAccessible(page)
+  await takeScreenshot(page, `${name}-light`)
+  for (const [look, { colorScheme, width, rules }] of Object.entries(looks)) {
+    if (look === 'dark-narrow' && !isLong) continue
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 740 })
+    await expectAccessible(page, isLong ? [] : rules)
+    await takeScreenshot(page, `${name}-${look}`)
+  }
+  await page.emulateMedia({ colorScheme: null })
+  await page.setViewportSize({ width: 1280, height: 900 })
 }
 
 /** Presses Tab until an element has the focus. Throws when it cannot be reached. */

@@ -258,7 +258,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
         profileOf.set(known, readSlug(url))
       }
     }),
-    { numRuns: tries(500, 10_000) },
+    { numRuns: tries(250, 10_000) },
   )
 }, 120_000)
 
@@ -292,7 +292,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
           }
       },
     ),
-    { numRuns: tries(500, 10_000) },
+    { numRuns: tries(250, 10_000) },
   )
 }, 120_000)
 

@@ -66,7 +66,7 @@ describe('a phone number in a file', () => {
         const number = toE164(words, code)
         if (number !== undefined) expect(number).toMatch(/^\+[1-9]\d{6,14}$/)
       }),
-      { numRuns: tries(125, 500) },
+      { numRuns: tries(50, 500) },
     )
   })
 })

@@ -114,7 +114,7 @@ describe('the url of a search', () => {
         expect(url).not.toBeNull()
         expect(decodeSearchUrl(url ?? '', one.kind)).toEqual(one)
       }),
-      { seed, numRuns: tries(250, 1_000) },
+      { seed, numRuns: tries(100, 1_000) },
     )
   })
 
@@ -128,7 +128,7 @@ describe('the url of a search', () => {
             : [accounts, { name: 'x', webhook_url: 'https://hooks.example/x' }]
         expect(input.safeParse({ search_url: encodeSearchUrl(one), ...others }).success).toBe(true)
       }),
-      { seed, numRuns: tries(50, 200) },
+      { seed, numRuns: tries(25, 200) },
     )
   })
 

@@ -7,7 +7,8 @@ import { type Machine, machine } from '../../support/command.js'
 let here: Machine
 beforeAll(async () => {
   here = machine()
-  await here.run(['init', '--sample'])
+  await here.run(['init'])
+  await here.run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'])
   writeFileSync(
     join(here.home, 'in.csv'),
     'Firma,Website,n\nAcme,acme-robotics.example,=1+1\nX,nobody.example,\n',

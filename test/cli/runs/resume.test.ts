@@ -62,7 +62,7 @@ describe('a run whose process is killed', () => {
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
     let killed = 0
-    for (let kill = 0; kill < tries(3, 6); kill++) {
+    for (let kill = 0; kill < tries(2, 6); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich('--fail-on', 'none')
       await begun(running)
@@ -91,7 +91,7 @@ describe('a killed run with a budget', () => {
   it('spends exactly its budget although the run is killed', async () => {
     here.write('in.csv', csvOf(rowCount))
     const budget = ['--max-credits', '600']
-    for (let kill = 0; kill < tries(2, 3); kill++) {
+    for (let kill = 0; kill < tries(1, 3); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich(...budget)
       await begun(running)
