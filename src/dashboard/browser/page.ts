@@ -124,8 +124,10 @@ function ago(iso: string): string {
 
 function markCurrent(): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>('.top nav a')) {
-    if (link.pathname === location.pathname) link.setAttribute('aria-current', 'page')
-    else link.removeAttribute('aria-current')
+    if (link.pathname === location.pathname) {
+      link.setAttribute('aria-current', 'page')
+      link.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    } else link.removeAttribute('aria-current')
   }
 }
 

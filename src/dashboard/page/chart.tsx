@@ -33,7 +33,7 @@ export function DayChart({ days }: { readonly days: readonly Sum[] }) {
               y={height - tall}
               width={step - 4}
               height={tall}
-              rx={2}
+              rx={1}
             >
               <title>
                 {by}: {count(credits, 'credit')}
