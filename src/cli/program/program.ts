@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { type Operation, operations } from '../../api/operations/table.js'
 import { asGroup, type CommandEnvironment, checkWord } from '../options/command-environment.js'
+import texts from '../options/command-texts.json' with { type: 'json' }
 import { wordsOf } from '../options/global-options.js'
 import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
@@ -16,12 +17,11 @@ const headings = {
 
 const others: Readonly<Record<string, Handwritten>> = {
   ...handwritten,
-  commands: {
-    summary: 'The whole command map, for programs',
-    group: 'machine',
-    load: async () => (await import('./command-map.js')).commandsCommand,
-  },
+  commands: { group: 'machine', load: async () => (await import('./command-map.js')).commandsCommand },
 }
+
+/** The lines of help of commands that are not derived from the operation table. */
+const summaries: Readonly<Record<string, string>> = texts.summaries
 
 /** Builds the program for an argv: the branch it names, and all others as names with summaries. */
 export async function buildProgram(
@@ -45,8 +45,8 @@ export async function buildProgram(
         : stub(name, areas[name])
       ).helpGroup(headings.api),
     )
-  for (const [name, { summary, group, load }] of Object.entries(others)) {
-    const command = name === area ? (await load())(environment) : stub(name, summary)
+  for (const [name, { group, load }] of Object.entries(others)) {
+    const command = name === area ? (await load())(environment) : stub(name, summaries[name])
     program.addCommand(command.helpGroup(headings[group]))
   }
   if (area !== '') checkWord(program, area)
@@ -118,17 +118,4 @@ function summaryOf(rows: readonly Operation[]): string {
 }
 
 /** The areas of the API and their descriptions, in the order of help. */
-export const areas: Readonly<Record<string, string>> = {
-  accounts: 'Companies: enrich, search, headcount, jobs, technologies',
-  leads: 'People: extract, search, enrich',
-  contacts: 'E-mail addresses and phones of people',
-  intents: 'Buying signals: hiring, technologies, growth, lookalikes, posts',
-  messenger: 'Phone numbers on a messaging app',
-  searches: 'Saved searches and their leads',
-  lists: 'Lists of companies',
-  personas: 'Saved descriptions of the people you look for',
-  titles: 'Job title suggestions',
-  locations: 'Location ids by name',
-  credits: 'Credit balance and quotas; what was consumed',
-  account: 'The account behind the key',
-}
+export const areas: Readonly<Record<string, string>> = texts.areas
