@@ -86,6 +86,19 @@ function left(words: readonly string[] = traces, files = /\.db(-wal|-shm)?$/): s
 const json = (...argv: string[]) => here.json<Record<string, never>>(...argv)
 
 describe('data forget', () => {
+  it('prints on a terminal what it would delete, and which files may still hold it', async () => {
+    await filled()
+    writeFileSync(join(here.home, 'people.backup'), JSON.stringify(theirs), { mode: 0o600 })
+    const { code, stdout } = await here.run(['data', 'forget', jane, '--dry-run'], { terminal: true })
+    expect([code, stdout]).toEqual([
+      0,
+      `Would delete 1 person of the catalogue, 1 reaction to a post, 4 mentions in the catalogue.
+These files may still hold them:
+  ${join(here.home, 'people.backup')}
+`,
+    ])
+  })
+
   it('deletes every trace of a person from the databases, and keeps everyone else', async () => {
     await filled(colleague)
     await json('engine', 'plan', 'set', 'Scale')

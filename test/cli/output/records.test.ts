@@ -6,6 +6,7 @@ import {
   namesOf,
   pickFields,
   recordsIn,
+  toView,
   valueAt,
 } from '../../../src/cli/output/records.js'
 
@@ -83,5 +84,18 @@ describe('reading a record', () => {
         {},
       ].map(idOf),
     ).toEqual(['a', 'b', 'c', 'd', undefined])
+  })
+})
+
+describe('the view of a stored thing', () => {
+  it('has the named fields in snake case and in order, and moments as ISO time', () => {
+    const key = { id: 'a', memberId: 'b', expiresAt: null, createdAt: 0, hash: 'secret', spent: 3 }
+    const view = toView(key, ['createdAt', 'memberId', 'expiresAt', 'spent'])
+    expect(Object.entries(view)).toEqual([
+      ['created_at', '1970-01-01T00:00:00.000Z'],
+      ['member_id', 'b'],
+      ['expires_at', null],
+      ['spent', 3],
+    ])
   })
 })

@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest'
-import { rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
+import { describe, expect, it } from 'vitest'
+import { readExposure, rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
 import { openBench } from '../../../support/engine.js'
 
 it('adds the movements since the last time to remembered sums, and gives those of the ledger', async () => {
@@ -25,4 +25,18 @@ it('adds the movements since the last time to remembered sums, and gives those o
   const { seq } = await bench.admin.position()
   expect(asked).toHaveLength(9)
   expect(asked.at(-1)).toEqual({ after: seq - 1, last: seq })
+})
+
+describe('where the dashboard may be reached', () => {
+  it.each([
+    [{}, false],
+    [{ readOnly: true }, true],
+    [{ public: true, dashboardPublic: true }, true],
+  ])('%j makes it read-only: %s', (options, isReadOnly) => {
+    expect(readExposure(options)).toBe(isReadOnly)
+  })
+
+  it('is refused for other machines without --dashboard-public', () => {
+    expect(() => readExposure({ public: true, readOnly: true })).toThrow('other machines could reach')
+  })
 })

@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+})
+afterEach(() => here.remove())
+
+const explain = (url: string, ...options: string[]) =>
+  here.run(['leads', 'extract', url, '--dry-run', '--json', ...options])
+const known = 'https://www.network.example/sales/search/people?query=(keywords:cto)'
+const unknown = 'https://www.network.example/sales/search/people?query=(filters:List((type:MOON)))'
+const server = ['--base-url', 'https://api.example.com/api/v2']
+
+describe('a dry run of a pasted search', () => {
+  it('counts the matches of the local catalogue', async () => {
+    expect((await explain(known)).json).toMatchObject({ search: { filters: { keyword: 'cto' }, total: 0 } })
+  })
+
+  it('does not know the number of matches of a server', async () => {
+    const ended = await explain(known, ...server)
+    expect(ended.json).toMatchObject({ search: { filters: { keyword: 'cto' }, total: null } })
+    expect(ended.stderr).toContain('How many match is not known before')
+  })
+
+  it('leaves filters that are not known here to a server, and refuses them for the local engine', async () => {
+    const ended = await explain(unknown, ...server)
+    expect([ended.code, (ended.json as { search: unknown }).search]).toEqual([
+      0,
+      { filters: null, total: null },
+    ])
+    expect(ended.stderr).toContain('The filters of this URL are not known here')
+    const refused = await explain(unknown)
+    expect(refused.code).not.toBe(0)
+    expect(errorOf(refused).error).toContain('MOON')
+  })
+})
