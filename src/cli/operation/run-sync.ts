@@ -7,6 +7,7 @@ import type { Context } from '../context/context.js'
 import { fileOf, openSink, print, printTo } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
 import { extraOf } from './extras.js'
+import { listsLocalIds } from './local-ids.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
@@ -40,8 +41,10 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
   try {
     const reply = await sendRequest(context, request)
     // The times of an engine are those of its clock.
-    const now = context.isLocal(globals) ? async () => (await (await context.admin()).clock()).now : undefined
-    const view = { columns: operation.columns, ...withoutUndefined({ layout, now }) }
+    const isLocal = context.isLocal(globals)
+    const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
+    const ids = isLocal && listsLocalIds(operation) ? ['id'] : undefined
+    const view = { columns: operation.columns, ...withoutUndefined({ layout, now, ids }) }
     const shown = () => withKnownFields(context, request, reply.body, globals)
     if (isOk(reply)) await printTo(sink, context, reply.body, shown(), view)
     else await sink.discard()

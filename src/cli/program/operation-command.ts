@@ -6,6 +6,7 @@ import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/options.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
+import { localKindOf, resolveLocalId } from '../operation/local-ids.js'
 import { collectInput } from '../operation/request.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
@@ -20,6 +21,7 @@ import {
   withHeadings,
   withWords,
 } from '../options/schema-options.js'
+import { addStoredId } from '../options/stored-ids.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOptions } from '../wait/options.js'
 import examples from './examples.json' with { type: 'json' }
@@ -41,8 +43,8 @@ export async function operationCommand(
   const fields = all.filter((field) => !inPath.includes(field.name))
   const inPlace = fieldOfWords(operation.id, fields)
   const command = environment.command(name, operation.summary)
-  for (const field of all)
-    if (inPath.includes(field.name)) command.argument(`<${field.name}>`, field.kind.description)
+  const stored = localKindOf(operation)
+  if (stored) addStoredId(command, stored)
   if (inPlace) command.argument(argumentText(inPlace), inPlace.kind.description)
   command
     .addOptions(fieldOptions(operation, fields))
@@ -68,7 +70,7 @@ export async function operationCommand(
     .addExamples(...examplesOf[operation.id])
     .run(async (context, given) => {
       const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
-      const invocation = { ...given, options }
+      const invocation = { ...given, options, args: await resolveLocalId(context, operation, given) }
       const input = await collectInput(context, operation, shape, invocation)
       return runOperation(context, { operation, shape, input, invocation })
     })

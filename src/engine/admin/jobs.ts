@@ -5,6 +5,7 @@ import type {
   AsyncJob,
   Delivery,
   DeliveryFilter,
+  JobFilter,
   JobRecord,
   JobState,
   ListedCompany,
@@ -28,8 +29,17 @@ export function jobAdmin(ports: AdminPorts) {
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
       reading((reads, id) => reads.jobs(id, state ? { state } : {}, { skip: 0, limit })),
     /** Returns the ids of jobs that begin so, the newest first. */
-    jobsStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
-      reading(async (reads, id) => idsOf(await reads.jobs(id, { prefix }, { skip: 0, limit }))),
+    jobsStartingWith: (
+      prefix: string,
+      limit: number,
+      filter: Pick<JobFilter, 'kind' | 'isSearch'> = {},
+    ): Promise<readonly string[]> =>
+      reading(async (reads, id) => idsOf(await reads.jobs(id, { ...filter, prefix }, { skip: 0, limit }))),
+    /** Returns the ids of all personas, the newest first. */
+    personaIds: (): Promise<readonly string[]> =>
+      reading(async (reads, id) =>
+        idsOf(await reads.personas(id, { skip: 0, limit: Number.MAX_SAFE_INTEGER })),
+      ),
     job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => readJob(reads, workspaceId, id)),
     /** Records of a job after an ordinal. */
     jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>

@@ -18,6 +18,8 @@ export interface JobFilter {
   readonly kind?: EventKind
   readonly state?: JobState
   readonly enriched?: boolean
+  /** A search of people or companies: no enrichment of contacts, and no list. */
+  readonly isSearch?: true
   /** The beginning of its id. */
   readonly prefix?: string
 }

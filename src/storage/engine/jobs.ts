@@ -69,14 +69,19 @@ export function jobReads(connection: Connection) {
   } satisfies Partial<JobReads>
 }
 
-function jobConditions({ kind, state, enriched, prefix }: JobFilter): { where: string; values: Value[] } {
+const searchSql = ` AND kind NOT IN ('contact_enrichment', 'list_import')`
+
+function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter): {
+  where: string
+  values: Value[]
+} {
   const given: [column: string, value: Value][] = []
   if (prefix !== undefined) given.push([`substr(id, 1, ${prefix.length})`, prefix])
   if (kind) given.push(['kind', kind])
   if (state) given.push(['state', state])
   if (enriched !== undefined) given.push(['enriched', Number(enriched)])
   return {
-    where: given.map(([column]) => ` AND ${column} = ?`).join(''),
+    where: given.map(([column]) => ` AND ${column} = ?`).join('') + (isSearch ? searchSql : ''),
     values: given.map(([, value]) => value),
   }
 }

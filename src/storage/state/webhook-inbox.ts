@@ -77,6 +77,15 @@ export function eventsOver(driver: Driver) {
       )
       return found.map(({ id }) => id)
     },
+    /** Returns the ids of searches, imports, lists and enrichments that begin so, those of the newest events first. */
+    searchesStartingWith: async (prefix: string, limit: number) => {
+      const sql = `SELECT search, max(seq) AS seq FROM events WHERE substr(search, 1, length(?)) = ?
+        GROUP BY search ORDER BY seq DESC LIMIT ?`
+      const found = await driver.read((connection) =>
+        connection.all<{ search: string }>(sql, prefix, prefix, limit),
+      )
+      return found.map(({ search }) => search)
+    },
     /** Returns an event by its number. */
     at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */

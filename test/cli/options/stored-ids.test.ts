@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
+import { answering, command, errorOf, keyed, type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(async () => {
@@ -63,7 +65,58 @@ describe('ids of this machine', () => {
     expect(await shown('engine', 'keys', 'revoke', key?.id.slice(0, 8) ?? '')).toBe(key?.id)
   })
 
+  it('are accepted as a beginning and as --last for searches, lists, enrichments and personas of the engine', async () => {
+    await here.run(['data', 'sample', '--companies', '5', '--people', '5', '--quiet'])
+    await here.run(['leads', 'advanced-search', '--job-titles', 'a', '--no-live', '--wait'])
+    await here.run(['lists', 'create', '--name', 'L', '--companies', '{"domain":"a.example"}', '--wait'])
+    const person = ['--first-name', 'A', '--last-name', 'B', '--domain', 'a.example']
+    await here.run(['contacts', 'waterfall', ...person, '--enrichment-type', 'email', '--wait'])
+    await here.run(['personas', 'create', '--name', 'P', '--job-titles', 'a'])
+    const jobs = await here.json<{ id: string; kind: string }[]>('engine', 'jobs', 'list')
+    const [persona] = (await here.json<{ personas: { id: string }[] }>('personas', 'list')).personas
+    const idOf = (kind: string) => jobs.find((job) => job.kind === kind)?.id ?? ''
+    for (const [words, id, named] of [
+      [['searches', 'get'], idOf('lead_search'), 'search.id'],
+      [['lists', 'get'], idOf('list_import'), 'id'],
+      [['contacts', 'get'], idOf('contact_enrichment'), 'enrichment_id'],
+      [['personas', 'get'], persona?.id ?? '', 'id'],
+    ] as const)
+      for (const given of [id.slice(0, 6), '--last', id]) {
+        const read = await here.run([...words, given, '--jq', `.${named}`])
+        expect([words, given, read.stdout.trim()]).toEqual([words, given, id])
+      }
+    const table = await here.run(['lists', 'list'], { terminal: true })
+    expect(table.stdout).toContain(idOf('list_import').slice(0, 8))
+    expect(table.stdout).not.toContain(idOf('list_import').slice(0, 9))
+    expect((await here.run(['searches', 'get', 'zz'])).code).toBe(9)
+  })
+
+  it('are passed whole to a server, which --last does not ask', async () => {
+    const server = ['--base-url', 'https://api.example.com/api/v2']
+    const refused = await here.run(['searches', 'get', '--last', ...server])
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('engine of this machine')])
+    const caller = answering({ status: 404, body: { error: 404, message: 'Not found' } })
+    await command(['searches', 'get', '7f6f', ...server], { env: keyed(here.home), caller })
+    expect(caller.asked[0]?.input).toEqual({ id: '7f6f' })
+  })
+
+  it('of searches are accepted by their beginning where events are about them', async () => {
+    const state = await openState(join(here.home, 'state.db'))
+    const event = (search: string) => ({
+      ...{ id: `msg_${search}`, path: 'p', receivedAt: 1, event: 'lead_search.completed', search },
+      ...{ verified: true, headers: {}, body: '{}' },
+    })
+    for (const search of ['7f6f2d0e-1', '7f6f9999-2']) await eventsOver(state).keep(event(search))
+    await state.close()
+    const found = await here.json<{ search_id: string }[]>('events', 'list', '--search', '7f6f2')
+    expect(found.map(({ search_id }) => search_id)).toEqual(['7f6f2d0e-1'])
+    expect((await here.run(['events', 'list', '--search', '7f6f'])).code).toBe(2)
+    expect(await here.json('events', 'list', '--search', 'unknown')).toEqual([])
+  })
+
   it.each([
+    ['searches get', 2, '--last'],
+    ['personas get --last', 9, 'no persona yet'],
     ['runs show', 2, '--last'],
     ['runs show 7f --last', 2, 'exclude'],
     ['runs show --last', 9, 'no run yet'],

@@ -11,7 +11,13 @@ import {
 import { UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { addStoredId, mostCandidates, resolveIds, type StoredKind } from '../../options/stored-ids.js'
+import {
+  addStoredId,
+  expandId,
+  mostCandidates,
+  resolveIds,
+  type StoredKind,
+} from '../../options/stored-ids.js'
 import { durationMs, endMs, momentMs, whole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import type { View } from '../../output/output.js'
@@ -42,8 +48,8 @@ export const listEvents: CommandFactory = ({ command }) =>
     .addOptions(filterOptions())
     .reads('records')
     .run(async (context, { options, globals }) => {
-      const which = readFilter(options, context.clock.now())
       const events = await openEvents(context)
+      const which = await readFilter(events, options, context.clock.now())
       const records = async function* (): AsyncGenerator<Row> {
         for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
       }
@@ -105,8 +111,8 @@ export const forwardEvents: CommandFactory = ({ command }) =>
     .addOptions(filterOptions())
     .run(async (context, { options, globals }) => {
       const target = targetUrl((options as { to: string }).to, '--to')
-      const which = readFilter(options, context.clock.now())
       const events = await openEvents(context)
+      const which = await readFilter(events, options, context.clock.now())
       return sendAll(context, { events, target, numbers: readNumbers(events, which) }, globals)
     })
 
@@ -135,7 +141,7 @@ function atLeastOne(text: string): number {
 /** Creates the options that select received events. */
 const filterOptions = (): Option[] => [
   new Option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do'),
-  new Option('--search <id>', 'of this search, import, list or enrichment'),
+  new Option('--search <id>', 'of this search, import, list or enrichment, or its beginning'),
   new Option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h').argParser(
     parseSince,
   ),
@@ -145,6 +151,17 @@ const filterOptions = (): Option[] => [
   new Option('-L, --limit <n>', 'at most so many').argParser(atLeastOne),
 ]
 
+/** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */
+const wholeSearchId = async (events: Events, given: string): Promise<string> =>
+  (await expandId(
+    given,
+    { noun: 'search', list: 'events list' },
+    {
+      startingWith: (prefix) => events.searchesStartingWith(prefix, mostCandidates),
+      newest: async () => undefined,
+    },
+  )) ?? given
+
 /** Which events are selected, and the maximum number of them. */
 export interface EventSelection {
   readonly filter: EventFilter
@@ -152,7 +169,11 @@ export interface EventSelection {
 }
 
 /** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
-export function readFilter(options: Readonly<Record<string, unknown>>, now: number): EventSelection {
+export async function readFilter(
+  events: Events,
+  options: Readonly<Record<string, unknown>>,
+  now: number,
+): Promise<EventSelection> {
   const given = options as {
     event?: string
     search?: string
@@ -160,7 +181,8 @@ export function readFilter(options: Readonly<Record<string, unknown>>, now: numb
     until?: TypedTime
     limit?: number
   }
-  const { event, search } = given
+  const { event } = given
+  const search = given.search && (await wholeSearchId(events, given.search))
   const at = (typed?: TypedTime) => typed && ('at' in typed ? typed.at : now - typed.agoMs)
   const filter: EventFilter = withoutUndefined({
     event,

@@ -76,7 +76,11 @@ describe('events list', () => {
       ['--search', 's1'],
       ['b', 'a'],
     ],
-    [['--search', 's'], []],
+    [
+      ['--search', 's'],
+      ['b', 'a'],
+    ],
+    [['--search', 'x'], []],
     [
       ['--since', '90m'],
       ['c', 'b'],
