@@ -1,4 +1,5 @@
 import { commandOf } from '../../api/operations/table.js'
+import { dayOf } from '../../api/values/dates.js'
 import type { Grouping, MovementRecord } from '../../engine/admin/report.js'
 import { sumSpent } from '../../storage/state/runs/spending.js'
 import { Empty, formatNumber, Section, Table, Tabs, Time } from '../page/elements.js'
@@ -80,8 +81,7 @@ async function readDays(
   return { from: isDay(from) ? from : day(now - (usualDays - 1) * dayMs), to: isDay(to) ? to : day(now) }
 }
 
-const isDay = (text: string | undefined): text is string =>
-  text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
+const isDay = (text: string | undefined): text is string => dayOf(text ?? '') !== undefined
 
 const rangeOf = ({ from, to }: Days) => ({ from: Date.parse(from), to: Date.parse(to) + dayMs })
 
@@ -92,12 +92,14 @@ async function recordsOf(
   fields: Readonly<Record<string, string>>,
 ) {
   // All movements are exported unless days are chosen.
-  if (by === undefined)
+  if (by === undefined) {
+    const [from, to] = [dayOf(fields.from ?? ''), dayOf(fields.to ?? '')]
     return () =>
       ports.admin.ledger({
-        ...(isDay(fields.from) ? { from: rangeOf({ from: fields.from, to: fields.from }).from } : {}),
-        ...(isDay(fields.to) ? { to: rangeOf({ from: fields.to, to: fields.to }).to } : {}),
+        ...(from === undefined ? {} : { from }),
+        ...(to === undefined ? {} : { to: to + dayMs }),
       })
+  }
   const sums = await readSums(ports, by, await readDays(ports, by, fields))
   return async function* () {
     for (const { key, count, credits } of sums)
