@@ -100,7 +100,9 @@ function describe({ command, flag, summary, price, limits, arguments: words, opt
     escapeRoff(
       `${summary.replace(/\.$/, '')}.${price ? ` Price: ${price}` : ''}${limits ? ` Limits: ${limits}` : ''}`,
     ),
-    ...words.map(({ name, description }) => item(name, description)),
+    ...words.map(({ name, description, values }) =>
+      item(name, values ? `${description}: ${values.join(' | ')}` : description),
+    ),
     ...own.map(option),
   ].join('\n')
 }

@@ -29,6 +29,10 @@ async function printed(rows: readonly Row[], options: GlobalOptions, columns?: s
 const numbered = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }))
 
 describe('records printed one by one', () => {
+  it('have a header where there are none', async () => {
+    expect(await printed([], { format: 'csv' }, ['name', 'domain'])).toBe('name,domain\n')
+  })
+
   it('prints any records as one JSON array', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -84,7 +84,7 @@ const getConfig: CommandFactory = ({ command }) =>
 
 const setConfig: CommandFactory = ({ command }) =>
   command('set', 'Change one setting of the profile in use')
-    .argument('<name>', 'one of the settings below')
+    .argument('<name>', 'a setting, as config list shows them')
     .argument('<value>', 'the value, or default to take it back')
     .addNote(keysHelp)
     .run(changeSetting)
