@@ -185,6 +185,13 @@ describe('a rate limit', () => {
     expect([none.code, zero.code, slept]).toEqual([8, 8, []])
   })
 
+  it('says when to try again', async () => {
+    const argv = 'accounts enrich --domain x --max-wait 0'
+    const shown = await ask(limited('42'), { terminal: true }, argv)
+    expect(shown.stderr).toBe('Rate limit reached. Try again in 42 s, or raise --max-wait.\n')
+    expect(errorOf(await ask(limited('42'), {}, argv)).hint).toBe('Try again in 42 s, or raise --max-wait.')
+  })
+
   it.each([
     ['5', 5],
     ['0', 1],

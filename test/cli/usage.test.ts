@@ -54,6 +54,8 @@ const wrong: readonly (readonly [string, string])[] = [
   ['accounts enrich --input - --csv -', 'cannot both read stdin'],
   ['accounts enrich --csv x.csv --idempotency-key k', 'each paid row has a key of its own'],
   ['accounts enrich --csv nothing.csv', 'nothing.csv'],
+  ['accounts enrich --csv nothing.xlsx --sheet Targets', 'no such file or folder'],
+  ['data import companies nothing.xlsx --sheet Targets', 'no such file or folder'],
   ['credits --base-url https://api.example', 'https://api.example/api/v2'],
   ['credits --direct', '--direct needs a remote server'],
   ['accounts single_enrich', 'Did you mean: prospect accounts enrich?'],

@@ -51,7 +51,8 @@ async function openFile(
   const makeCopy = async () => join((await openRunFolder(ports)).path, 'sheet.csv')
   const csv = await ports.convertSheet(path, sheet, makeCopy)
   if (csv === undefined) {
-    if (sheet === undefined) return openTable(path, { encoding, delimiter, skipLines, raw })
+    const table = await openTable(path, { encoding, delimiter, skipLines, raw })
+    if (sheet === undefined) return table
     throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (encoding === undefined && delimiter === undefined)

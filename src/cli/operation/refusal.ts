@@ -1,4 +1,5 @@
-import type { Reply } from '../../api/calls/caller.js'
+import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
+import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
@@ -6,6 +7,7 @@ import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from 
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
+import { duration } from '../output/text.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
 export async function reportRefusal(
@@ -21,7 +23,25 @@ export async function reportRefusal(
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint = (isMissing && (await emptyCatalogueHint(context, globals))) || report.hint
-  return reportError(context, { ...report, exit_code, hint }, globals)
+  return reportError(
+    context,
+    { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint, globals) },
+    globals,
+  )
+}
+
+/** Returns what a reply says of a rate limit: when to try again, and for people in our words. */
+function rateLimitReport(
+  context: StreamsContext & ClockContext,
+  { headers }: Reply,
+  usual: string,
+  globals: GlobalOptions,
+) {
+  const isOurs = usual === errors.rate_limited.hint
+  const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
+  if (waitMs === undefined) return {}
+  const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
+  return isJson(context, globals) ? { hint } : { hint, error: 'Rate limit reached' }
 }
 
 /** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */

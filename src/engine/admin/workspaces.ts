@@ -130,7 +130,7 @@ async function initialise(
   if (found) {
     const [member] = await tx.members(found.id)
     if (!member)
-      throw new AdminError('The workspace has no member; add one with: prospect engine members add')
+      throw new AdminError('The workspace has no member; add one with: prospect engine members add EMAIL')
     return { workspace: found, member, credits: (await tx.position(found.id)).credits, created: false }
   }
   const now = engineTime(await tx.clock(), ports.clock.now())

@@ -51,8 +51,10 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
     sheet?: string
   }
   const csv = file === '-' ? undefined : await toCsv(context, resolve(context.streams.cwd, file), sheet)
-  if (csv === undefined && sheet !== undefined)
+  if (csv === undefined && sheet !== undefined) {
+    await openInput(context, file)
     throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
+  }
   if (csv !== undefined && (from !== undefined || encoding !== undefined))
     throw new UsageError(
       `${file} is a workbook; --from and --encoding are for text files.`,
