@@ -17,6 +17,13 @@ export function withoutPassword(location: string): string {
   return location
 }
 
+/** Creates the option of commands that serve or work for an engine. */
+export const engineOption = (): Option =>
+  new Option(
+    '--database <place>',
+    "the engine's database: a file, or postgres://… (default: the one of this machine)",
+  ).argParser(withoutPassword)
+
 /** Creates the option of commands about a catalogue that machines may share. */
 export const catalogueOption = (): Option =>
   new Option(

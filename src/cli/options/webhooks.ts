@@ -12,7 +12,7 @@ import type { Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
-import { withoutPassword } from './databases.js'
+import { engineOption } from './databases.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
@@ -29,10 +29,7 @@ export function targetUrl(text: string, option: string): string {
 
 /** Creates the options of a command that sends deliveries: the database, and private networks it may deliver to. */
 export const deliveringOptions = (): Option[] => [
-  new Option(
-    '--database <place>',
-    "the engine's database: a file, or postgres://… (default: the one of this machine)",
-  ).argParser(withoutPassword),
+  engineOption(),
   new Option(
     '--allow-target <network>',
     'deliver to this private network too, such as 10.1.0.0/16; repeat it for more',

@@ -99,6 +99,13 @@ function reword(text: string): string {
     .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs a value')
 }
 
+/** Says on stderr that something is a bug, for what goes on working after it. */
+export function notifyBug(context: StreamsContext, error: unknown, options: GlobalOptions): void {
+  const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
+  context.notify(`This is a bug in prospect: ${message}`, options)
+  if (options.verbose) context.notify(stack, options)
+}
+
 async function reportBug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {
   const text = error instanceof Error ? error.message : String(error)
   const report: Report = {

@@ -6,6 +6,7 @@ import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
 import type { Consumption } from '../../../engine/ports/ports.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
+import { notifyBug } from '../../output/report-error.js'
 import { openEnginePorts } from './engine.js'
 import { openInboxPort } from './inbox.js'
 import { openRunsPort } from './runs.js'
@@ -71,11 +72,7 @@ export async function openDashboard(
       inbox: await openInboxPort(context),
     },
     explain: reportOf,
-    report: (error) => {
-      const text = error instanceof Error ? error.message : String(error)
-      context.notify(`This is a bug in prospect: ${text}`, globals)
-      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
-    },
+    report: (error) => notifyBug(context, error, globals),
     watch: (onChange) => watchDatabases([engine, state, catalogue], onChange),
     random: (size) => context.ids.bytes(size),
     onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`, globals),

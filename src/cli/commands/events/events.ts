@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { Option } from 'commander'
 import { parseBody } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import {
@@ -18,7 +18,7 @@ import {
   resolveIds,
   type StoredKind,
 } from '../../options/stored-ids.js'
-import { durationMs, endMs, momentMs, whole } from '../../options/values.js'
+import { durationMs, endMs, momentMs, positiveWhole } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import type { View } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
@@ -132,12 +132,6 @@ const parseSince = (text: string): TypedTime =>
 const parseUntil = (text: string): TypedTime =>
   isDuration(text) ? { agoMs: durationMs(text) } : { at: endMs(text) }
 
-function atLeastOne(text: string): number {
-  const value = whole(text)
-  if (value === 0) throw new InvalidArgumentError('Give a whole number above 0.')
-  return value
-}
-
 /** Creates the options that select received events. */
 const filterOptions = (): Option[] => [
   new Option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do'),
@@ -148,7 +142,7 @@ const filterOptions = (): Option[] => [
   new Option('--until <time>', 'received until: a day, included, a time, or so long ago').argParser(
     parseUntil,
   ),
-  new Option('-L, --limit <n>', 'at most so many').argParser(atLeastOne),
+  new Option('-L, --limit <n>', 'at most so many').argParser(positiveWhole),
 ]
 
 /** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */

@@ -8,7 +8,7 @@ import { prepareHome, writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { withoutPassword } from '../../options/databases.js'
+import { engineOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
 import { type ExposureOptions, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
 import { type AddressOptions, listenOptions, startListening } from './http-server.js'
@@ -21,11 +21,7 @@ export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'Look at everything in the browser: credits, runs, jobs, deliveries, events')
     .addOptions(listenOptions(defaultPort))
     .option('--allow-host <name>', 'another name browsers may call it by; repeat it for more', repeated)
-    .option(
-      '--database <place>',
-      "the engine's database: a file, or postgres://… (default: the one of this machine)",
-      withoutPassword,
-    )
+    .addOption(engineOption())
     .addOptions(exposureOptions())
     .option('--no-open', 'print the link only, and open no browser')
     .run(serveDashboard)

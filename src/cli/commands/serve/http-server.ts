@@ -11,6 +11,7 @@ import { UsageError } from '../../context/errors.js'
 import { version } from '../../context/version.js'
 import { port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
+import { notifyBug } from '../../output/report-error.js'
 
 /** Returns the OpenAPI document of an API at a base address. */
 export async function createDocument(serverUrl?: string): Promise<object> {
@@ -45,11 +46,7 @@ export async function createApp(
       const document = await createDocument(baseUrl?.())
       return words ? (JSON.parse(renameText(JSON.stringify(document), words)) as object) : document
     },
-    report: (error) => {
-      const text = error instanceof Error ? error.message : String(error)
-      context.notify(`This is a bug in prospect: ${text}`, globals)
-      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
-    },
+    report: (error) => notifyBug(context, error, globals),
   })
 }
 

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { InvalidArgumentError } from 'commander'
 import { compose } from '../../../api/calls/compose.js'
 import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -8,7 +7,7 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { withTimeout } from '../../operation/call.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { whole } from '../../options/values.js'
+import { positiveWhole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
 import { baseUrlOf, namesOf, targetOf } from '../../target/resolve-target.js'
 
@@ -20,7 +19,7 @@ export const workerCommand: CommandFactory = ({ command }) =>
       '--upstream <url>',
       'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
     )
-    .option('--calls <n>', 'calls to that server at once (default: 8)', several)
+    .option('--calls <n>', 'calls to that server at once (default: 8)', positiveWhole)
     .run(runWorker)
 
 interface WorkerChoices {
@@ -55,12 +54,6 @@ async function runWorker(outer: Context, { options, globals }: Invocation): Prom
     await worker.stop()
   })
   return 0
-}
-
-function several(text: string): number {
-  const calls = whole(text)
-  if (calls < 1) throw new InvalidArgumentError('Give a whole number above 0.')
-  return calls
 }
 
 /** Calls a server for distributed runs only. */
