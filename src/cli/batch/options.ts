@@ -1,6 +1,9 @@
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Facts } from '../../api/operations/facts.js'
+import type { Shape } from '../../api/areas/shapes.js'
+import { isPriced } from '../../api/operations/facts.js'
+import type { Operation } from '../../api/operations/table.js'
+import { manyOf } from '../../batch/output/columns.js'
 import type { BatchChoices, InputChoices, RunChoices } from '../../batch/run/request.js'
 import type { GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -11,23 +14,20 @@ import { durationMs, positiveWhole, repeated, whole } from '../options/values.js
 import { checkOutputName, fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
 
 /**
- * Adds the options with which a command reads a file: one request for each row, or one for all of them. `isMany` means
- * that a row can have several results. Stored answers serve single lookups, too, where these are paid for.
+ * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
+ * answers serve single lookups, too, where these are paid for.
  */
-export function addBatchOptions(
-  command: Command,
-  { into }: NonNullable<Facts['batch']>,
-  { isMany, isPaid }: { readonly isMany: boolean; readonly isPaid: boolean },
-): Command {
+export function addBatchOptions(command: Command, operation: Operation, shape: Shape): void {
+  const { batch } = operation
+  if (!batch) return
   const options =
-    into === undefined
-      ? [csv(rowByRow), ...reading(), ...writing(isMany), ...running()]
+    batch.into === undefined
+      ? [csv(rowByRow), ...reading(), ...writing(manyOf(operation, shape) !== undefined), ...running()]
       : [csv(together), ...reading(), summary()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
-  if (into === undefined)
+  if (batch.into === undefined)
     for (const option of storedAnswers())
-      command.addOption(option.helpGroup(isPaid ? groups.request : groups.batch))
-  return command
+      command.addOption(option.helpGroup(isPriced(operation) ? groups.request : groups.batch))
 }
 
 const rowByRow = 'one lookup for each row of this CSV file; - for stdin'

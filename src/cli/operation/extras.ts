@@ -18,6 +18,8 @@ import type { OperationRequest } from './request.js'
 export interface Extra {
   /** Returns the whole text of a reply for a terminal. */
   readonly layout?: (body: unknown, look: Look) => Promise<string>
+  /** Columns with ids that the local engine takes by their beginning. */
+  readonly ids?: readonly string[]
   /** Creates its further options. */
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
@@ -46,7 +48,9 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     run: async (context, request) => (await views()).showConsumption(context, request),
   },
   'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
-  'searches.list': { after: reportHidden },
+  'searches.list': { after: reportHidden, ids: ['id'] },
+  'lists.list': { ids: ['id'] },
+  'personas.list': { ids: ['id'] },
 }
 
 /** Returns the extra of an operation. */

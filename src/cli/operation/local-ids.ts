@@ -4,7 +4,9 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
+import type { ProspectCommand } from '../options/command-environment.js'
 import {
+  addStoredId,
   among,
   expandId,
   mostCandidates,
@@ -42,11 +44,14 @@ const kinds: Readonly<Record<string, LocalKind>> = {
 }
 
 /** Returns the kind of thing that the path of an operation names; `undefined` where it names none. */
-export const localKindOf = (row: Operation): LocalKind | undefined =>
+const kindOf = (row: Operation): LocalKind | undefined =>
   pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
 
-/** Whether an operation lists things whose ids can be given by their beginning. */
-export const listsLocalIds = ({ id }: Operation): boolean => id.endsWith('.list') && areaOf(id) in kinds
+/** Adds the argument and the option that name what the path of an operation names. */
+export function addLocalId(command: ProspectCommand, row: Operation): void {
+  const kind = kindOf(row)
+  if (kind) addStoredId(command, kind)
+}
 
 /**
  * Returns the whole id that the argument of a command or `--last` names in the local engine. Ids of a server are passed as
@@ -57,7 +62,7 @@ export async function resolveLocalId(
   operation: Operation,
   { args, options, globals }: OperationRequest['invocation'],
 ): Promise<readonly string[]> {
-  const kind = localKindOf(operation)
+  const kind = kindOf(operation)
   const [id] = args
   const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)
   if (!kind || isWhole) return args

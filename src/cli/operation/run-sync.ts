@@ -7,7 +7,6 @@ import type { Context } from '../context/context.js'
 import { fileOf, openSink, print, printTo } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
 import { extraOf } from './extras.js'
-import { listsLocalIds } from './local-ids.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
@@ -36,15 +35,17 @@ export async function runSync(context: Context, request: OperationRequest): Prom
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation } = request
   const { globals } = request.invocation
-  const { layout } = extraOf(operation.id)
+  const { layout, ids } = extraOf(operation.id)
   const sink = await openSink(context, fileOf(globals), globals)
   try {
     const reply = await sendRequest(context, request)
     // The times of an engine are those of its clock.
     const isLocal = context.isLocal(globals)
     const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
-    const ids = isLocal && listsLocalIds(operation) ? ['id'] : undefined
-    const view = { columns: operation.columns, ...withoutUndefined({ layout, now, ids }) }
+    const view = {
+      columns: operation.columns,
+      ...withoutUndefined({ layout, now, ids: isLocal ? ids : undefined }),
+    }
     const shown = () => withKnownFields(context, request, reply.body, globals)
     if (isOk(reply)) await printTo(sink, context, reply.body, shown(), view)
     else await sink.discard()

@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
-import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
+import { observedNote, pathParameters } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
-import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/options.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
-import { localKindOf, resolveLocalId } from '../operation/local-ids.js'
+import { addLocalId, resolveLocalId } from '../operation/local-ids.js'
 import { collectInput } from '../operation/request.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
@@ -21,7 +20,6 @@ import {
   withHeadings,
   withWords,
 } from '../options/schema-options.js'
-import { addStoredId } from '../options/stored-ids.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOptions } from '../wait/options.js'
 import examples from './examples.json' with { type: 'json' }
@@ -43,8 +41,7 @@ export async function operationCommand(
   const fields = all.filter((field) => !inPath.includes(field.name))
   const inPlace = fieldOfWords(operation.id, fields)
   const command = environment.command(name, operation.summary)
-  const stored = localKindOf(operation)
-  if (stored) addStoredId(command, stored)
+  addLocalId(command, operation)
   if (inPlace) command.argument(argumentText(inPlace), inPlace.kind.description)
   command
     .addOptions(fieldOptions(operation, fields))
@@ -58,10 +55,7 @@ export async function operationCommand(
     .addOptions(extraOf(operation.id).options?.() ?? [])
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
-  if (operation.batch) {
-    const isMany = manyOf(operation, shape) !== undefined
-    addBatchOptions(command, operation.batch, { isMany, isPaid: isPriced(operation) })
-  }
+  addBatchOptions(command, operation, shape)
   if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
   if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')
