@@ -172,7 +172,7 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
         'Without a lookup 1 Duplicates and skipped rows.',
       ]),
     )
-    expect(await press(page, 'Check the file')).toContain('1 row invalid: domain is empty (1).')
+    expect(await press(page, 'Check the file')).toContain('1 row invalid: "domain" is empty (1).')
     await expectAccessible(page)
     await takeScreenshot(page, 'run')
     expect(problems).toEqual([])
