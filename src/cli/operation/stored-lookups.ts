@@ -86,6 +86,6 @@ export function reportStored(context: Context, answeredAt: number, globals: Glob
     isTerminal: true,
     now: context.clock.now(),
   })
-  const text = `Stored answer of ${when}: 0 credits. --refresh asks the target again.`
+  const text = `Stored answer (${when}): 0 credits. --refresh asks the target again.`
   context.notify(text, isShown ? globals : { ...globals, quiet: true })
 }

@@ -41,7 +41,7 @@ describe('a single lookup with max_age', () => {
     ).toEqual([1, 0, 0])
     const [first, again] = [await here.run(acme), await here.run(acme, { terminal: true })]
     expect(first.stderr).toBe('')
-    expect(again.stderr).toMatch(/^Stored answer of (now|\d+ s ago): 0 credits\. --refresh asks/)
+    expect(again.stderr).toMatch(/^Stored answer \((now|\d+ s ago)\): 0 credits\. --refresh asks/)
     expect(await costs([...acme, '--no-live'])).toEqual([1])
   })
 
