@@ -5,7 +5,7 @@ import type { Clock, Ids } from '../../src/engine/ports/ports.js'
 import { openShared } from '../../src/storage/database/open.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { freshSchema } from '../support/postgres.js'
+import { emptyTables, freshSchema } from '../support/postgres.js'
 
 /** A clock that stands still. */
 export const stillClock: Clock = { now: () => Date.parse('2026-03-10T12:00:00Z') }
@@ -30,7 +30,7 @@ export async function openEmpty(driver?: Driver, clock = stillClock): Promise<Ca
   if (process.env[inPostgres] === undefined) return await openCatalogue(openSqlite(':memory:'), ports)
   const shared = emptied.pop() ?? (await openShared((await freshSchema()).url))
   const close = async () => {
-    await shared.transaction((connection) => connection.exec(emptying))
+    await shared.transaction((connection) => connection.exec(emptyTables()))
     emptied.push(shared)
   }
   return await openCatalogue({ ...shared, close }, ports)
@@ -38,25 +38,6 @@ export async function openEmpty(driver?: Driver, clock = stillClock): Promise<Ca
 
 /** Databases that no catalogue is in any more: the next finds its tables made and its connections open. */
 const emptied: Driver[] = []
-
-/** Deletes all rows but the version of the schema, and begins every count anew. To truncate takes longer for few rows. */
-const emptying = `
-DO $$
-DECLARE
-  one RECORD;
-BEGIN
-  SET LOCAL session_replication_role = replica;
-  FOR one IN SELECT CAST(oid AS regclass) AS name, pg_relation_size(oid) AS bytes FROM pg_class
-    WHERE relnamespace = CAST(current_schema() AS regnamespace)
-      AND relkind = 'r' AND relname <> 'schema_version' AND pg_relation_size(oid) > 0
-  LOOP
-    IF one.bytes > 1000000 THEN EXECUTE 'TRUNCATE ' || one.name || ' CASCADE';
-    ELSE EXECUTE 'DELETE FROM ' || one.name;
-    END IF;
-  END LOOP;
-  PERFORM setval(seqrelid, seqstart, false) FROM pg_sequence JOIN pg_class ON oid = seqrelid
-    WHERE relnamespace = CAST(current_schema() AS regnamespace);
-END $$`
 
 /** Where a file of tests says that catalogues are kept in PostgreSQL. */
 export const inPostgres = 'PROSPECT_TEST_CATALOGUE'

@@ -1,9 +1,9 @@
 import { describeCaller } from '../conformance/caller.js'
 import { openBench } from '../support/engine.js'
-import { freshSchema } from '../support/postgres.js'
+import { emptySchema } from '../support/postgres.js'
 
 describeCaller('the engine over PostgreSQL', async () => {
-  const schema = await freshSchema()
+  const schema = await emptySchema()
   const bench = await openBench(schema.url)
   const close = async () => {
     await bench.caller.close()

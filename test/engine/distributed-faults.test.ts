@@ -9,7 +9,7 @@ import {
 } from '../../src/engine/distributed/chunk.js'
 import { RunLease } from '../../src/engine/distributed/lease.js'
 import { randomIds, TestSource } from '../support/engine.js'
-import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
 import { until } from '../support/until.js'
 
@@ -17,7 +17,7 @@ let schema: TestDatabase
 let work: SpreadWork
 
 beforeEach(async () => {
-  schema = await freshSchema()
+  schema = await emptySchema()
   work = await openSpreadWork(schema.url)
 })
 

@@ -1,9 +1,9 @@
 import { openStore } from '../../src/storage/engine/store.js'
 import { describeStore } from '../conformance/store.js'
-import { freshSchema } from '../support/postgres.js'
+import { emptySchema } from '../support/postgres.js'
 
 describeStore('PostgreSQL', async () => {
-  const schema = await freshSchema()
+  const schema = await emptySchema()
   const store = await openStore(schema.url)
   return {
     ...store,

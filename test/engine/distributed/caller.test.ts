@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TestSource } from '../../support/engine.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../../support/spread-work.js'
 import { until } from '../../support/until.js'
 
@@ -8,7 +8,7 @@ let schema: TestDatabase
 let work: SpreadWork
 
 beforeEach(async () => {
-  schema = await freshSchema()
+  schema = await emptySchema()
   work = await openSpreadWork(schema.url)
 })
 
