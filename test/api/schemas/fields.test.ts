@@ -139,7 +139,7 @@ describe('field schemas', () => {
   it('keep their description through optional, default and checks', () => {
     expect(field.text('Words').description).toBe('Words')
     expect(field.flag('Loud').unwrap().description).toBe('Loud')
-    expect(list.functions().description).toContain('functions')
+    expect(list.functions().description).toContain('Functions')
   })
 
   it('measure the depth of JSON', () => {

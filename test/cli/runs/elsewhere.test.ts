@@ -144,11 +144,14 @@ describe('the hint of a stopped run', () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(9))
     const first = await enrich(here, ...at(), '--max-credits', '4', '--retry-unknown')
     const [{ id } = { id: '' }] = await runs()
-    const words = ['runs', 'resume', id, '--retry-unknown', '--database', schema.url]
-    expect(named(first)).toEqual(words)
-    const second = await here.run([...words, '--max-credits', '6', '--quiet'])
-    expect([second.code, named(second)]).toEqual([12, words])
-    const third = await here.run([...words, '--max-credits', '9', '--quiet'])
+    const words = (credits: string) => [
+      ...['runs', 'resume', id, '--retry-unknown'],
+      ...['--max-credits', credits, '--database', schema.url],
+    ]
+    expect(named(first)).toEqual(words('N'))
+    const second = await here.run([...words('6'), '--quiet'])
+    expect([second.code, named(second)]).toEqual([12, words('N')])
+    const third = await here.run([...words('9'), '--quiet'])
     expect(third.code).toBe(0)
   })
 
@@ -158,10 +161,10 @@ describe('the hint of a stopped run', () => {
     const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...at()]
     const first = await here.run([...argv, '--max-credits', '4', '--fresh'], { env })
     const [{ id } = { id: '' }] = await runs()
-    expect(named(first)).toEqual(['runs', 'resume', id, '--shared'])
+    expect(named(first)).toEqual(['runs', 'resume', id, '--max-credits', 'N', '--shared'])
     // The same command with --fresh would start another run.
     expect(first.stderr).not.toContain('the same command again')
-    const resumed = [...named(first), '--max-credits', '100', '--quiet']
+    const resumed = ['runs', 'resume', id, '--max-credits', '100', '--shared', '--quiet']
     expect((await here.run(resumed, { env })).code).toBe(0)
   })
 })
