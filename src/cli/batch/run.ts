@@ -68,9 +68,11 @@ function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
   log?.spend(report.credits - credits_before)
 }
 
-/** Returns the exit code of a run; a finished one ends as it did the first time. */
-const exitOf = ({ report, signal }: ExecutedBatch, failOn: 'any' | 'none'): number =>
-  exitOfSignal(signal) ?? exitCodeOf(report, failOn)
+/** Returns the exit code of a run; 0 for one that was finished before. */
+function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {
+  if (wasFinished && !report.stopped) return exitCodes.ok
+  return exitOfSignal(signal) ?? exitCodeOf(report, failOn)
+}
 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
