@@ -18,7 +18,7 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
     `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`,
   )
   writeFileSync(join(here.home, 'leads.csv'), `domain,note\n${rows}`)
-  await run('data', 'sample', '--yes')
+  await run('data', 'sample', '--yes', '--companies', '60', '--people', '80')
   await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
   await run(
     'accounts',

@@ -22,7 +22,7 @@ async function spend(here: Machine): Promise<void> {
     const result = await here.run(argv)
     if (result.code !== 0) throw new Error(`${argv.join(' ')}: ${result.stderr}`)
   }
-  await run('data', 'sample', '--yes')
+  await run('data', 'sample', '--yes', '--companies', '60', '--people', '80')
   writeFileSync(join(here.home, 'companies.csv'), 'domain\nacme-robotics.example\nbirchwood.example\n')
   await run('accounts', 'enrich', '--csv', 'companies.csv', '--yes', '-o', 'out.csv')
   await run('accounts', 'stack', '--company-domain', 'acme-robotics.example')

@@ -30,7 +30,10 @@ describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on
       env = { PROSPECT_DATABASE_URL: schema.url }
     }
     here = await serveDashboard(
-      (machine) => machine.run(['data', 'sample', '--yes'], { env }).then(() => {}),
+      (machine) =>
+        machine
+          .run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'], { env })
+          .then(() => {}),
       { env },
     )
   })

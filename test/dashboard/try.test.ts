@@ -32,7 +32,10 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
 
   beforeAll(async () => {
     browser = await sharedBrowser()
-    full = await serveDashboard(async (here) => void (await here.run(['data', 'sample', '--yes'])))
+    full = await serveDashboard(
+      async (here) =>
+        void (await here.run(['data', 'sample', '--yes', '--companies', '60', '--people', '80'])),
+    )
     readOnly = await serveDashboard(undefined, { options: ['--read-only'] })
   })
   afterAll(async () => {

@@ -9,10 +9,11 @@ import { launch, prospect } from '../../support/processes.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 const rowCount = 1_000
+const plainCount = tries(2_500, 5_000)
 
 let filled: Awaited<ReturnType<typeof machines>>
 beforeAll(async () => {
-  filled = await machines(rowCount, 5_000)
+  filled = await machines(rowCount, plainCount)
 })
 afterAll(() => filled.remove())
 

@@ -51,7 +51,7 @@ describe('serve', () => {
     async (option) => {
       await here.json('init')
       const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
-      await here.json('data', 'sample')
+      await here.json('data', 'sample', '--companies', '20', '--people', '20')
       const { line, stop } = await serve('--json', option)
       const { base_url: url } = JSON.parse(line) as { base_url: string }
       const headers = { 'x-api-key': key, 'content-type': 'application/json', 'x-request-id': 'my-id' }

@@ -246,7 +246,11 @@ describe('a governed proxy with the setting max_age', () => {
   /** A server with its own words for fields, and a proxy in front of it. */
   async function both(prepare = remember) {
     const server = closeAfterTest(
-      await servingWith({}, async (here) => void (await here.run(['data', 'sample'])), ...words),
+      await servingWith(
+        {},
+        async (here) => void (await here.run(['data', 'sample', '--companies', '20', '--people', '20'])),
+        ...words,
+      ),
     )
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key, words, prepare)
     const { credits } = await server.machine.json<{ credits: { enrichment: number } }>('credits')
