@@ -34,22 +34,32 @@ function downloadedNode(root) {
   return existsSync(path) ? path : undefined
 }
 
-/** The environment variable that tells a child which file descriptor closes when its parent ends. */
+/** The environment variable that tells a child the file descriptor of the pipe to its parent. */
 const parentPipe = 'PROSPECT_PARENT_PIPE'
+
+/** How long a child has to say that it got SIGTERM itself, before the parent forwards its own, in milliseconds. */
+const noticeMs = 100
 
 /**
  * Runs a program with another Node as if it were this process: same streams, same exit code, same signal.
  * SIGTERM and SIGHUP are forwarded. A terminal sends Ctrl-C and Ctrl-Z to the child itself.
  */
 function relaunch(node, args, env = process.env) {
-  const child = require('child_process').spawn(node, args, {
+  let child
+  let isStopping = false
+  // Before the child starts: it may be ready before this process runs again.
+  process.on('SIGTERM', () => setTimeout(() => isStopping || child.kill('SIGTERM'), noticeMs))
+  process.on('SIGHUP', () => setImmediate(() => child.kill('SIGHUP')))
+  process.on('SIGINT', () => {})
+  child = require('child_process').spawn(node, args, {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
     env: Object.assign({}, env, { [parentPipe]: '3' }),
   })
-  const forward = (signal) => child.kill(signal)
-  process.on('SIGTERM', forward)
-  process.on('SIGHUP', forward)
-  process.on('SIGINT', () => {})
+  child.stdio[3].on('error', () => {})
+  // A second SIGTERM would kill a child that ends cleanly and listens no more.
+  child.stdio[3].on('data', () => {
+    isStopping = true
+  })
   child.on('error', (error) => {
     process.stderr.write(`${node} cannot be started: ${error.message}\n`)
     process.exitCode = 2
@@ -75,10 +85,10 @@ const graceMs = 500
 function endWithParent() {
   const descriptor = Number(process.env[parentPipe])
   delete process.env[parentPipe]
-  tolerateRepeats('SIGTERM')
   const { Socket } = require('node:net')
-  const pipe = new Socket({ fd: descriptor, readable: true, writable: false })
+  const pipe = new Socket({ fd: descriptor, readable: true, writable: true })
   pipe.on('error', () => {})
+  tolerateRepeats('SIGTERM', () => pipe.write('.'))
   pipe.on('close', () => {
     setTimeout(() => process.exit(143), graceMs).unref()
     process.kill(process.pid, 'SIGTERM')
@@ -88,14 +98,16 @@ function endWithParent() {
 }
 
 /**
- * Lets a signal that a command handles end it once. A service manager signals parent and child, and the parent
- * forwards it: the second one must not kill a command that is ending cleanly.
+ * Lets a signal that a command handles end it once, and calls `onHandled` then. A service manager signals parent and
+ * child, and the parent forwards it: the second one must not kill a command that is ending cleanly.
  */
-function tolerateRepeats(signal) {
+function tolerateRepeats(signal, onHandled) {
   let isHandled = false
   process.on(signal, () => {
-    isHandled = isHandled || process.listenerCount(signal) > 1
-    if (!isHandled) endBy(signal)
+    if (isHandled) return
+    isHandled = process.listenerCount(signal) > 1
+    if (isHandled) onHandled()
+    else endBy(signal)
   })
 }
 
