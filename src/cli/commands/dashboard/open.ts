@@ -97,7 +97,8 @@ export function rememberSums(admin: Admin): Admin {
   ): Promise<T> => {
     const known = sums.get(key) as { readonly last: number; readonly value: T } | undefined
     if (known?.last === last) return known.value
-    const value = await read(known)
+    // A ledger that has become shorter is another one: a backup was restored.
+    const value = await read(known && known.last < last ? known : undefined)
     sums.set(key, { last, value })
     for (const oldest of sums.keys()) if (sums.size > mostSums) sums.delete(oldest)
     return value

@@ -27,6 +27,23 @@ it('adds the movements since the last time to remembered sums, and gives those o
   expect(asked.at(-1)).toEqual({ after: seq - 1, last: seq })
 })
 
+it('sums a ledger that a restored backup has made shorter from its beginning', async () => {
+  const [longer, shorter] = [await openBench(), await openBench()]
+  const spend = (bench: typeof longer) => bench.call('accounts.enrich', { domain: 'known.example' })
+  await spend(longer)
+  await spend(longer)
+  await spend(shorter)
+  let { admin } = longer
+  const remembered = rememberSums({
+    ...admin,
+    position: () => admin.position(),
+    consumption: (...asked) => admin.consumption(...asked),
+  })
+  expect(await remembered.consumption({}, 'operation')).toMatchObject([{ credits: 2, movements: 2 }])
+  ;({ admin } = shorter)
+  expect(await remembered.consumption({}, 'operation')).toMatchObject([{ credits: 1, movements: 1 }])
+})
+
 describe('where the dashboard may be reached', () => {
   it.each([
     [{}, false],
