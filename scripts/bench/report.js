@@ -9,9 +9,10 @@ const limitOf = ({ atMost, atLeast }) =>
       ? `at least ${atLeast.toFixed(2)}`
       : '–'
 
-/** A table of measurements in Markdown. */
-export function table(measurements) {
-  const rows = measurements.map((one) => [
+const line = (cells) => `| ${cells.join(' | ')} |`
+
+const rowOf = (one) =>
+  line([
     one.what,
     one.measured,
     one.baseline,
@@ -19,10 +20,22 @@ export function table(measurements) {
     limitOf(one),
     limitOf(one) === '–' ? '–' : holds(one) ? 'yes' : '**no**',
   ])
+
+/** A table of measurements in Markdown. */
+export function table(measurements) {
   const head = ['What', 'Measured', 'Baseline', 'Ratio', 'Limit', 'Holds']
-  const line = (cells) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+  return [line(head), line(head.map(() => '---')), ...measurements.map(rowOf)].join('\n')
 }
+
+/** The document with these measurements in place of its own of the same; those that it does not have are left out. */
+export const update = (text, measurements) =>
+  text
+    .split('\n')
+    .map((row) => {
+      const again = measurements.find(({ what }) => row.startsWith(`| ${what} |`))
+      return again ? rowOf(again) : row
+    })
+    .join('\n')
 
 /** The document `docs/performance.md`. */
 export const document = (measurements, machine) => {
@@ -34,8 +47,7 @@ const isPostgres = ({ what }) => what.includes('PostgreSQL')
 const isOfSearch = (measurements) => measurements.some(({ what }) => what.startsWith('Preview'))
 const heading = '\n## PostgreSQL\n'
 
-/** The document with this part in place of the one it has. */
-export const withPostgres = (text, measurements, machine) => `${text.split(heading)[0]}${heading}
+const withPostgres = (text, measurements, machine) => `${text}${heading}
 ${machine}
 
 ${table(measurements)}

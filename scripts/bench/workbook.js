@@ -51,9 +51,11 @@ export async function workbook({ env, quick, folder }) {
  */
 async function enrichKilled({ env, folder, input, rows }) {
   const output = join(folder, 'enriched.xlsx')
-  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet']
+  // The other reader cannot hold every field of a full catalogue.
+  const fields = ['--fields', 'name,domain,industry,headcount']
+  const args = [binary, 'accounts', 'enrich', '--csv', input, '-o', output, '--quiet', ...fields]
   const before = await paid(env)
-  // What is finished later is written as CSV first, of some 400 bytes a row.
+  // What is finished later is written as CSV first, of some 200 bytes a row.
   const killed = await watch(args, env, () => sizeOf(`${output}.partial`) > rows * 100)
   const resumed = await watch(args, env)
   if (killed.signal !== 'SIGKILL' || resumed.code !== 0)
