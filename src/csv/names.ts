@@ -77,3 +77,17 @@ export function columnNamed(header: readonly string[], name: string): number {
   const plain = normaliseName(name)
   return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
 }
+
+/** Columns that cannot be matched to the fields of an operation. */
+export class MappingError extends Error {
+  /** Exit code of a command that ends with it. */
+  readonly exit = 2
+  /** Fields of which one is needed and has no column; none where something else is wrong. */
+  readonly needed: readonly string[]
+
+  constructor(message: string, needed: readonly string[] = []) {
+    super(message)
+    this.name = 'MappingError'
+    this.needed = needed
+  }
+}

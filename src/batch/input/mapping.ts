@@ -20,7 +20,14 @@ import {
   toColumnKind,
   type ValueKind,
 } from '../../catalogue/normalize/value-kinds.js'
-import { columnNamed, isOwnColumn, normaliseName, type Synonyms, synonymsOf } from '../../csv/names.js'
+import {
+  columnNamed,
+  isOwnColumn,
+  MappingError,
+  normaliseName,
+  type Synonyms,
+  synonymsOf,
+} from '../../csv/names.js'
 
 /** What columns are to be matched with. */
 export interface MappingRequest {
@@ -376,20 +383,6 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
       `Choose one, for example: --map ${spell(meantFor(kinds[fitting]) ?? fields[0] ?? '')}="${column}"`,
     fields,
   )
-}
-
-/** Columns that cannot be matched to the fields of an operation. */
-export class MappingError extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit = 2
-  /** Fields of which one is needed and has no column; none where something else is wrong. */
-  readonly needed: readonly string[]
-
-  constructor(message: string, needed: readonly string[] = []) {
-    super(message)
-    this.name = 'MappingError'
-    this.needed = needed
-  }
 }
 
 /** Fields of which a row needs at least one to be looked up at all, by what a row is about. */

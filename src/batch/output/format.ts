@@ -1,8 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { defuse } from '../../csv/formulas.js'
-import { columnNamed, statusColumns } from '../../csv/names.js'
-import { MappingError } from '../input/mapping.js'
+import { columnNamed, MappingError, statusColumns } from '../../csv/names.js'
 import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import {
   displayedValue,

@@ -7,7 +7,6 @@ import { isObject, resultOr } from '../../api/values/objects.js'
 import {
   describeMapping,
   type Mapping,
-  MappingError,
   type MappingRequest,
   mapColumns,
   type SavedMap,
@@ -15,6 +14,7 @@ import {
 } from '../../batch/input/mapping.js'
 import type { ChosenMapping } from '../../batch/run/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
+import { MappingError } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'

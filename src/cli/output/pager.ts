@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { resultOr } from '../../api/values/objects.js'
 import type { HomeContext, StreamsContext } from '../context/context.js'
 import { styledStream } from '../context/io.js'
@@ -33,6 +32,8 @@ function isPaged({ streams }: StreamsContext, pager: string, text: string): bool
   // Ctrl-C ends a search within less, not this program.
   const ignore = () => {}
   signals?.on('SIGINT', ignore)
+  // Loaded only here: it takes a tenth of the start of a command.
+  const { spawnSync } = process.getBuiltinModule('node:child_process')
   const { status, error } = spawnSync(pager, {
     shell: true,
     input: text,

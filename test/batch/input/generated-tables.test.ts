@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { operations } from '../../../src/api/operations/table.js'
-import { createRowReader, MappingError, mapColumns } from '../../../src/batch/input/mapping.js'
+import { createRowReader, mapColumns } from '../../../src/batch/input/mapping.js'
 import { createLookup, toMappingRequest } from '../../../src/batch/plan/lookup.js'
 import { openFile } from '../../../src/catalogue/import/open-file.js'
 import { ImportError } from '../../../src/catalogue/import/report.js'
 import { ColumnSample } from '../../../src/catalogue/normalize/value-kinds.js'
+import { MappingError } from '../../../src/csv/names.js'
 import { tries } from '../../support/effort.js'
 
 /** What a cell is, as it was made. */

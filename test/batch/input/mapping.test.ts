@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
   describeMapping,
-  MappingError,
   type MappingRequest,
   mapColumns,
   parsePins,
   rowInput,
 } from '../../../src/batch/input/mapping.js'
+import { MappingError } from '../../../src/csv/names.js'
 
 const companyFields = ['company_network_url', 'name', 'domain', 'country', 'live']
 const hiringFields = ['company_domain', 'company_name', 'company_network_url', 'limit']

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../../src/batch/input/mapping.js'
 import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../../src/batch/output/format.js'
+import { MappingError } from '../../../src/csv/names.js'
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 const row = (cells: readonly string[], body?: unknown): OutputRow => ({
