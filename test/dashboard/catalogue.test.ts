@@ -11,7 +11,7 @@ import {
 } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { type ServedDashboard, serveDashboard } from './dashboard.js'
+import { cellsOf, type ServedDashboard, serveDashboard } from './dashboard.js'
 
 const hostile = '<script>alert(1)</script><img src=x onerror=alert(2)>'
 
@@ -42,14 +42,6 @@ async function importAll(here: Machine, env: Readonly<Record<string, string>> = 
   }
   await run(['data', 'import', 'companies', '-'], `${JSON.stringify(company)}\n`)
   await run(['data', 'import', 'people', '-'], `${JSON.stringify(ada)}\n`)
-}
-
-/** Returns the cells of a table, row by row. */
-async function cellsOf(page: Page, name: string): Promise<string[][]> {
-  const rows = await page.getByRole('region', { name, exact: true }).locator('tbody tr').all()
-  return Promise.all(
-    rows.map(async (row) => (await row.locator('td').allInnerTexts()).map((text) => text.trim())),
-  )
 }
 
 const firstOf = async (page: Page, name: string) => (await cellsOf(page, name)).map(([first]) => first)

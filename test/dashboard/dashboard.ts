@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Browser, BrowserContextOptions } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { openPage } from '../support/browser.js'
 import { type Machine, machine } from '../support/command.js'
 import { launchServer, prospect } from '../support/processes.js'
@@ -99,4 +99,12 @@ export async function serveDashboard(
       here.remove()
     },
   }
+}
+
+/** Returns the cells of a table, row by row. */
+export async function cellsOf(page: Page, name: string): Promise<string[][]> {
+  const rows = await page.getByRole('region', { name, exact: true }).locator('tbody tr').all()
+  return Promise.all(
+    rows.map(async (row) => (await row.locator('td').allInnerTexts()).map((text) => text.trim())),
+  )
 }

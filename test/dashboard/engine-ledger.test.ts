@@ -12,7 +12,7 @@ import {
   takeScreenshot,
 } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
-import { type ServedDashboard, serveDashboard } from './dashboard.js'
+import { cellsOf, type ServedDashboard, serveDashboard } from './dashboard.js'
 
 const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>'
 
@@ -30,14 +30,6 @@ async function spend(here: Machine): Promise<void> {
   const database = new Database(join(here.home, 'engine.db'))
   database.prepare("UPDATE members SET name = ? WHERE email = 'ann@example.com'").run(hostile)
   database.close()
-}
-
-/** Returns the cells of a table, row by row. */
-async function cellsOf(page: Page, name: string): Promise<string[][]> {
-  const rows = await page.getByRole('region', { name, exact: true }).locator('tbody tr').all()
-  return Promise.all(
-    rows.map(async (row) => (await row.locator('td').allInnerTexts()).map((text) => text.trim())),
-  )
 }
 
 const plain = (text: string | undefined): number => Number(text?.replaceAll(',', '').replace('−', '-'))

@@ -69,23 +69,9 @@ export function eventsOver(driver: Driver) {
     find: (id: string) =>
       driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
     /** Returns ids that begin so, those of the newest events first. */
-    idsStartingWith: async (prefix: string, limit: number) => {
-      const sql = `SELECT id, max(seq) AS seq FROM events WHERE substr(id, 1, length(?)) = ?
-        GROUP BY id ORDER BY seq DESC LIMIT ?`
-      const found = await driver.read((connection) =>
-        connection.all<{ id: string }>(sql, prefix, prefix, limit),
-      )
-      return found.map(({ id }) => id)
-    },
+    idsStartingWith: (prefix: string, limit: number) => startingWith(driver, 'id', prefix, limit),
     /** Returns the ids of searches, imports, lists and enrichments that begin so, those of the newest events first. */
-    searchesStartingWith: async (prefix: string, limit: number) => {
-      const sql = `SELECT search, max(seq) AS seq FROM events WHERE substr(search, 1, length(?)) = ?
-        GROUP BY search ORDER BY seq DESC LIMIT ?`
-      const found = await driver.read((connection) =>
-        connection.all<{ search: string }>(sql, prefix, prefix, limit),
-      )
-      return found.map(({ search }) => search)
-    },
+    searchesStartingWith: (prefix: string, limit: number) => startingWith(driver, 'search', prefix, limit),
     /** Returns an event by its number. */
     at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
@@ -193,6 +179,16 @@ async function one(connection: Connection, condition: string, value: Value): Pro
     headers: JSON.parse(row.headers) as Record<string, string>,
     forwards: await forwardingsOf(connection, row.seq),
   }
+}
+
+/** Returns the values of a column that begin so, those of the newest events first. */
+async function startingWith(driver: Driver, column: 'id' | 'search', prefix: string, limit: number) {
+  const sql = `SELECT ${column} AS found, max(seq) AS seq FROM events WHERE substr(${column}, 1, length(?)) = ?
+    GROUP BY ${column} ORDER BY seq DESC LIMIT ?`
+  const rows = await driver.read((connection) =>
+    connection.all<{ found: string }>(sql, prefix, prefix, limit),
+  )
+  return rows.map(({ found }) => found)
 }
 
 async function token(connection: Connection, fresh: string): Promise<string> {
