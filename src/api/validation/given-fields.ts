@@ -46,6 +46,12 @@ function dropBlanks(
 /** Returns whether there are other spellings; without them the items of a list need not be read. */
 const hasAny = (aliases: Aliases): boolean => Object.keys(aliases).length > 0
 
+/** Returns whether fields have their internal spelling and no lists, as most have: nothing in them needs to be renamed. */
+const isInternal = (aliases: Aliases, fields: Fields): boolean => {
+  for (const name in fields) if (Object.hasOwn(aliases, name) || Array.isArray(fields[name])) return false
+  return true
+}
+
 const nameOf = (aliases: Aliases, name: string): string =>
   Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name
 
@@ -95,6 +101,7 @@ export function findUnknown(id: OperationId, { input }: Input, fields: Fields): 
 }
 
 function checkSpellings(schemas: Schemas, aliases: Aliases, fields: Fields): Fields {
+  if (isInternal(aliases, fields)) return fields
   const spellings = new Map<string, string>()
   for (const name of Object.keys(fields)) {
     const own = nameOf(aliases, name)
@@ -115,6 +122,7 @@ export const toInternal = (id: OperationId, { input }: Input, fields: Fields): F
   rename(input.shape, aliasesOf(id), fields)
 
 function rename(schemas: Schemas, aliases: Aliases, fields: Fields): Fields {
+  if (isInternal(aliases, fields)) return fields
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
       const own = nameOf(aliases, name)

@@ -15,6 +15,8 @@ export function parseNetworkUrl(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkUrl | undefined {
+  const text = url.toLowerCase()
+  if (!hosts.some((host) => text.includes(host))) return undefined
   const [, host = '', path = '', search = '', fragment = ''] = parts.exec(url) ?? []
   const bare = host
     .toLowerCase()

@@ -91,6 +91,8 @@ export interface CatalogueDialect {
     distinctEngagers(engaged: string): string
     /** Returns a query for the titles of the first people, by key, whose texts fulfil a query. */
     firstTitles(query: TextQuery, limit: number): Condition
+    /** Whether an index has the names of companies in the order of their code points. */
+    readonly hasOrderedNames: boolean
     /** Returns whether indexes are there; while a table is filled for the first time, they may be missing. */
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
     /**

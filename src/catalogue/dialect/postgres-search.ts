@@ -112,6 +112,8 @@ export const postgresSearch: CatalogueDialect['search'] = {
       isCounted,
     }
   },
+  // The index has their hashes.
+  hasOrderedNames: false,
   distinctEngagers(engaged) {
     const own = 'person, CASE WHEN person IS NULL THEN profile END'
     return `SELECT DISTINCT ON (${own}) profile, url, person FROM (${engaged}) AS each ORDER BY ${own}, profile`

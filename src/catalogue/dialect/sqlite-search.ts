@@ -83,6 +83,7 @@ export const sqliteSearch: CatalogueDialect['search'] = {
     // The sign keeps SQLite from reading everybody in order; the staff of few companies is quickly sorted.
     return { key: '+people.key', from: 'people', conditions: [...employer, ...texts], isCounted: false }
   },
+  hasOrderedNames: true,
   distinctEngagers: (engaged) =>
     `SELECT min(profile) AS profile, url, person FROM (${engaged}) GROUP BY coalesce(person, profile)`,
   firstTitles: ({ texts }, limit) => [

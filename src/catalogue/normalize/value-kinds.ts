@@ -30,15 +30,26 @@ const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
 const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
 const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 
-/** Returns what a cell holds, where its form shows it; `undefined` for other text. */
-export function toValueKind(cell: string): ValueKind | undefined {
-  const text = cell.trim().replace(/^'(?=[+\d(])/, '')
+/** Kinds that are never a value of another kind as well. */
+type CertainKind = Exclude<ValueKind, 'web address' | 'country' | 'company name' | 'person name'>
+
+const trimCell = (cell: string): string => cell.trim().replace(/^'(?=[+\d(])/, '')
+
+/** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
+function toCertainKind(text: string): CertainKind | undefined {
   if (text.includes('@') && mail.test(text)) return 'e-mail'
   if (text.includes('/')) {
     const profile = parseProfile(text)
     if (profile) return `${profile.kind} profile`
   }
-  if (isPhone(text)) return 'phone'
+  return isPhone(text) ? 'phone' : undefined
+}
+
+/** Returns what a cell holds, where its form shows it; `undefined` for other text. */
+export function toValueKind(cell: string): ValueKind | undefined {
+  const text = trimCell(cell)
+  const certain = toCertainKind(text)
+  if (certain !== undefined) return certain
   if (text.includes('.') && web.test(text)) return 'web address'
   if (/\s/.test(text) && trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? ''))) return 'company name'
   if (!words.test(text)) return undefined
@@ -100,11 +111,12 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
   ...{ country: countryName, country_code: countryName, network_id: [], company_network_id: [] },
 }
 
-const certain: readonly (ValueKind | undefined)[] = ['company profile', 'person profile', 'e-mail', 'phone']
-
-/** Whether values of a kind are never what a field means. */
-const isOtherKind = (subject: RowSubject, field: string, kind: ValueKind | undefined): boolean =>
-  certain.includes(kind) && kindsOfField(subject, field)?.includes(kind as ValueKind) !== true
+const certain: readonly ValueKind[] = [
+  'company profile',
+  'person profile',
+  'e-mail',
+  'phone',
+] satisfies CertainKind[]
 
 /** Whether a column of a kind may fill a field. `isLastResort` accepts addresses for the domain that they are at. */
 export function fitsColumn(
@@ -125,13 +137,13 @@ export function fitsColumn(
  */
 export function isMisplaced(subject: RowSubject, field: string, cell: string, isLastResort = false): boolean {
   const kinds = kindsOfField(subject, field)
-  const kind = unremarkable.test(cell) && kinds !== webAddress ? undefined : toValueKind(cell)
+  const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
   if (kinds === webAddress) {
     if (kind === 'e-mail') return !isLastResort || toDomain(cell) === undefined
     const domain = toDomain(cell)
     if (domain !== undefined && isShared(domain)) return true
   }
-  return isOtherKind(subject, field, kind)
+  return kind !== undefined && kinds?.includes(kind) !== true
 }
 
 /** Returns why a misplaced cell is refused. */

@@ -14,6 +14,16 @@ export interface NameReading {
   readonly isBound?: boolean
 }
 
+/** What a written name may stand for. */
+export interface NameReadings {
+  /** How each fold was reached. */
+  readonly folds: ReadonlyMap<string, NameReading>
+  /** Beginnings of further folds, each of which is followed by a space and one of the forms. */
+  readonly stems: ReadonlyMap<string, NameReading>
+  /** What folded names keep of the legal forms of the country, or of all countries, in order. */
+  readonly forms: readonly string[]
+}
+
 /** What a tag at the end of a name says about the place. */
 export interface TaggedPlace {
   readonly countries: readonly string[]
@@ -31,33 +41,34 @@ interface Remainder {
 
 const maxTags = 5
 const maxSpellings = 16
+/** How many spellings of a name a legal form may follow. */
+const maxStems = 3
 
 /**
  * Returns the folds under which a catalogue may have a company whose name was written with marks, tags, other legal forms,
- * abbreviations or look-alike letters. The country chooses the legal forms that are added.
+ * abbreviations or look-alike letters. The country chooses the legal forms that may follow.
  */
-export function readWrittenName(
-  name: string,
-  findPlace: FindTaggedPlace,
-  country?: string,
-): ReadonlyMap<string, NameReading> {
-  const readings = new Map<string, NameReading>()
+export function readWrittenName(name: string, findPlace: FindTaggedPlace, country?: string): NameReadings {
+  const folds = new Map<string, NameReading>()
+  const stems = new Map<string, NameReading>()
   let rank = 0
-  const add = (fold: string, reading: Omit<NameReading, 'rank'> = {}) => {
-    if (fold !== '' && !readings.has(fold)) readings.set(fold, { rank, ...reading })
+  const add = (fold: string, reading: Omit<NameReading, 'rank'> = {}, to = folds) => {
+    if (fold !== '' && !to.has(fold)) to.set(fold, { rank, ...reading })
   }
   for (const side of splitNames(cleanText(name)))
     for (const { text, place } of removeTags(side, findPlace)) {
-      const bases = new Set(spellBase(text))
+      const bases = spellBase(text)
       for (const base of bases) add(base, place)
       rank += 1
       for (const base of bases) {
-        for (const spelling of expandBase(base, country)) add(spelling, place)
+        const { spellings, others } = expandBase(base)
+        for (const spelling of [...spellings, ...others]) add(spelling, place)
+        for (const spelling of spellings.slice(0, maxStems)) add(spelling, place, stems)
         for (const spelling of removeTranscription(base)) add(spelling, { ...place, transcribed: base })
       }
       rank += 1
     }
-  return readings
+  return { folds, stems, forms: keptForms(country) }
 }
 
 /** Returns a company's name folded with `ü` as `ue`. */
@@ -146,7 +157,7 @@ const folded = once(() => ({
   cities: toSet(lists.cities),
   offices: new RegExp(`^(?:(?:${lists.offices.join('|')}) )+|(?: (?:${lists.offices.join('|')}))+$`),
   tails: new Map<string | undefined, readonly string[]>(),
-  and: lists.and.join('|'),
+  ands: new RegExp(`(?<=\\S) (?:${lists.and.join('|')}) (?=\\S)`, 'giu'),
 }))
 
 /** Returns the countries of each legal form. */
@@ -229,14 +240,14 @@ function toTaggedPlace(tag: string, findPlace: FindTaggedPlace): TaggedPlace | u
 }
 
 /** Returns the folds of a name with and without legal forms, nearest first. */
-function spellBase(text: string): string[] {
-  const ands = text.replace(new RegExp(`(?<=\\S) (?:${folded().and}) (?=\\S)`, 'giu'), ' & ')
-  const whole = [text, text.replace(/(\p{L}) s(?=\s|$)/giu, '$1s'), ands].map((spelling) =>
-    foldText(spelling),
-  )
-  const joined = /^[ldo] \p{L}{3}/u.test(whole[0] ?? '') ? [(whole[0] ?? '').replace(' ', '')] : []
+function spellBase(text: string): ReadonlySet<string> {
+  const ands = text.replace(folded().ands, ' & ')
+  const spellings = new Set([text, text.replace(/(\p{L}) s(?=\s|$)/giu, '$1s'), ands])
+  const whole = new Set([...spellings].map((spelling) => foldText(spelling)))
+  const [first = ''] = whole
+  const joined = /^[ldo] \p{L}{3}/u.test(first) ? [first.replace(' ', '')] : []
   const bases = [...whole, ...joined].map(removeForms)
-  return [text, ...whole, ...bases].map((base) => foldName(base))
+  return new Set([...new Set([text, ...whole, ...bases])].map((base) => foldName(base)))
 }
 
 /** Returns a folded name without the legal forms of any country, at both ends. */
@@ -288,8 +299,8 @@ const alternatives = once(() => {
   return others
 })
 
-/** Returns further folds of a name: abbreviations written out or made, the article, and the legal forms that folds keep. */
-function expandBase(base: string, country: string | undefined): readonly string[] {
+/** Returns further folds of a name: abbreviations written out or made, and others with the article or another "and". */
+function expandBase(base: string) {
   const bare = base.replace(/^the (?=.)/, '').replace(/ the$/, '')
   let spellings = [bare]
   for (const [at, word] of bare.split(' ').entries()) {
@@ -300,13 +311,8 @@ function expandBase(base: string, country: string | undefined): readonly string[
     if (spellings.length + more.length <= maxSpellings) spellings = [...spellings, ...more]
   }
   const ands = bare.includes(' and ') ? lists.and.map((and) => bare.replaceAll(' and ', ` ${and} `)) : []
-  return [
-    ...spellings,
-    ...spellings.map((spelling) => `the ${spelling}`),
-    ...ands,
-    foldText(transcribe(bare)),
-    ...keptForms(country).flatMap((form) => spellings.slice(0, 3).map((spelling) => `${spelling} ${form}`)),
-  ]
+  const others = [...spellings.map((spelling) => `the ${spelling}`), ...ands, foldText(transcribe(bare))]
+  return { spellings, others }
 }
 
 /** Returns what folded names keep of the legal forms of a country, or of all countries. */
@@ -318,8 +324,9 @@ function keptForms(country: string | undefined): readonly string[] {
   const given = (country === undefined ? undefined : forms[country]) ?? Object.values(forms).flat()
   const kept = new Set(given.map((form) => foldName(`a1 ${form}`).slice(3)))
   kept.delete('')
-  tails.set(country, [...kept])
-  return [...kept]
+  const sorted = [...kept].sort()
+  tails.set(country, sorted)
+  return sorted
 }
 
 /** Returns a folded name with `ue` read as `ü` in every choice of places; with many of them, in all. */

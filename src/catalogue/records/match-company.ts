@@ -1,5 +1,6 @@
 import type { CompanyQuery } from '../../engine/ports/ports.js'
-import { boundText, type Connection, type Value } from '../../storage/driver/connection.js'
+import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
@@ -38,11 +39,12 @@ const byDomain = `${columns} domain = ?`
 const byId = `${columns} network_id = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
 const bySlug = `${columns} slug = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
 // The country is part of the name. When the query has an unknown profile or domain, a company with another one does not match.
-const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS NULL OR country = ?)
-  AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`
-const byNames = byName
-  .replace('name = ?', 'name IN (SELECT value FROM json_each(?))')
-  .replace('LIMIT 2', `ORDER BY key LIMIT ${maxPerProfile}`)
+const named = (names: string) => `${columns} name ${names}
+  AND (${boundText} IS NULL OR country IS NULL OR country = ${boundText})
+  AND (${boundInteger} = 0 OR slug IS NULL AND network_id IS NULL) AND (${boundInteger} = 0 OR domain IS NULL)`
+const byName = `${named(`= ${boundText}`)} LIMIT 2`
+const byNames = `${named(`IN (SELECT value FROM json_each(?))`)} ORDER BY key LIMIT ${maxPerProfile}`
+const nextName = `SELECT name FROM companies WHERE name >= ${boundText} ORDER BY name LIMIT 1`
 
 /**
  * Returns the company that matches a query; `undefined` when there is none or the match is ambiguous. The strongest identifier
@@ -90,7 +92,13 @@ async function matchWrittenName(
   wanted: NormalizedQuery,
 ): Promise<CompanyMatch | undefined> {
   if (name.length > maxNameLength) return undefined
-  const readings = readWrittenName(name, findTaggedPlace, wanted.country)
+  const { folds, stems, forms } = readWrittenName(name, findTaggedPlace, wanted.country)
+  const readings = new Map(folds)
+  for (const [stem, reading] of stems)
+    for (const form of await findFollowing(connection, stem, forms)) {
+      const fold = `${stem} ${form}`
+      if (!readings.has(fold) || reading.rank < (readings.get(fold)?.rank ?? 0)) readings.set(fold, reading)
+    }
   const [, , ...known] = selectByName('', wanted)
   const found = await connection.all<CompanyMatch>(byNames, JSON.stringify([...readings.keys()]), ...known)
   if (found.length === maxPerProfile) return undefined
@@ -103,6 +111,28 @@ async function matchWrittenName(
   const tagged = left.filter(({ company, reading }) => reading.countries?.includes(company.country ?? ''))
   const [only] = left.length > 1 && tagged.length === 1 ? tagged : left.length === 1 ? left : []
   return only && (!only.reading.isBound || tagged.includes(only)) ? only.company : undefined
+}
+
+/**
+ * Returns the legal forms that follow a stem in names of the catalogue. Each look into the ordered names skips the forms
+ * that stand before the name it finds, so that one is enough where no name begins like that. Without such an index, returns all.
+ */
+async function findFollowing(
+  connection: Connection,
+  stem: string,
+  forms: readonly string[],
+): Promise<readonly string[]> {
+  if (!dialectOf(connection).search.hasOrderedNames) return forms
+  const found: string[] = []
+  for (let at = 0; at < forms.length; ) {
+    const name = (await connection.get<{ name: string }>(nextName, `${stem} ${forms[at]}`))?.name
+    if (!name?.startsWith(`${stem} `)) break
+    const next = name.slice(stem.length + 1)
+    if (next === forms[at]) found.push(next)
+    do at += 1
+    while (at < forms.length && (forms[at] ?? '') < next)
+  }
+  return found
 }
 
 /** Returns whether a company has the accent that the reading of its name put in. */
