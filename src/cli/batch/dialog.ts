@@ -14,24 +14,23 @@ import type { BatchCommand } from './request.js'
 /** Returns the dialog of a batch with the person at the terminal. */
 export function createDialog(
   context: Context,
-  { operation, choices, constants, globals, shape }: BatchCommand,
+  { operation, choices, constants, shape }: BatchCommand,
 ): BatchDialog {
-  const notify = (text: string) => context.notify(text, globals)
+  const notify = (text: string) => context.notify(text)
   let balance: number | null | undefined
   /** Returns the balance that the quote has, or asks for it, which is free. */
   const readBalance = async () => {
     if (balance !== undefined) return balance
-    const found = await readRemaining(context, operation, constants, globals).catch(() => undefined)
+    const found = await readRemaining(context, operation, constants).catch(() => undefined)
     return found && 'spendable' in found ? found.spendable.balance : undefined
   }
   return {
-    chooseMapping: (request) => chooseMapping(context, globals, choices, request, shape.input),
+    chooseMapping: (request) => chooseMapping(context, choices, request, shape.input),
     completeConstants: ({ columns }) =>
       requireOptions(
         context,
         shape,
         constants,
-        globals,
         columns.map(({ field }) => field),
       ),
     showMapping: (mapping) => {
@@ -50,17 +49,17 @@ export function createDialog(
         if (!('reply' in quote)) balance = quote.balance
         return quote
       }
-      return confirmQuote(context, remember, globals)
+      return confirmQuote(context, remember)
     },
-    showCounting: () => startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows counted`),
+    showCounting: () => startProgress(context, ({ rows }) => `${formatNumber(rows)} rows counted`),
     showProgress: async (workers) => {
       const isPaid = isPriced(operation)
-      const isShown = isPaid && canDraw(context.streams) && !globals.quiet
+      const isShown = isPaid && canDraw(context.streams) && !context.globals.quiet
       const money = {
         balance: isShown ? await readBalance() : undefined,
         budget: isPaid ? choices.maxCredits : undefined,
       }
-      return startProgress(context, globals, (step, elapsedMs, now) => {
+      return startProgress(context, (step, elapsedMs, now) => {
         const count = workers()
         const parts = progressParts(step, elapsedMs, now, money)
         return count === undefined ? parts : [...parts, [workersText(count), 8]]

@@ -5,7 +5,7 @@ import { checkTable, selectRows } from '../../batch/input/table.js'
 import { openInput } from '../../batch/run/find-run.js'
 import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
@@ -19,7 +19,7 @@ import { filePorts, toRunHome } from './run-home.js'
  */
 export async function gatherRows(
   context: Context,
-  { operation, shape, invocation: { globals } }: OperationRequest,
+  { operation, shape }: OperationRequest,
   into: string,
   choices: InputChoices,
 ) {
@@ -33,17 +33,16 @@ export async function gatherRows(
     ...{ header: table.header, samples: table.samples, fields: Object.keys(item.shape), subject },
     overrides: choices.overrides,
   }
-  const { mapping } = await chooseMapping(context, globals, choices, columns, item)
-  const file = fileOf(globals)
+  const { mapping } = await chooseMapping(context, choices, columns, item)
+  const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
   if (choices.mapOnly) return { mapping, output }
-  for (const line of describeMapping(mapping, context.streams.stderr.columns))
-    context.notify(oneLine(line), globals)
+  for (const line of describeMapping(mapping, context.streams.stderr.columns)) context.notify(oneLine(line))
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
   const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides)
-  showProblems(context, rows.problems, globals, rejects?.file ?? null)
+  showProblems(context, rows.problems, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }
 }
@@ -51,16 +50,10 @@ export async function gatherRows(
 /** The most rows that are reported one by one. */
 const maxProblems = 10
 
-function showProblems(
-  context: Context,
-  problems: readonly ItemProblem[],
-  globals: GlobalOptions,
-  rejects: string | null,
-): void {
+function showProblems(context: Context, problems: readonly ItemProblem[], rejects: string | null): void {
   for (const { line, text } of problems.slice(0, maxProblems))
-    context.notify(`Line ${line} was skipped: ${text}.`, globals)
+    context.notify(`Line ${line} was skipped: ${text}.`)
   const more = problems.length - maxProblems
-  if (more > 0)
-    context.notify(`${formatNumber(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
-  if (rejects !== null) context.notify(formatToFix(problems.length, rejects), globals)
+  if (more > 0) context.notify(`${formatNumber(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`)
+  if (rejects !== null) context.notify(formatToFix(problems.length, rejects))
 }

@@ -15,7 +15,7 @@ import {
 import type { ChosenMapping } from '../../batch/run/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
 import { MappingError } from '../../csv/names.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
@@ -29,28 +29,23 @@ import { oneLine, wrapText } from '../output/text.js'
  */
 export async function chooseMapping(
   context: Context,
-  globals: GlobalOptions,
   choices: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
   request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
   const { saveMap } = choices
   if (saveMap !== undefined) checkMapName(saveMap)
-  const chosen = await mapOrAsk(context, globals, choices, request, schema)
+  const chosen = await mapOrAsk(context, choices, request, schema)
   if (saveMap !== undefined) {
     saveMapping(context, chosen.mapping, saveMap)
-    context.notify(`The map is kept: --use-map ${saveMap}`, globals)
+    context.notify(`The map is kept: --use-map ${saveMap}`)
   }
   return chosen
 }
 
 /** Prints which column fills which field; returns the exit code. */
-export async function printMapping(
-  context: Context,
-  mapping: Mapping,
-  globals: GlobalOptions,
-): Promise<number> {
-  await print(context, mapping, globals, {
+export async function printMapping(context: Context, mapping: Mapping): Promise<number> {
+  await print(context, mapping, {
     layout: (body, { width }) =>
       describeMapping(body as Mapping, width)
         .flatMap((line) => wrapText(oneLine(line), width))
@@ -62,7 +57,6 @@ export async function printMapping(
 
 async function mapOrAsk(
   context: Context,
-  globals: GlobalOptions,
   { map: given, saved }: Pick<InputChoices, 'map' | 'saved'>,
   request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
   schema: z.ZodObject,
@@ -71,10 +65,9 @@ async function mapOrAsk(
     try {
       return { mapping: mapColumns({ ...request, ...toPins(map, saved) }), map }
     } catch (error) {
-      if (!(error instanceof MappingError) || error.needed.length === 0 || !canAsk(context, globals))
-        throw error
-      const pairs = await askPairs(context, globals, request.header, error.needed, schema)
-      context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`, globals)
+      if (!(error instanceof MappingError) || error.needed.length === 0 || !canAsk(context)) throw error
+      const pairs = await askPairs(context, request.header, error.needed, schema)
+      context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`)
       map = [...map, ...pairs]
     }
   }
@@ -85,7 +78,6 @@ const noColumn = ''
 /** Asks what each column holds, until the person names no further column. */
 async function askPairs(
   context: Context,
-  globals: GlobalOptions,
   header: readonly string[],
   needed: readonly string[],
   schema: z.ZodObject,
@@ -102,11 +94,10 @@ async function askPairs(
         ? 'No column is recognised. Which one says what a row is about?'
         : 'Which other column?',
       [...(pairs.size === 0 ? [] : [none]), ...columns.map((name) => ({ value: name, name }))],
-      globals,
     )
     if (column === undefined || column === noColumn) break
     const choices = fields.map((field) => ({ value: field, name: labelOf(field, schema) }))
-    const field = await askChoice(context, `What does "${column}" hold?`, choices, globals)
+    const field = await askChoice(context, `What does "${column}" hold?`, choices)
     if (field !== undefined) pairs.set(field, column)
   }
   return [...pairs].map(([field, column]) => `${field}=${column}`)

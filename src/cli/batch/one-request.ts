@@ -19,24 +19,24 @@ export async function sendTogether(
   into: string,
 ): Promise<number> {
   const { operation, shape, input: constants } = request
-  const { globals, options } = request.invocation
+  const { options } = request.invocation
   if (constants[into] !== undefined)
     throw new UsageError(`--csv and --${into} cannot be used together.`, `Put all ${into} into the file.`)
   const { summaryJson } = runChoicesOf(options, context.streams)
   const overrides = readOverrides(itemOf(shape, into), options)
-  const asked = { ...inputChoicesOf(request.invocation, context.streams), overrides, summaryJson }
+  const asked = { ...inputChoicesOf(options, context.streams), overrides, summaryJson }
   const choices = withSavedMap(context, asked, options.useMap)
-  return withSummary(context, { operation, globals, choices }, async (onEnd) => {
+  return withSummary(context, { operation, choices }, async (onEnd) => {
     const startedAt = context.clock.now()
     const { mapping, output, rows, rejects } = await gatherRows(context, request, into, choices)
-    if (!rows) return printMapping(context, mapping, globals)
+    if (!rows) return printMapping(context, mapping)
     const given = { ...constants, [into]: rows.items }
     if (choices.dryRun) {
       checkSize(operation, given, choices.file)
-      const left = await readRemaining(context, operation, {}, globals)
-      return showQuote(context, 'reply' in left ? left : quoteItems(operation, rows, left), globals)
+      const left = await readRemaining(context, operation, {})
+      return showQuote(context, 'reply' in left ? left : quoteItems(operation, rows, left))
     }
-    const input = await askMissing(context, shape, given, globals)
+    const input = await askMissing(context, shape, given)
     checkSize(operation, input, choices.file)
     const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
     const code = await runAsync(context, { ...request, input }, lineOf)

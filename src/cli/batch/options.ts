@@ -5,7 +5,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
 import type { BatchChoices, InputChoices, RunChoices } from '../../batch/run/request.js'
-import type { GlobalOptions, Streams } from '../context/context.js'
+import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
@@ -124,7 +124,7 @@ function delimiter(text: string): string {
 }
 
 /** Reads the options about the file. */
-export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, 'cwd'>): InputChoices {
+export function inputChoicesOf(options: Invocation['options'], { cwd }: Pick<Streams, 'cwd'>): InputChoices {
   const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
   return {
     file: text('csv') ?? '',
@@ -153,8 +153,8 @@ export function refuseJq({ jq }: GlobalOptions, command: string): void {
 }
 
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
-export function choicesOf(invocation: Invocation, streams: Streams): BatchChoices {
-  const { options, globals } = invocation
+export function choicesOf(context: StreamsContext, { options }: Invocation): BatchChoices {
+  const { globals, streams } = context
   refuseJq(globals, '--csv')
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
@@ -163,10 +163,10 @@ export function choicesOf(invocation: Invocation, streams: Streams): BatchChoice
   if (options.wait === false)
     throw new UsageError('--no-wait cannot be used with --csv: each row is answered in the output.')
   return {
-    ...inputChoicesOf(invocation, streams),
+    ...inputChoicesOf(options, streams),
     ...runChoicesOf(options, streams),
     excel: options.excel === true,
-    format: options.mapOnly === true || options.dryRun === true ? 'csv' : rowFormat(globals, streams),
+    format: options.mapOnly === true || options.dryRun === true ? 'csv' : rowFormat(context),
     layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
@@ -198,11 +198,12 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
 }
 
 /** Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once. */
-export function rowFormat(globals: GlobalOptions, streams: Streams): BatchChoices['format'] {
+export function rowFormat(context: StreamsContext): BatchChoices['format'] {
+  const { globals, streams } = context
   const file = fileOf(globals)
   if (file !== undefined) checkOutputName(file, globals, streams)
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
-  const format = isPlain ? 'csv' : formatOf(globals, streams)
+  const format = isPlain ? 'csv' : formatOf(context)
   if (format !== 'table' && format !== 'ids') return format
   throw new UsageError(`The format ${format} cannot be used with --csv.`, 'Use csv, tsv, ndjson or json.')
 }

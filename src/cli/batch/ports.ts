@@ -2,7 +2,7 @@ import { shapeOf } from '../../api/areas/shapes.js'
 import { operations } from '../../api/operations/table.js'
 import type { BatchDialog, BatchPorts, BatchTarget, RunPorts, Together } from '../../batch/run/ports.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { runPlaceOption } from '../options/databases.js'
@@ -17,9 +17,9 @@ export function withRunDatabase(
   context: Context,
   command: BatchCommand,
 ): { readonly context: Context; readonly command: BatchCommand } {
-  const { choices, globals } = command
+  const { choices } = command
   const database = command.database ?? (choices.distribute ? context.home.engine : undefined)
-  if (choices.distribute) checkDatabase(context, database, globals)
+  if (choices.distribute) checkDatabase(context, database)
   const isShared = database !== undefined && isPostgres(database)
   return {
     context:
@@ -30,29 +30,27 @@ export function withRunDatabase(
 
 /** Returns what a batch needs of the context of its command. */
 export function createPorts(context: Context, command: BatchCommand, dialog: BatchDialog): BatchPorts {
-  const { globals } = command
   return {
     ...createRunPorts(context, command),
     sleep: (ms, signal) => context.sleep(ms, signal),
     interruptible: (work) => interruptible(context.streams, work),
-    remaining: (operation, constants) => readRemaining(context, operation, constants, globals),
+    remaining: (operation, constants) => readRemaining(context, operation, constants),
     dialog,
   }
 }
 
 /** Returns what a run needs of the context of its command. */
 export function createRunPorts(context: Context, command: BatchCommand): RunPorts {
-  const { globals } = command
   return {
     ...toRunHome(context),
     ...filePorts(context),
     streams: context.streams,
-    notify: (text) => context.notify(text, globals),
+    notify: (text) => context.notify(text),
     target: {
-      profile: profileName(context, globals),
-      names: () => targetNames(context, globals),
-      caller: () => context.caller(globals),
-      apiKey: () => context.apiKey(globals),
+      profile: profileName(context),
+      names: () => targetNames(context),
+      caller: () => context.caller(),
+      apiKey: () => context.apiKey(),
       bulk: (run) => bulkOptions(context, command, run),
       distribute: distributor(context, command),
     },
@@ -62,7 +60,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
 /** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
 export async function bulkOptions(
   context: Context,
-  { operation, globals, choices }: BatchCommand,
+  { operation, choices }: BatchCommand,
   run: string,
 ): Promise<Together | undefined> {
   const { together } = operation.batch ?? {}
@@ -75,7 +73,7 @@ export async function bulkOptions(
   const shared = fields.filter((name) => name !== into)
   // The workers of a distributed run do all of the work that is accepted.
   const finish = choices.distribute ? async () => {} : finishHere(context, run)
-  const work = context.isLocal(globals) ? { work: finish } : {}
+  const work = context.isLocal() ? { work: finish } : {}
   return { operation: row.id, reader: readerOf('contact_enrichment'), into, shared, least, most, ...work }
 }
 
@@ -99,9 +97,9 @@ const atOnce = 4_096
 const silentMs = 10_000
 
 /** Throws UsageError where no database is given that workers can share. */
-export function checkDatabase(context: Context, database: string | undefined, globals: GlobalOptions): void {
+export function checkDatabase(context: Context, database: string | undefined): void {
   if (database !== undefined && isPostgres(database)) return
-  if (context.isLocal(globals))
+  if (context.isLocal())
     throw new UsageError(
       '--distribute needs a PostgreSQL database that the workers share.',
       'Add --database postgres://… or set PROSPECT_DATABASE_URL; start workers with: prospect worker --database postgres://…',
@@ -113,37 +111,33 @@ export function checkDatabase(context: Context, database: string | undefined, gl
 }
 
 /** Returns what has the workers of the database answer the rows of a run. */
-function distributor(context: Context, { operation, globals }: BatchCommand): BatchTarget['distribute'] {
+function distributor(context: Context, { operation }: BatchCommand): BatchTarget['distribute'] {
   return async (run, apiKey, signal) => {
-    const pool = watchWorkers(context, globals)
-    const caller = await context.distributedCaller(
-      {
-        ...{ run: run.id, operation: operation.id, rows: run.total, atOnce, apiKey, signal },
-        watches: operation.batch?.together !== undefined,
-        onWorkers: pool.count,
-      },
-      globals,
-    )
+    const pool = watchWorkers(context)
+    const caller = await context.distributedCaller({
+      ...{ run: run.id, operation: operation.id, rows: run.total, atOnce, apiKey, signal },
+      watches: operation.batch?.together !== undefined,
+      onWorkers: pool.count,
+    })
     return { caller, concurrency: atOnce, workers: pool.workers }
   }
 }
 
 /** Counts workers, and reports when there have been none for a while and when they return. */
-function watchWorkers(context: Context, globals: GlobalOptions) {
+function watchWorkers(context: Context) {
   let workers = 0
   let noneSince = context.clock.now()
   let isReported = false
   const count = (found: number): void => {
     const now = context.clock.now()
     if (found > 0) {
-      if (isReported) context.notify(workersText(found), globals)
+      if (isReported) context.notify(workersText(found))
       isReported = false
       noneSince = now
     } else if (!isReported && now - noneSince >= silentMs) {
       isReported = true
       context.notify(
         'No worker takes part: the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
-        globals,
       )
     }
     workers = found

@@ -7,7 +7,7 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
 import type { Run } from '../../storage/state/runs/runs.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, Context, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
@@ -31,15 +31,13 @@ type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBa
 /** Prints on stderr how a batch ended, and what else its user should know. */
 export async function showEnd(context: Context, ended: EndedPart, command: BatchCommand): Promise<void> {
   const { run, report } = ended
-  const { globals } = command
   await showReport(context, ended, command)
   const isMissing = report.found === 0 && report.not_found > 0
-  const hint = isMissing ? await emptyCatalogueHint(context, globals) : undefined
-  if (hint !== undefined) context.notify(hint, globals)
+  const hint = isMissing ? await emptyCatalogueHint(context) : undefined
+  if (hint !== undefined) context.notify(hint)
   if (run.total > report.rows && !report.stopped)
     context.notify(
       `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command continues with the others.`,
-      globals,
     )
 }
 
@@ -49,16 +47,15 @@ export async function showReport(
   { run, report, rejects }: EndedPart,
   command: BatchCommand,
 ): Promise<void> {
-  const options = command.globals
-  context.notify(counts(report), options)
-  for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`, options)
+  context.notify(counts(report))
+  for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
   const [output, partial] = [shown(report.output), shown(report.partial)]
   const toFix = shown(rejects?.file ?? rejects?.partial)
-  if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'), options)
+  if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'))
   if (!stopped) {
-    if (output) context.notify(`Written to ${output}`, options)
+    if (output) context.notify(`Written to ${output}`)
     return
   }
   const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
@@ -67,11 +64,7 @@ export async function showReport(
   const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
   const next = formatResumeHint(command, formatId(run.id, context.streams), stopped.hint)
   const hint = [kept, next].filter((text) => text !== '').join(' ')
-  await reportError(
-    context,
-    { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
-    options,
-  )
+  await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })
 }
 
 /**
@@ -131,7 +124,6 @@ export interface EndedBatch {
 /** What a summary needs to know of a batch. */
 export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
-  readonly globals: GlobalOptions
 }
 
 type SummaryContext = StreamsContext & ClockContext

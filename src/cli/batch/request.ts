@@ -7,16 +7,14 @@ import { parseExact } from '../../api/values/json.js'
 import { parsePairs, parsePins, unknownName, valueReader } from '../../batch/input/mapping.js'
 import type { BatchRequest, RecordedRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
-import type { GlobalOptions, Streams } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { refuseJq, rowFormat, runChoicesOf } from './options.js'
 
-/** A batch as a command asks for it, with the global options of the command. */
-export interface BatchCommand extends Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'> {
-  readonly globals: GlobalOptions
-}
+/** A batch as a command asks for it. */
+export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
 
 /** The global options that choose the target. None of them holds a secret. */
 const targetOptions: readonly string[] = [
@@ -24,10 +22,13 @@ const targetOptions: readonly string[] = [
 ]
 
 /** Returns the request of a batch command, without anything of the command line. */
-export function toRequest({ globals, ...asked }: BatchCommand, { env }: Streams): BatchRequest {
+export function toRequest(
+  { globals, streams: { env } }: StreamsContext,
+  command: BatchCommand,
+): BatchRequest {
   const kept = Object.entries(globals).filter(([name]) => targetOptions.includes(name))
   return {
-    ...asked,
+    ...command,
     output: fileOf(globals),
     targetOptions: Object.fromEntries(kept),
     locale: env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined,
@@ -67,12 +68,9 @@ export function readOverrides(
   )
 }
 
-/** Returns the batch of a recorded run. Options of this command replace recorded ones. */
-export async function fromRecord(
-  run: Run,
-  { options, globals }: Invocation,
-  streams: Streams,
-): Promise<BatchCommand> {
+/** Returns the batch of a recorded run, and the context for it. Options of this command replace recorded ones. */
+export async function fromRecord(context: Context, run: Run, { options }: Invocation) {
+  const { globals, streams } = context
   refuseJq(globals, 'runs resume and runs export')
   const request = parseExact(run.request) as RecordedRequest
   const row = operation(run.operation as OperationId)
@@ -80,11 +78,11 @@ export async function fromRecord(
   const output = globals.output ?? run.output
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {
-    ...(isShaped ? { format: rowFormat(globals, streams) } : {}),
+    ...(isShaped ? { format: rowFormat(context) } : {}),
     ...(globals.layout === undefined ? {} : { layout: globals.layout }),
     ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals) }),
   }
-  return {
+  const command: BatchCommand = {
     operation: request.batch ? { ...row, batch: request.batch } : row,
     shape: await shapeOf(row.id),
     constants: request.constants,
@@ -94,7 +92,8 @@ export async function fromRecord(
       ...(typeof options.csv === 'string' ? { file: options.csv } : {}),
       dryRun: options.dryRun === true,
     },
-    globals: { ...request.globals, ...globals, ...(output === null ? {} : { output }) },
     run,
   }
+  const recorded = { ...request.globals, ...globals, ...(output === null ? {} : { output }) }
+  return { context: context.withGlobals(recorded), command }
 }

@@ -20,10 +20,10 @@ export async function lookUpRows(
   context: Context,
   { operation, shape, input, invocation }: OperationRequest,
 ): Promise<number> {
-  const { globals, options } = invocation
+  const { options } = invocation
   const overrides = readOverrides(shape.input, options, input)
-  const given = choicesOf(invocation, context.streams)
-  const { max_age: age, concurrency } = profileInUse(context, globals)
+  const given = choicesOf(context, invocation)
+  const { max_age: age, concurrency } = profileInUse(context)
   const isAgeGiven = options.refresh === true || given.maxAgeMs !== undefined || age === undefined
   const maxAgeMs = isAgeGiven ? given.maxAgeMs : durationMs(age)
   const asked = { ...given, maxAgeMs, concurrency: given.concurrency ?? concurrency, overrides }
@@ -31,12 +31,12 @@ export async function lookUpRows(
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
   const constants = { ...input, ...overrides }
-  return executeBatch(context, { operation, shape, constants, choices, globals, ...place })
+  return executeBatch(context, { operation, shape, constants, choices, ...place })
 }
 
 /** Runs a batch, or resumes it, and shows how it ends; returns the exit code. */
 export async function executeBatch(commandContext: Context, given: BatchCommand): Promise<number> {
-  const settings = profileInUse(commandContext, given.globals)
+  const settings = profileInUse(commandContext)
   const budgets = {
     maxCredits: given.choices.maxCredits ?? settings.max_credits,
     maxCreditsPerDay: given.choices.maxCreditsPerDay ?? settings.max_credits_per_day,
@@ -45,13 +45,13 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     ...given,
     choices: { ...given.choices, ...budgets },
   })
-  const { globals, choices } = command
+  const { choices } = command
   return withSummary(context, command, async (onEnd) => {
     const ports = createPorts(context, command, createDialog(context, command))
     const stopWatching = capYoungGeneration()
-    const result = await runBatch(toRequest(command, context.streams), ports).finally(stopWatching)
-    if (result.kind === 'mapping') return printMapping(context, result.mapping, globals)
-    if (result.kind === 'quote') return showQuote(context, result.quote, globals)
+    const result = await runBatch(toRequest(context, command), ports).finally(stopWatching)
+    if (result.kind === 'mapping') return printMapping(context, result.mapping)
+    if (result.kind === 'quote') return showQuote(context, result.quote)
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
     onEnd(result)
@@ -77,7 +77,7 @@ function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
   const ports = createRunPorts(context, command)
-  const request = toRequest(command, context.streams)
+  const request = toRequest(context, command)
   const { run, report, isAbandoned } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
   )

@@ -134,10 +134,12 @@ export type FileUse = 'read' | 'write'
 /** What a command reads and prints. Nothing printed through it contains a key. */
 export interface StreamsContext {
   readonly streams: Streams
+  /** The options that all commands have, as this one was given them. */
+  readonly globals: GlobalOptions
   /** The log of `--log`; absent without one. */
   log?: CommandLog | undefined
   /** Writes one line to stderr, unless `--quiet`. */
-  notify(text: string, options: GlobalOptions): void
+  notify(text: string): void
   /** Returns the text without the keys this command has handled. */
   redact(text: string): string
   /** Adds a secret that `redact` removes from now on. */
@@ -167,20 +169,20 @@ export type Machine = StreamsContext & ClockContext & HomeContext
 /** The chosen target and this machine's engine. Each is opened on first use and closed with the command. */
 export interface TargetContext {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
-  caller(options: GlobalOptions): Promise<Caller>
+  caller(): Promise<Caller>
   /** Opens the chosen server, without the layers of this machine. */
-  server(options: GlobalOptions): Promise<OpenedServer>
+  server(): Promise<OpenedServer>
   /** Returns the key for the chosen target. */
-  apiKey(options: GlobalOptions): Promise<string | undefined>
+  apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
-  isLocal(options: GlobalOptions): boolean
+  isLocal(): boolean
   /**
    * Opens the engine's administration. The first use creates a workspace, a member and a key, unless `create` is false.
    */
-  admin(options?: GlobalOptions & { readonly create?: boolean }): Promise<Admin>
+  admin(options?: { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */
-  distributedCaller(run: DistributedRun, options: GlobalOptions): Promise<Caller>
+  distributedCaller(run: DistributedRun): Promise<Caller>
   /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
 }
@@ -207,6 +209,8 @@ export interface TargetOptions {
 
 /** Everything a command may need. A function takes the part it needs. */
 export interface Context extends StreamsContext, ClockContext, HomeContext, TargetContext {
+  /** Returns the same context with some global options changed; `undefined` takes one away. */
+  withGlobals(change: { readonly [Name in keyof GlobalOptions]?: GlobalOptions[Name] | undefined }): Context
   /** Returns the same context with another database for the engine. It closes with this one. */
   withDatabase(database: string, options?: TargetOptions): Context
   close(): Promise<void>

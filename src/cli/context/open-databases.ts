@@ -4,7 +4,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock, Store } from '../../engine/ports/ports.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from './context.js'
+import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
 
@@ -46,13 +46,12 @@ export async function openEngineStore(
 export async function requireWorkspace(
   context: Pick<Context, 'home' | 'isLocal' | 'admin'>,
   reads: 'engine' | 'records',
-  globals: GlobalOptions,
 ): Promise<void> {
   const { engine, state } = context.home
-  if (!context.isLocal(globals) || (reads === 'records' && existsSync(state))) return
+  if (!context.isLocal() || (reads === 'records' && existsSync(state))) return
   const isServer = isPostgres(engine)
   if (isServer || existsSync(engine)) {
-    const admin = await context.admin({ ...globals, create: false })
+    const admin = await context.admin({ create: false })
     if ((await admin.workspaces()).length > 0) return
   }
   throw new UsageError(
@@ -62,12 +61,9 @@ export async function requireWorkspace(
 }
 
 /** Creates the workspace of this machine's engine with the first data for it. An engine on a server is not touched. */
-export async function ensureWorkspace(
-  context: Pick<Context, 'home' | 'admin'>,
-  globals: GlobalOptions,
-): Promise<void> {
+export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>): Promise<void> {
   const { engine } = context.home
-  if (!isPostgres(engine) && !existsSync(engine)) await context.admin(globals)
+  if (!isPostgres(engine) && !existsSync(engine)) await context.admin()
 }
 
 /** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
@@ -79,7 +75,7 @@ export async function holdLock(context: ClockContext & HomeContext, name: string
 }
 
 /** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */
-export async function openAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
-  const admin = await context.admin({ ...globals, create: false })
-  return (await admin.workspaces()).length > 0 ? admin : context.admin(globals)
+export async function openAdmin(context: TargetContext): Promise<Admin> {
+  const admin = await context.admin({ create: false })
+  return (await admin.workspaces()).length > 0 ? admin : context.admin()
 }

@@ -1,6 +1,5 @@
 import { isObject, resultOr } from '../../api/values/objects.js'
 import {
-  type GlobalOptions,
   type Home,
   type HomeContext,
   type Profile,
@@ -51,31 +50,26 @@ export async function openSettings(home: Home) {
 }
 
 /** Returns the profile of a command: that of the option, else of the environment, else the one in use. */
-export const profileInUse = (
-  { settings, streams }: HomeContext & Pick<StreamsContext, 'streams'>,
-  { profile }: GlobalOptions,
-): Profile => profileOf(settings(), profile ?? streams.env.PROSPECT_PROFILE)
+export const profileInUse = ({ globals, settings, streams }: HomeContext & StreamsContext): Profile =>
+  profileOf(settings(), globals.profile ?? streams.env.PROSPECT_PROFILE)
 
 /**
  * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
  * is not known counts as large (null), and nothing free does.
  */
 export function isLargePrice(
-  context: HomeContext & Pick<StreamsContext, 'streams'>,
+  context: HomeContext & StreamsContext,
   most: number | null,
   balance: number | null,
-  globals: GlobalOptions,
 ): boolean {
   if (most === 0) return false
-  const percent = Number.parseFloat(profileInUse(context, globals).confirm_above ?? '10')
+  const percent = Number.parseFloat(profileInUse(context).confirm_above ?? '10')
   return most === null || balance === null || most > (balance * percent) / 100
 }
 
 /** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
-export const formatSetting = (
-  context: Parameters<typeof profileInUse>[0],
-  globals: GlobalOptions,
-): Profile['format'] => resultOr(undefined, () => profileInUse(context, globals).format)
+export const formatSetting = (context: HomeContext & StreamsContext): Profile['format'] =>
+  resultOr(undefined, () => profileInUse(context).format)
 
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {

@@ -12,11 +12,11 @@ import { failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
-import { targetOf } from '../target/resolve-target.js'
+import { targetIn } from '../target/resolve-target.js'
 import { costOfCall, isCostKnown, recordSpent } from './record-spending.js'
 
 /** Seconds that a command waits for rate limits by default. */
@@ -31,52 +31,46 @@ export async function callOnce(
   caller: Caller,
   operation: Operation,
   input: Input,
-  options: GlobalOptions & { readonly idempotencyKey?: string | undefined },
+  idempotencyKey?: string,
 ): Promise<Reply> {
-  const target = targetOf(options, context.streams.env, context.settings())
-  const timeout = options.timeout ?? target.timeout
-  const apiKey = await context.apiKey(options)
+  const target = targetIn(context)
+  const timeout = context.globals.timeout ?? target.timeout
+  const apiKey = await context.apiKey()
   let fresh: string | undefined
   const freshKey = () => {
     fresh ??= context.ids.uuid()
     return fresh
   }
-  const keys = { apiKey, idempotencyKey: options.idempotencyKey, freshKey }
+  const keys = { apiKey, idempotencyKey, freshKey }
   const send = () => {
     const call: CallOptions = { ...keys, ...deadline(timeout) }
-    return callAndLog(context, caller, operation, input, call, options)
+    return callAndLog(context, caller, operation, input, call)
   }
-  const reply = await waitForRateLimits(context, send, options)
-  const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
-  if (isPriced(operation) && isCostKnown(operation, reply))
-    await recordSpent(context, operation.id, credits, options)
+  const reply = await waitForRateLimits(context, send)
+  const credits = costOfCall(operation, reply, idempotencyKey !== undefined)
+  if (isPriced(operation) && isCostKnown(operation, reply)) await recordSpent(context, operation.id, credits)
   return reply
 }
 
 /** Sends a request again after each rate limit, as long as the waits together stay within `--max-wait`. */
-export async function waitForRateLimits(
-  context: Context,
-  send: () => Promise<Reply>,
-  options: GlobalOptions,
-): Promise<Reply> {
-  const target = targetOf(options, context.streams.env, context.settings())
-  for (let left = options.maxWait ?? target.maxWait ?? defaultMaxWait; ; ) {
+export async function waitForRateLimits(context: Context, send: () => Promise<Reply>): Promise<Reply> {
+  const target = targetIn(context)
+  for (let left = context.globals.maxWait ?? target.maxWait ?? defaultMaxWait; ; ) {
     const reply = await send()
     const seconds = isTemporary(reply) ? secondsToWait(reply, context.clock.now()) : undefined
     if (seconds === undefined || seconds > left) return reply
-    await waitInSight(context, seconds, options)
+    await waitInSight(context, seconds)
     left -= seconds
   }
 }
 
 /** Waits for a rate limit and says so: counting down where stderr has a cursor, else in one line. */
-async function waitInSight(context: Context, seconds: number, options: GlobalOptions): Promise<void> {
+async function waitInSight(context: Context, seconds: number): Promise<void> {
   const endsAt = context.clock.now() + seconds * 1_000
   const isDrawn = canDraw(context.streams)
-  if (!isDrawn) context.notify(`Rate limited: waiting ${seconds} s.`, options)
+  if (!isDrawn) context.notify(`Rate limited: waiting ${seconds} s.`)
   const progress = await startProgress(
-    context,
-    isDrawn ? options : { ...options, quiet: true },
+    isDrawn ? context : context.withGlobals({ quiet: true }),
     (_, __, now) => `waiting ${duration((endsAt - now) / 1_000)} for the rate limit`,
   )
   progress.update({ rows: 0, found: 0, credits: 0, total: undefined })
@@ -114,17 +108,16 @@ async function callAndLog(
   operation: Operation,
   input: Input,
   call: CallOptions,
-  options: GlobalOptions,
 ): Promise<Reply> {
   const started = context.clock.now()
   const reply = await caller.call(operation.id, input, call)
-  if (options.verbose) {
+  if (context.globals.verbose) {
     const took = `${context.clock.now() - started} ms`
     const headers = Object.entries(reply.headers).map(([name, value]) => `${name}: ${value}`)
     const facts = [`${reply.status}`, formatCredits(reply.credits), took, ...headers]
-    context.notify(`${operation.method} ${operation.path} → ${facts.join(', ')}`, options)
+    context.notify(`${operation.method} ${operation.path} → ${facts.join(', ')}`)
     for (const difference of isOk(reply) ? differencesOf(await shapeOf(operation.id), reply.body) : [])
-      context.notify(`The reply differs from the documented one: ${difference}`, options)
+      context.notify(`The reply differs from the documented one: ${difference}`)
   }
   return reply
 }

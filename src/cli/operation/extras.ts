@@ -3,7 +3,7 @@ import type { Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Context, GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
+import type { Context, StreamsContext, TargetContext } from '../context/context.js'
 import { Stop } from '../context/errors.js'
 import { profileInUse } from '../context/settings.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -82,17 +82,13 @@ function parseMinimum(text: string): number | string {
 }
 
 /** Throws Stop where less is left than the options want. It names everything that is short, or that the target does not say. */
-async function checkMinimums(
-  context: Context,
-  { body }: Reply,
-  { options, globals }: Pick<Invocation, 'options' | 'globals'>,
-): Promise<void> {
+async function checkMinimums(context: Context, { body }: Reply, { options }: Invocation): Promise<void> {
   const short: string[] = []
   for (const { field, what, ...flags } of minimums) {
     const { long, wanted } = readMinimum(flags, options)
     if (wanted === undefined) continue
     const left = valueAt(body, `credits.${field}`)
-    const all = wanted.endsWith('%') ? await wholeOf(context, field, body, globals) : 0
+    const all = wanted.endsWith('%') ? await wholeOf(context, field, body) : 0
     if (typeof left !== 'number' || all === undefined) {
       const reason = typeof left === 'number' ? `what ${wanted} of them are` : 'how many are left'
       short.push(`${long}: the target does not say ${reason}`)
@@ -125,22 +121,13 @@ function readMinimum(
 }
 
 /** Returns what 100 % of a number is: the limit of the quota, or the plan's credits of a month; `undefined` if unknown. */
-async function wholeOf(
-  context: Context,
-  field: string,
-  body: Reply['body'],
-  globals: GlobalOptions,
-): Promise<number | undefined> {
+async function wholeOf(context: Context, field: string, body: Reply['body']): Promise<number | undefined> {
   if (field !== 'enrichment') {
     const limit = valueAt(body, `limits.${field}`)
     return typeof limit === 'number' ? limit : undefined
   }
-  const reply = await (await context.caller(globals)).call(
-    'account.show',
-    {},
-    { apiKey: await context.apiKey(globals) },
-  )
-  const plan = valueAt(reply.body, 'workspace.plan') ?? profileInUse(context, globals).plan
+  const reply = await (await context.caller()).call('account.show', {}, { apiKey: await context.apiKey() })
+  const plan = valueAt(reply.body, 'workspace.plan') ?? profileInUse(context).plan
   return typeof plan === 'string' && isListedPlan(plan) ? planOf(plan).monthlyCredits : undefined
 }
 
@@ -148,11 +135,11 @@ async function wholeOf(
 async function reportHidden(
   context: StreamsContext & TargetContext,
   _: Reply,
-  { options, globals }: Invocation,
+  { options }: Invocation,
 ): Promise<void> {
-  if (options.enriched === false || !context.isLocal(globals)) return
-  const { all, enriched } = await (await context.admin(globals)).countSearches()
+  if (options.enriched === false || !context.isLocal()) return
+  const { all, enriched } = await (await context.admin()).countSearches()
   const hidden = all - enriched
   if (hidden > 0)
-    context.notify(`${formatNumber(hidden)} more, none of whose leads can be reached: --no-enriched`, globals)
+    context.notify(`${formatNumber(hidden)} more, none of whose leads can be reached: --no-enriched`)
 }

@@ -4,7 +4,7 @@ import { operation } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
 import { nearest } from '../../api/values/nearest.js'
 import { foldText } from '../../catalogue/normalize/name.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { recordsIn } from '../output/records.js'
 import { callOnce, everyPage } from './call.js'
@@ -18,7 +18,7 @@ interface NamedKind {
   isField(name: string): boolean
   isId(text: string): boolean
   /** Reads those that there are; `undefined` where they cannot be read. */
-  read(context: Context, globals: GlobalOptions): Promise<readonly Named[] | undefined>
+  read(context: Context): Promise<readonly Named[] | undefined>
   /** Returns what is sent for a name, which those found have. */
   resolve(found: readonly Named[], name: string, field: string): string
 }
@@ -33,10 +33,10 @@ const lists: NamedKind = {
   command: 'lists list',
   isField: (name) => name === 'included_account_lists' || name === 'excluded_account_lists',
   isId: (text) => /^\d+$|^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text),
-  read: async (context, globals) => {
-    const caller = await context.caller(globals)
+  read: async (context) => {
+    const caller = await context.caller()
     const row = operation('lists.list')
-    const reply = await everyPage((page) => callOnce(context, caller, row, page, globals), {})
+    const reply = await everyPage((page) => callOnce(context, caller, row, page), {})
     if (!isOk(reply)) return undefined
     const { rows } = recordsIn(reply.body, ['id', 'name'])
     return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))
@@ -56,7 +56,7 @@ const industryNames: NamedKind = {
   command: 'industries find',
   isField: (name) => namedFields[name]?.isOpen === true,
   isId: (text) => /^\d+$/.test(text),
-  read: (context, globals) => readIndustries(context, globals),
+  read: (context) => readIndustries(context),
   resolve: (_, name) => name,
 }
 
@@ -64,18 +64,14 @@ const industryNames: NamedKind = {
  * Returns the input with the ids of lists where it has their names. Throws UsageError for a name of a list or an industry
  * that nothing has, or several lists have. Where the lists cannot be read, names stay.
  */
-export async function resolveFilterNames(
-  context: Context,
-  input: Input,
-  globals: GlobalOptions,
-): Promise<Input> {
+export async function resolveFilterNames(context: Context, input: Input): Promise<Input> {
   const resolved = { ...input }
   for (const kind of [lists, industryNames]) {
     const fields = Object.entries(input).flatMap(([field, value]) =>
       kind.isField(field) && Array.isArray(value) ? [[field, value.map(String)] as const] : [],
     )
     if (fields.every(([, values]) => values.every(kind.isId))) continue
-    const known = await kind.read(context, globals)
+    const known = await kind.read(context)
     for (const [field, values] of known ? fields : [])
       resolved[field] = values.map((value) =>
         kind.isId(value) ? value : find(kind, known ?? [], value, field),
@@ -102,8 +98,8 @@ interface Industry extends Named {
 }
 
 /** Returns the industries whose ids are known, and with a local target those of its catalogue. */
-export async function readIndustries(context: Context, globals: GlobalOptions): Promise<Industry[]> {
-  const stored = context.isLocal(globals) ? await (await context.catalogue()).industries() : []
+export async function readIndustries(context: Context): Promise<Industry[]> {
+  const stored = context.isLocal() ? await (await context.catalogue()).industries() : []
   const counts = new Map(stored.map(({ id, name, companies }) => [id ?? name, companies]))
   const known = Object.entries(industries).map(([id, name]) => ({ id, name, companies: counts.get(id) ?? 0 }))
   const others = stored.flatMap(({ id, name, companies }) =>

@@ -16,9 +16,9 @@ import type { OperationRequest } from './request.js'
  */
 export async function holdWithinBudget(
   context: Context,
-  { operation: row, shape, input, invocation: { options, globals } }: OperationRequest,
+  { operation: row, shape, input, invocation: { options } }: OperationRequest,
 ): Promise<Input> {
-  const settings = profileInUse(context, globals)
+  const settings = profileInUse(context)
   const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
   const perCommand = number('maxCredits') ?? settings.max_credits
   const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
@@ -51,13 +51,13 @@ export async function holdWithinBudget(
       granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
       return granted.credits < 0 ? undefined : granted.credits
     }
-    const held = { id, profile: profileName(context, globals), perDay }
+    const held = { id, profile: profileName(context), perDay }
     const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
     if (granted.credits < 0) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
-    holds.set(context, id)
+    holds.set(context.streams, id)
   }
   const { limit } = granted
   if (limit === undefined) return input
-  context.notify(`--limit ${limit}: the budget pays for no more.`, globals)
+  context.notify(`--limit ${limit}: the budget pays for no more.`)
   return { ...input, limit }
 }

@@ -60,18 +60,18 @@ export function addLocalId(command: ProspectCommand, row: Operation): void {
 export async function resolveLocalId(
   context: Context,
   operation: Operation,
-  { args, options, globals }: OperationRequest['invocation'],
+  { args, options }: OperationRequest['invocation'],
 ): Promise<readonly string[]> {
   const kind = kindOf(operation)
   const [id] = args
   const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)
   if (!kind || isWhole) return args
-  if (!context.isLocal(globals)) {
+  if (!context.isLocal()) {
     if (id !== undefined && options.last !== true) return args
     const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'
     throw new UsageError(`${problem}.`, `Give the id of a ${kind.noun}. See: prospect ${kind.list}`)
   }
-  const ids = await kind.ids(await openAdmin(context, globals))
+  const ids = await kind.ids(await openAdmin(context))
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)
   // The engine says what is wrong with an id that nothing has.
   return [(await expandId(id, kind, ids)) ?? id]

@@ -6,7 +6,7 @@ import { type Operation, type OperationId, operation } from '../../api/operation
 import type { RunsLocation } from '../../batch/run/records.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
-import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
+import type { Context, HomeContext } from '../context/context.js'
 import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
@@ -23,7 +23,7 @@ export async function openSpending(
   return spendingOver(await openStateOf(context, address))
 }
 
-/** The ids of credits that are set aside for the call of a command, until its cost is recorded. */
+/** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
 export const holds = new WeakMap<object, string>()
 
 /**
@@ -34,17 +34,16 @@ export async function recordSpent(
   context: Context,
   operation: OperationId,
   credits: number,
-  options: GlobalOptions,
   open: () => Promise<Spending> = () => openSpending(context),
-  held: string | undefined = holds.get(context),
+  held: string | undefined = holds.get(context.streams),
 ): Promise<void> {
   context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
-  holds.delete(context)
+  holds.delete(context.streams)
   try {
     const spender = {
-      profile: profileName(context, options),
-      target: await targetName(context, options),
+      profile: profileName(context),
+      target: await targetName(context),
       operation,
     }
     const spending = await open()
@@ -53,7 +52,7 @@ export async function recordSpent(
     else await spending.settle(held, spender, spent, context.clock.now())
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`, options)
+    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`)
   }
 }
 
@@ -65,10 +64,10 @@ export const isCostKnown = ({ starts }: Operation, reply: Reply): boolean =>
  * Returns the layer of a proxy that records the cost of each call in the ledger of this machine. A call whose maximum price
  * is more than the setting `max_credits_per_day` leaves is refused with 402.
  */
-export function createSpendingLayer(context: Context, options: GlobalOptions): Layer {
+export function createSpendingLayer(context: Context): Layer {
   const open = once(() => openSpending(context))
-  const { max_credits_per_day: perDay } = profileInUse(context, options)
-  const profile = profileName(context, options)
+  const { max_credits_per_day: perDay } = profileInUse(context)
+  const profile = profileName(context)
   const hold = async (row: Operation, input: Input): Promise<string | undefined> => {
     const most = mostCredits(row, input)
     if (perDay === undefined || most === 0) return undefined
@@ -86,7 +85,7 @@ export function createSpendingLayer(context: Context, options: GlobalOptions): L
       const reply = await caller.call(id, input, call)
       const cost = costOfCall(row, reply, call?.idempotencyKey !== undefined)
       const settled = isCostKnown(row, reply) ? held : undefined
-      await recordSpent(context, id, cost, options, open, settled)
+      await recordSpent(context, id, cost, open, settled)
       return reply
     },
   })

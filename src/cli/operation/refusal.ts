@@ -3,74 +3,52 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
-import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
+import type { ClockContext, Context, StreamsContext, TargetContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
 import { duration } from '../output/text.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
-export async function reportRefusal(
-  context: StreamsContext & ClockContext & TargetContext,
-  operation: Operation,
-  reply: Reply,
-  globals: GlobalOptions,
-): Promise<number> {
-  if (isJson(context, globals)) await printRefusedBody(context, reply.body, globals)
+export async function reportRefusal(context: Context, operation: Operation, reply: Reply): Promise<number> {
+  if (isJson(context)) await printRefusedBody(context, reply.body)
   const report = reportOfReply(reply)
   // Some servers answer a lookup that finds nothing with 400 instead of 404.
   const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
-  const hint = (isMissing && (await emptyCatalogueHint(context, globals))) || report.hint
-  return reportError(
-    context,
-    { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint, globals) },
-    globals,
-  )
+  const hint = (isMissing && (await emptyCatalogueHint(context))) || report.hint
+  return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint) })
 }
 
 /** Returns what a reply says of a rate limit: when to try again, and for people in our words. */
-function rateLimitReport(
-  context: StreamsContext & ClockContext,
-  { headers }: Reply,
-  usual: string,
-  globals: GlobalOptions,
-) {
+function rateLimitReport(context: StreamsContext & ClockContext, { headers }: Reply, usual: string) {
   const isOurs = usual === errors.rate_limited.hint
   const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
   if (waitMs === undefined) return {}
   const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
-  return isJson(context, globals) ? { hint } : { hint, error: 'Rate limit reached' }
+  return isJson(context) ? { hint } : { hint, error: 'Rate limit reached' }
 }
 
 /** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */
-export function printRefusedBody(
-  context: StreamsContext & ClockContext,
-  body: unknown,
-  globals: GlobalOptions,
-): Promise<void> {
-  const { fields: _, output: __, jq: ___, ...rest } = globals
-  return print(context, redactBody(context, body), { ...rest, format: formatOf(globals, context.streams) })
+export function printRefusedBody(context: Context, body: unknown): Promise<void> {
+  const whole = { fields: undefined, output: undefined, jq: undefined, format: formatOf(context) }
+  return print(context.withGlobals(whole), redactBody(context, body))
 }
 
 /** Reports that a lookup found nothing; returns its exit code. */
 export async function reportNothingFound(
   context: StreamsContext & TargetContext,
-  globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
-  const hint = (await emptyCatalogueHint(context, globals)) ?? 'Nothing was charged.'
-  return reportError(context, { ...report, hint }, globals)
+  const hint = (await emptyCatalogueHint(context)) ?? 'Nothing was charged.'
+  return reportError(context, { ...report, hint })
 }
 
 /** Says, after nothing was found, that the local engine has nothing to find; `undefined` where that is not the reason. */
-export async function emptyCatalogueHint(
-  context: TargetContext,
-  globals: GlobalOptions,
-): Promise<string | undefined> {
-  if (!context.isLocal(globals)) return undefined
+export async function emptyCatalogueHint(context: TargetContext): Promise<string | undefined> {
+  if (!context.isLocal()) return undefined
   const catalogue = await context.catalogue()
   for (const kind of ['companies', 'people'] as const)
     for await (const _ of catalogue.exportRecords(kind)) return undefined

@@ -6,7 +6,7 @@ import type { Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeIssue, validate } from '../../api/validation/validate.js'
-import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -79,15 +79,14 @@ export async function askMissing(
   context: Context,
   { input: schema }: Shape,
   input: Input,
-  globals: GlobalOptions,
   mapped: readonly string[] = [],
 ): Promise<Input> {
-  if (!canAsk(context, globals)) return input
+  if (!canAsk(context)) return input
   const answers: Record<string, unknown> = {}
   for (const field of fieldsOfSchema(schema)) {
     const type = (schema.shape as Shape['input']['shape'])[field.name]
     if (type && isMissing(field, input) && !mapped.includes(field.name))
-      answers[field.name] = await askField(context, field, type, globals)
+      answers[field.name] = await askField(context, field, type)
   }
   return { ...input, ...answers }
 }
@@ -97,10 +96,9 @@ export async function requireOptions(
   context: Context,
   shape: Shape,
   input: Input,
-  globals: GlobalOptions,
   mapped: readonly string[],
 ): Promise<Input> {
-  const given = await askMissing(context, shape, input, globals, mapped)
+  const given = await askMissing(context, shape, input, mapped)
   const missing = fieldsOfSchema(shape.input).find(
     (field) => isMissing(field, given) && !mapped.includes(field.name),
   )
@@ -118,10 +116,10 @@ type FieldSchema = Shape['input']['shape'][string]
 const isMissing = ({ name, kind }: Field, input: Input): boolean =>
   kind.required && input[name] === undefined && kind.type !== 'object' && kind.item?.type !== 'object'
 
-async function askField(context: Context, field: Field, schema: FieldSchema, globals: GlobalOptions) {
+async function askField(context: Context, field: Field, schema: FieldSchema) {
   const { description, values, item, type } = field.kind
-  if (type === 'enum' && values) return askChoice(context, description, choicesOf(values), globals)
-  if (item?.values) return askChoices(context, description, item.values, globals)
+  if (type === 'enum' && values) return askChoice(context, description, choicesOf(values))
+  if (item?.values) return askChoices(context, description, item.values)
   const words = type === 'array' ? ' (several with commas)' : ''
   const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
   const check = (text: string) => {
@@ -129,7 +127,7 @@ async function askField(context: Context, field: Field, schema: FieldSchema, glo
     const [issue] = parsed.error?.issues ?? []
     if (issue) throw new Error(`${inOptions(describeIssue(issue, field.name), [field])}.`)
   }
-  const text = await askText(context, `${description}${words}`, globals, undefined, check)
+  const text = await askText(context, `${description}${words}`, undefined, check)
   return text === undefined ? undefined : read(text)
 }
 

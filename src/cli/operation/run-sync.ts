@@ -16,38 +16,35 @@ import { findStored } from './stored-lookups.js'
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {
   const { operation, shape, input, invocation } = request
-  const { globals, options } = invocation
+  const { options } = invocation
   if (options.dryRun === true) {
     const isSearch = typeof input.search_url === 'string'
     const search = isSearch ? await (await import('./search-url.js')).explainSearch(context, request) : {}
     const quote = dryRun(operation, shape, input)
     const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
-    await print(context, { ...quote, ...stored, ...search }, globals)
+    await print(context, { ...quote, ...stored, ...search })
     return exitCodes.ok
   }
-  const resolved = { ...request, invocation: { ...invocation, globals: withFields(shape, globals) } }
-  const reply = await sendAndPrint(context, resolved)
-  if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
+  const reply = await sendAndPrint(withFields(context, shape), request)
+  if (!isOk(reply)) return reportRefusal(context, operation, reply)
   return reportSuccess(context, request, reply)
 }
 
 /** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation } = request
-  const { globals } = request.invocation
   const { layout, ids } = extraOf(operation.id)
-  const sink = await openSink(context, fileOf(globals), globals)
+  const sink = await openSink(context, fileOf(context.globals))
   try {
     const reply = await sendRequest(context, request)
     // The times of an engine are those of its clock.
-    const isLocal = context.isLocal(globals)
+    const isLocal = context.isLocal()
     const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
     const view = {
       columns: operation.columns,
       ...withoutUndefined({ layout, now, ids: isLocal ? ids : undefined }),
     }
-    const shown = () => withKnownFields(context, request, reply.body, globals)
-    if (isOk(reply)) await printTo(sink, context, reply.body, shown(), view)
+    if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)
     else await sink.discard()
     return reply
   } catch (error) {
@@ -68,17 +65,16 @@ export async function reportSuccess(
   { operation, invocation }: OperationRequest,
   reply: Reply,
 ): Promise<number> {
-  const { globals } = invocation
-  if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, globals, reply.status)
+  if (resolvesNothing(operation, reply.body)) return reportNothingFound(context, reply.status)
   if (reply.credits > 0 && context.streams.stdout.isTTY)
-    context.notify(`Charged ${formatCredits(reply.credits)}.`, globals)
+    context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }
   context.log?.write('result', facts as object)
   const { check, after } = extraOf(operation.id)
   await check?.(context, reply, invocation)
   if (operation.method === 'POST' && isEmptyList(reply.body)) {
-    const hint = await emptyCatalogueHint(context, globals)
-    if (hint !== undefined) context.notify(hint, globals)
+    const hint = await emptyCatalogueHint(context)
+    if (hint !== undefined) context.notify(hint)
   }
   await after?.(context, reply, invocation)
   return exitCodes.ok

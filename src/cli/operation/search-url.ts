@@ -8,19 +8,18 @@ import type { OperationRequest } from './request.js'
  * Returns what the pasted URL of a search asks for: its filters, with names in place of ids, and on this machine's engine how
  * many records match. No operation of a server tells that for free.
  */
-export async function explainSearch(context: Context, { operation, input, invocation }: OperationRequest) {
-  const { globals } = invocation
+export async function explainSearch(context: Context, { operation, input }: OperationRequest) {
   const kind = operation.id === 'accounts.extract' ? 'companies' : 'people'
-  const isLocal = context.isLocal(globals)
+  const isLocal = context.isLocal()
   try {
     const search = decodeSearchUrl(String(input.search_url), kind)
     const total = isLocal ? await (await context.catalogue()).count(search, context.clock.now()) : null
-    if (!isLocal) context.notify('How many match is not known before: no free operation tells it.', globals)
+    if (!isLocal) context.notify('How many match is not known before: no free operation tells it.')
     return { search: { filters: withLabels(search.filters), total } }
   } catch (error) {
     // A server may know filters that this program does not.
     if (isLocal || !(error instanceof ApiError)) throw error
-    context.notify(`The filters of this URL are not known here: ${error.message}.`, globals)
+    context.notify(`The filters of this URL are not known here: ${error.message}.`)
     return { search: { filters: null, total: null } }
   }
 }

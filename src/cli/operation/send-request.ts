@@ -10,11 +10,11 @@ import { openStoredLookups, reportStored, usesStoredAnswers } from './stored-loo
 /** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
 export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation, input, invocation } = request
-  const { globals, options } = invocation
-  const open = () => context.caller(globals)
+  const { options } = invocation
+  const open = () => context.caller()
   if (!isPriced(operation) || !usesStoredAnswers(context, invocation))
     return sendToTarget(context, request, open)
-  const onStored = (answeredAt: number) => reportStored(context, answeredAt, globals)
+  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
   const stored = await openStoredLookups(context, invocation, onStored)
   const sender: Caller = {
     call: () => sendToTarget(context, request, async () => stored.keep(await open())),
@@ -32,17 +32,15 @@ async function sendToTarget(
   open: () => Promise<Caller>,
 ): Promise<Reply> {
   const { operation, invocation } = request
-  const { globals, options } = invocation
+  const { options } = invocation
   const input = await holdWithinBudget(context, request)
-  const call = { ...globals, idempotencyKey: keyOf(options) }
   const caller = await open()
-  const ask = (fields: Input) => callOnce(context, caller, operation, fields, call)
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, keyOf(options))
   try {
     return await (options.all === true ? everyPage(ask, input) : ask(input))
   } catch (error) {
     // What was not sent costs nothing.
-    if (error instanceof ConnectionLost && !error.unknown)
-      await recordSpent(context, operation.id, 0, globals)
+    if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, operation.id, 0)
     throw error
   }
 }

@@ -1,26 +1,26 @@
 import { isPriced } from '../../api/operations/facts.js'
 import type { StoredLookups, StoredReply } from '../../batch/stored-lookups.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
 import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
-import { targetName, targetOf } from '../target/resolve-target.js'
+import { targetIn, targetName } from '../target/resolve-target.js'
 import type { OperationRequest } from './request.js'
 
-/** Options of a command, and those of every command. */
-type Given = Pick<OperationRequest['invocation'], 'options' | 'globals'>
+/** The options of a command. */
+type Given = Pick<OperationRequest['invocation'], 'options'>
 
 /**
  * Whether lookups use stored answers: `max_age` or `--max-age` is given, and the target is not direct. Throws UsageError for
  * `--max-age` with `--direct`.
  */
-export function usesStoredAnswers(context: Context, { options: { maxAge }, globals }: Given): boolean {
-  if (globals.direct && maxAge !== undefined)
+export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
+  if (context.globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
-  return !globals.direct && (maxAge ?? profileInUse(context, globals).max_age) !== undefined
+  return !context.globals.direct && (maxAge ?? profileInUse(context).max_age) !== undefined
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */
@@ -36,13 +36,13 @@ export async function findStored(
 /** Opens the stored answers for the single lookups of a command, or of a proxy. */
 export async function openStoredLookups(
   context: Context,
-  { options, globals }: Given,
+  { options }: Given,
   onStored: (answeredAt: number) => void = () => {},
 ): Promise<StoredLookups> {
   const { clock, ids } = context
-  const age = profileInUse(context, globals).max_age
+  const age = profileInUse(context).max_age
   const given = typeof options.maxAge === 'number' ? options.maxAge : age && durationMs(age)
-  const target = targetOf(globals, context.streams.env, context.settings())
+  const target = targetIn(context)
   const { createStoredLookups } = await import('../../batch/stored-lookups.js')
   const { idempotent } = await import('../../client/kept-keys.js')
   const { takeLookupTurn, fileLocks, stopKilledRuns } = await import('../../batch/run/records.js')
@@ -60,7 +60,7 @@ export async function openStoredLookups(
       const database = await state()
       // The answers of a run that was killed serve, too.
       await stopKilledRuns({ database, locks: fileLocks(context) }, undefined)
-      return { store: lookupsOver(database), target: await targetName(context, globals) }
+      return { store: lookupsOver(database), target: await targetName(context) }
     }),
     keyed: idempotent({
       ...{ clock, ids, origin: target.kind === 'remote' ? target.origin : target.kind },
@@ -73,19 +73,20 @@ export async function openStoredLookups(
     onStored,
     onFault: (error) => {
       const reason = error instanceof Error ? error.message : String(error)
-      context.notify(`The answer could not be stored, so an equal lookup is paid again: ${reason}`, globals)
+      context.notify(`The answer could not be stored, so an equal lookup is paid again: ${reason}`)
     },
   })
 }
 
 /** Says on a terminal and in the log that an answer came from the store. */
-export function reportStored(context: Context, answeredAt: number, globals: GlobalOptions): void {
+export function reportStored(context: Context, answeredAt: number): void {
   const { stdout, stderr } = context.streams
-  const isShown = stdout.isTTY || stderr.isTTY || globals.verbose
+  const isShown = stdout.isTTY || stderr.isTTY || context.globals.verbose
   const when = formatTime(new Date(answeredAt).toISOString(), {
     isTerminal: true,
     now: context.clock.now(),
   })
   const text = `Stored answer (${when}): 0 credits. --refresh asks the target again.`
-  context.notify(text, isShown ? globals : { ...globals, quiet: true })
+  const shown = isShown ? context : context.withGlobals({ quiet: true })
+  shown.notify(text)
 }

@@ -27,22 +27,23 @@ export async function showConsumption(
   request: OperationRequest,
 ): Promise<number | OperationRequest> {
   const { input, invocation } = request
-  const { globals, options } = invocation
+  const { options } = invocation
   if (typeof options.last !== 'number') return request
   if (input.start_date !== undefined || input.end_date !== undefined)
     throw new UsageError('--last and days exclude each other.', 'Leave out --start-date and --end-date.')
-  const isLocal = context.isLocal(globals)
-  const now = isLocal ? (await (await context.admin(globals)).clock()).now : context.clock.now()
+  const isLocal = context.isLocal()
+  const now = isLocal ? (await (await context.admin()).clock()).now : context.clock.now()
   const days = datesUntil(now, Math.max(1, Math.ceil(options.last / dayMs)))
   const whole = { ...input, start_date: days[0], end_date: days.at(-1) }
   if (options.dryRun === true) return { ...request, input: whole }
   const credits = await readDays(context, request, days)
-  if (!Array.isArray(credits)) return reportRefusal(context, request.operation, credits, globals)
+  if (!Array.isArray(credits)) return reportRefusal(context, request.operation, credits)
   // A drawing is for a terminal; a pipe gets the same as a table, unless it asks for another format.
-  const isTable = globals.format === undefined && !globals.json && fileOf(globals) === undefined
-  const format = isTable ? 'table' : formatOf(globals, context.streams)
+  const isTable =
+    context.globals.format === undefined && !context.globals.json && fileOf(context.globals) === undefined
+  const format = isTable ? 'table' : formatOf(context)
   const layout = context.streams.stdout.isTTY ? { layout: formatDays } : {}
-  await print(context, credits, { ...globals, format }, { ...layout, columns: ['date', 'credits'] })
+  await print(context.withGlobals({ format }), credits, { ...layout, columns: ['date', 'credits'] })
   return 0
 }
 
@@ -54,13 +55,13 @@ const datesUntil = (now: number, count: number): string[] =>
 /** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
 async function readDays(
   context: Context,
-  { operation, invocation: { globals } }: OperationRequest,
+  { operation }: OperationRequest,
   dates: readonly string[],
 ): Promise<DayCredits[] | Reply> {
-  const caller = await context.caller(globals)
+  const caller = await context.caller()
   const read = async (part: readonly string[]): Promise<number | Reply> => {
     const range = { start_date: part[0], end_date: part.at(-1) }
-    const reply = await callOnce(context, caller, operation, range, globals)
+    const reply = await callOnce(context, caller, operation, range)
     const consumed = isOk(reply) ? valueAt(reply.body, 'credits_consumed') : undefined
     return typeof consumed === 'number' ? consumed : reply
   }

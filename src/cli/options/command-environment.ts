@@ -11,7 +11,7 @@ import { printPaged } from '../output/pager.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
-import { addGlobals, globalsFor, groups, layoutOption } from './global-options.js'
+import { addGlobals, groups, layoutOption, withGlobalsOf } from './global-options.js'
 import {
   closeUp,
   type HelpTopic,
@@ -27,7 +27,6 @@ import {
 export interface Invocation {
   readonly args: readonly string[]
   readonly options: Readonly<Record<string, unknown>>
-  readonly globals: GlobalOptions
 }
 
 /** The work of a command. */
@@ -180,21 +179,21 @@ export class ProspectCommand extends Command {
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
   run(work: Work<number | undefined>): this {
     return addGlobals(this).action(async () => {
-      const given = globalsFor(this.#context, this)
-      const globals = given.jq === undefined ? given : { ...given, json: true }
-      const invocation = { args: this.args, options: this.opts(), globals }
-      await checkFormats(invocation.globals)
-      claimFiles(this.#context, { ...invocation.options, ...invocation.globals })
-      checkLayoutFormat(invocation.globals)
-      this.#context.log?.write('start', { command: pathOf(this), options: this.#typedOptions() })
+      const context = withGlobalsOf(this.#context, this)
+      const { globals } = context
+      const invocation = { args: this.args, options: this.opts() }
+      await checkFormats(globals)
+      claimFiles(context, { ...invocation.options, ...globals })
+      checkLayoutFormat(globals)
+      context.log?.write('start', { command: pathOf(this), options: this.#typedOptions() })
       const { csv, dryRun, database, shared } = invocation.options
       // A batch holds the lock that is recorded with its run.
       if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
-        await holdLock(this.#context, globals.lock)
+        await holdLock(context, globals.lock)
       // The options about a shared database name it.
       if (this.#reads && dryRun !== true && database === undefined && shared !== true)
-        await requireWorkspace(this.#context, this.#reads, invocation.globals)
-      this.#onEnd((await work(this.#context, invocation)) ?? 0)
+        await requireWorkspace(context, this.#reads)
+      this.#onEnd((await work(context, invocation)) ?? 0)
     })
   }
 
@@ -206,11 +205,11 @@ export class ProspectCommand extends Command {
   /** Sets work with the engine's administration, whose result is printed. */
   printAdmin(work: (admin: Admin, ...rest: [Invocation, Context]) => Promise<unknown>, view?: View): this {
     return this.run(async (context, given) => {
-      const admin = await openAdmin(context, given.globals)
+      const admin = await openAdmin(context)
       const result = await work(admin, given, context)
       // The times of an engine are those of its clock.
       const now = async () => (await admin.clock()).now
-      if (result !== undefined) await print(context, result, given.globals, { now, ...view })
+      if (result !== undefined) await print(context, result, { now, ...view })
       return 0
     })
   }
@@ -219,8 +218,7 @@ export class ProspectCommand extends Command {
   printResult(work: Work<unknown>, view?: View): this {
     return this.run(async (context, invocation) => {
       const result = await work(context, invocation)
-      if (result !== undefined)
-        await print(context, result, withNames(result, invocation.globals, view), view)
+      if (result !== undefined) await print(withNames(context, result, view), result, view)
       return 0
     })
   }
@@ -238,12 +236,12 @@ export class ProspectCommand extends Command {
   }
 }
 
-/** Returns the options with `--fields` as a result of this machine has them. Throws a Refusal for one that it has not. */
-function withNames(result: unknown, globals: GlobalOptions, view?: View): GlobalOptions {
-  const fields = fieldsOf(globals)
+/** Returns the context with `--fields` as a result of this machine has them. Throws a Refusal for one that it has not. */
+function withNames(context: Context, result: unknown, view?: View): Context {
+  const fields = fieldsOf(context.globals)
   const names = fields ? namesOf(recordsIn(result, view?.columns).rows) : []
-  if (!fields || names.length === 0) return globals
-  return { ...globals, fields: fields.map((field) => resolveField(field, names)).join(',') }
+  if (!fields || names.length === 0) return context
+  return context.withGlobals({ fields: fields.map((field) => resolveField(field, names)).join(',') })
 }
 
 /** The options that name a file, as they are typed, and what a command does with it. */

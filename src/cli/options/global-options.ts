@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { crmNames } from '../../batch/output/crm-kind.js'
-import { formats, type GlobalOptions, type HomeContext, type StreamsContext } from '../context/context.js'
+import { type Context, formats, type GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { formatSetting } from '../context/settings.js'
 import { notNegative, positive, word } from './values.js'
@@ -117,11 +117,14 @@ export function globalsOf(command: Command): GlobalOptions {
   return chosen as GlobalOptions
 }
 
-/** Returns the global options of a command, with the format that its profile chooses for a terminal. */
-export function globalsFor(context: StreamsContext & HomeContext, command: Command): GlobalOptions {
-  const globals = globalsOf(command)
-  if (!context.streams.stdout.isTTY) return globals
-  return { ...globals, terminalFormat: formatSetting(context, globals) }
+/** Returns the context with the global options of a command, and the format that its profile chooses for a terminal. */
+export function withGlobalsOf(context: Context, command: Command): Context {
+  const given = context.withGlobals(globalsOf(command))
+  const { jq } = given.globals
+  return given.withGlobals({
+    ...(context.streams.stdout.isTTY ? { terminalFormat: formatSetting(given) } : {}),
+    ...(jq === undefined ? {} : { json: true }),
+  })
 }
 
 const isDefault = (command: Command, name: string): boolean =>

@@ -46,7 +46,7 @@ const extensions: Readonly<Record<string, Format>> = {
 }
 
 /** Returns the format: of the option, else of the extension of `-o`, else table on a terminal and JSON elsewhere. */
-export function formatOf(options: GlobalOptions, streams: Streams): Format {
+export function formatOf({ globals: options, streams }: StreamsContext): Format {
   if (options.format) return options.format
   if (options.json) return 'json'
   const file = fileOf(options)
@@ -90,10 +90,9 @@ export function fieldsOf(options: GlobalOptions): string[] | undefined {
 export async function print(
   context: StreamsContext & ClockContext,
   body: unknown,
-  options: GlobalOptions,
   view: View = {},
 ): Promise<void> {
-  await printTo(await openSink(context, fileOf(options), options), context, body, options, view)
+  await printTo(await openSink(context, fileOf(context.globals)), context, body, view)
 }
 
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
@@ -101,13 +100,13 @@ export async function printTo(
   sink: ResultSink,
   context: StreamsContext & ClockContext,
   body: unknown,
-  options: GlobalOptions,
   view: View = {},
 ): Promise<void> {
-  const format = formatOf(options, context.streams)
+  const { globals: options } = context
+  const format = formatOf(context)
   const stream: Partial<Streams['stdout']> = fileOf(options) === undefined ? context.streams.stdout : {}
   const now = format === 'table' && stream.isTTY ? await view.now?.() : undefined
-  const look = lookOn(context, stream, options, now)
+  const look = lookOn(context, stream, now)
   try {
     await sink.write(await render(body, format, options, view, look))
     await sink.finish()
@@ -191,23 +190,19 @@ export interface ResultSink {
  * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
  * complete, so that half a result never has the final name.
  */
-export async function openSink(
-  context: StreamsContext,
-  file: string | undefined,
-  options: GlobalOptions,
-): Promise<ResultSink> {
+export async function openSink(context: StreamsContext, file: string | undefined): Promise<ResultSink> {
   const { stdout } = context.streams
-  const shown = formatOf(options, context.streams) === 'table' ? styledStream(stdout) : stdout
+  const shown = formatOf(context) === 'table' ? styledStream(stdout) : stdout
   if (file === undefined)
     return {
       write: (text) => write(shown, text),
       finish: async () => {},
       discard: async () => {},
     }
-  checkOutputName(file, options, context.streams)
+  checkOutputName(file, context.globals, context.streams)
   const path = resolve(context.streams.cwd, file)
   context.claimFile(path, '-o')
-  await keepPartial(path, (text) => context.notify(text, options))
+  await keepPartial(path, (text) => context.notify(text))
   const sink = await openFile(context, path, '-o')
   return {
     write: sink.write,

@@ -16,22 +16,21 @@ const chunkRows = 500
 export async function printRecords(
   context: StreamsContext & ClockContext,
   records: Records,
-  options: GlobalOptions,
   view: View = {},
 ): Promise<void> {
-  const format = formatOf(options, context.streams)
-  if (format === 'table') return printTable(context, records, options, view)
-  if (options.jq !== undefined && !view.isStream) {
+  const format = formatOf(context)
+  if (format === 'table') return printTable(context, records, view)
+  if (context.globals.jq !== undefined && !view.isStream) {
     const rows: Row[] = []
     for await (const row of records()) rows.push(row)
-    return print(context, rows, options, view)
+    return print(context, rows, view)
   }
-  const sink = await openSink(context, fileOf(options), options)
+  const sink = await openSink(context, fileOf(context.globals))
   try {
     const pieces =
-      options.jq === undefined
-        ? renderRecords(records, format, options, view.columns)
-        : filterRecords(records, options.jq)
+      context.globals.jq === undefined
+        ? renderRecords(records, format, context.globals, view.columns)
+        : filterRecords(records, context.globals.jq)
     for await (const text of pieces) await sink.write(text)
     await sink.finish()
   } catch (error) {
@@ -43,21 +42,17 @@ export async function printRecords(
 async function printTable(
   context: StreamsContext & ClockContext,
   records: Records,
-  options: GlobalOptions,
   view: View,
 ): Promise<void> {
   const rows: Row[] = []
   for await (const row of records()) {
     if (rows.length === tableRows) {
-      context.notify(
-        `These are the first ${formatNumber(tableRows)}; -o FILE or --format ndjson gives all.`,
-        options,
-      )
+      context.notify(`These are the first ${formatNumber(tableRows)}; -o FILE or --format ndjson gives all.`)
       break
     }
     rows.push(row)
   }
-  await print(context, rows, options, view)
+  await print(context, rows, view)
 }
 
 /** Yields what a jq expression makes of each record. */

@@ -1,4 +1,4 @@
-import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
 import {
   countRows,
@@ -54,19 +54,16 @@ export function canDraw({ stderr, env }: StreamsContext['streams']): boolean {
 /** Starts a display: a spinner on a terminal, a line every 10 s where there is no cursor, nothing with `--quiet`. */
 export async function startProgress(
   context: StreamsContext & ClockContext,
-  options: GlobalOptions,
   textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
 ): Promise<Progress> {
-  if (options.quiet) return silent
+  if (context.globals.quiet) return silent
   const { clock, streams } = context
   const elapsed = stopwatch(clock.now())
   const parts = (step: Step): readonly ProgressPart[] => {
     const text = textOf(step, elapsed(step, clock.now()), clock.now())
     return typeof text === 'string' ? [[text, 0]] : text
   }
-  return canDraw(streams)
-    ? spinner(context, parts)
-    : lines(context, options, (step) => joinParts(parts(step)))
+  return canDraw(streams) ? spinner(context, parts) : lines(context, (step) => joinParts(parts(step)))
 }
 
 /**
@@ -158,17 +155,13 @@ export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = mos
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
 
-function lines(
-  context: StreamsContext & ClockContext,
-  options: GlobalOptions,
-  text: (step: Step) => string,
-): Progress {
+function lines(context: StreamsContext & ClockContext, text: (step: Step) => string): Progress {
   let nextAt = context.clock.now() + lineEveryMs
   return refreshing(
     (step) => {
       if (context.clock.now() < nextAt) return
       nextAt = context.clock.now() + lineEveryMs
-      context.notify(text(step), options)
+      context.notify(text(step))
     },
     () => {},
   )

@@ -1,23 +1,22 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { type Look, labelOf, lookOf, oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
-export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
-  if (streams.env.CI || options.input === false) return false
+export function canAsk({ globals, streams }: Pick<Context, 'globals' | 'streams'>): boolean {
+  if (streams.env.CI || globals.input === false) return false
   // stdin last, because Node creates its stream on first access.
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
 /** Writes on stderr what a question is about. */
 export function showAbove(
-  { streams: { stderr, env } }: Pick<Context, 'streams'>,
+  { globals, streams: { stderr, env } }: StreamsContext,
   draw: (look: Look) => string,
-  options: GlobalOptions,
 ): void {
-  styledStream(stderr).write(draw(lookOf(stderr, env, options.color !== false)))
+  styledStream(stderr).write(draw(lookOf(stderr, env, globals.color !== false)))
 }
 
 const answers: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }
@@ -37,13 +36,8 @@ async function askYesNo(context: Context, message: string, preset: 'yes' | 'no')
  * Asks on stderr whether to spend. Throws Stop where the answer is no. Without a person to ask, and with `--yes`, it
  * asks nothing.
  */
-export async function confirm(
-  context: Context,
-  message: string,
-  preset: 'yes' | 'no',
-  options: GlobalOptions,
-): Promise<void> {
-  if (options.yes || !canAsk(context, options) || (await askYesNo(context, message, preset))) return
+export async function confirm(context: Context, message: string, preset: 'yes' | 'no'): Promise<void> {
+  if (context.globals.yes || !canAsk(context) || (await askYesNo(context, message, preset))) return
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
 }
 
@@ -51,11 +45,10 @@ export async function confirm(
 export async function askText(
   context: Context,
   message: string,
-  options: GlobalOptions,
   preset?: string,
   check: (answer: string) => unknown = () => {},
 ): Promise<string | undefined> {
-  if (!canAsk(context, options)) return undefined
+  if (!canAsk(context)) return undefined
   const { input } = await import('@inquirer/prompts')
   return input(
     {
@@ -71,10 +64,9 @@ export async function askText(
 export async function askSecret(
   context: Context,
   message: string,
-  options: GlobalOptions,
   check: (answer: string) => unknown,
 ): Promise<string | undefined> {
-  if (!canAsk(context, options)) return undefined
+  if (!canAsk(context)) return undefined
   const { password } = await import('@inquirer/prompts')
   return password(
     { message: oneLine(message), mask: false, validate: toValidator(check) },
@@ -98,9 +90,8 @@ export async function askChoice<T extends string>(
   context: Context,
   message: string,
   choices: readonly { readonly value: T; readonly name: string }[],
-  options: GlobalOptions,
 ): Promise<T | undefined> {
-  if (!canAsk(context, options)) return undefined
+  if (!canAsk(context)) return undefined
   const { select } = await import('@inquirer/prompts')
   const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
   return select({ message: oneLine(message), choices: shown }, promptStreams(context))
@@ -111,9 +102,8 @@ export async function askChoices(
   context: Context,
   message: string,
   values: readonly string[],
-  options: GlobalOptions,
 ): Promise<readonly string[] | undefined> {
-  if (!canAsk(context, options)) return undefined
+  if (!canAsk(context)) return undefined
   const { checkbox } = await import('@inquirer/prompts')
   const choices = values.map((value) => ({ value, name: labelOf(value) }))
   return checkbox({ message: oneLine(message), choices, required: true }, promptStreams(context))
@@ -128,9 +118,9 @@ const promptStreams = ({ streams }: StreamsContext) => ({
  * Asks before something is lost. Throws Stop where the answer is no, and UsageError where nobody can be asked without
  * `--yes`.
  */
-export async function confirmLoss(context: Context, loss: string, options: GlobalOptions): Promise<void> {
-  if (options.yes) return
-  if (!canAsk(context, options)) throw new UsageError(loss, 'Add --yes to do it all the same.')
+export async function confirmLoss(context: Context, loss: string): Promise<void> {
+  if (context.globals.yes) return
+  if (!canAsk(context)) throw new UsageError(loss, 'Add --yes to do it all the same.')
   if (await askYesNo(context, `${loss} Continue?`, 'no')) return
   throw new Stop('Declined: nothing was changed.', exitCodes.declined, '', 'declined')
 }

@@ -2,23 +2,19 @@ import { CommanderError } from 'commander'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
-import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import type { StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { styledStream, write } from '../context/io.js'
 import { formatOf } from './output.js'
 import { type Look, lookOf, messageLines, widthOf } from './text.js'
 
 /** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
-export async function reportError(
-  context: StreamsContext,
-  report: Report,
-  options: GlobalOptions,
-): Promise<number> {
+export async function reportError(context: StreamsContext, report: Report): Promise<number> {
   context.log?.write('error', report)
   const { stderr, env } = context.streams
-  const look = lookOf(stderr, env, options.color !== false)
+  const look = lookOf(stderr, env, context.globals.color !== false)
   const { error, hint } = report
-  const text = isJson(context, options)
+  const text = isJson(context)
     ? context.redact(JSON.stringify(report))
     : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
   // Where stderr fails too, the exit code has to say it.
@@ -27,8 +23,7 @@ export async function reportError(
 }
 
 /** Whether the result is JSON, chosen or by default. */
-export const isJson = (context: StreamsContext, options: GlobalOptions): boolean =>
-  ['json', 'ndjson'].includes(formatOf(options, context.streams))
+export const isJson = (context: StreamsContext): boolean => ['json', 'ndjson'].includes(formatOf(context))
 
 /** Returns the body of a refusal without keys, which a server could repeat in its error. */
 export const redactBody = (context: StreamsContext, body: unknown): unknown =>
@@ -44,20 +39,14 @@ function toText({ error, hint }: Report, { streams }: StreamsContext, look: Look
 }
 
 /** Reports the error that ended a command; returns the exit code. */
-export async function outcomeOf(
-  error: unknown,
-  context: StreamsContext,
-  options: GlobalOptions,
-): Promise<number> {
+export async function outcomeOf(error: unknown, context: StreamsContext): Promise<number> {
   if (error instanceof PipeClosed) return 0
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
   if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
   const report = reportOf(error instanceof CommanderError ? toUsageError(error) : error)
-  if (report) return reportError(context, report, options)
-  return isSystemError(error)
-    ? reportError(context, reportSystemError(error), options)
-    : reportBug(error, context, options)
+  if (report) return reportError(context, report)
+  return isSystemError(error) ? reportError(context, reportSystemError(error)) : reportBug(error, context)
 }
 
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
@@ -100,13 +89,13 @@ function reword(text: string): string {
 }
 
 /** Says on stderr that something is a bug, for what goes on working after it. */
-export function notifyBug(context: StreamsContext, error: unknown, options: GlobalOptions): void {
+export function notifyBug(context: StreamsContext, error: unknown): void {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
-  context.notify(`This is a bug in prospect: ${message}`, options)
-  if (options.verbose) context.notify(stack, options)
+  context.notify(`This is a bug in prospect: ${message}`)
+  if (context.globals.verbose) context.notify(stack)
 }
 
-async function reportBug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {
+async function reportBug(error: unknown, context: StreamsContext): Promise<number> {
   const text = error instanceof Error ? error.message : String(error)
   const report: Report = {
     error: `This is a bug in prospect: ${text}`,
@@ -115,8 +104,8 @@ async function reportBug(error: unknown, context: StreamsContext, options: Globa
     exit_code: 1,
     hint: 'Please report it on the issues page of its repository, with the command; --verbose shows where it happened.',
   }
-  const wantsStack = options.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
+  const wantsStack = context.globals.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
   if (wantsStack && error instanceof Error)
     await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
-  return reportError(context, report, options)
+  return reportError(context, report)
 }

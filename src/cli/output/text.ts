@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { escapeControls } from '../../api/values/controls.js'
-import type { Context, GlobalOptions, Streams } from '../context/context.js'
+import type { Context, Streams } from '../context/context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
 type Env = Streams['env']
@@ -37,11 +37,10 @@ export function lookOf(stream: Stream, env: Env, color = true, now = Date.now())
 
 /** Returns the look of a stream of a command; `now` is the time of what is shown, where it is not that of this machine. */
 export const lookOn = (
-  { streams, clock }: Pick<Context, 'streams' | 'clock'>,
+  { globals, streams, clock }: Pick<Context, 'globals' | 'streams' | 'clock'>,
   stream: Stream,
-  { color }: GlobalOptions,
   now = clock.now(),
-): Look => lookOf(stream, streams.env, color !== false, now)
+): Look => lookOf(stream, streams.env, globals.color !== false, now)
 
 // As Node does it: FORCE_COLOR is stronger than NO_COLOR.
 function wantsColor(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR, TERM }: Env): boolean {

@@ -19,13 +19,11 @@ export async function main(
 ): Promise<number> {
   const outputFailure = watchStreams(streams)
   const context = createContext(streams, overrides)
-  const options = peekGlobals(argv)
+  const peeked = context.withGlobals(peekGlobals(argv))
   try {
-    const code = await runLogged(context, argv, options.log).catch((error) =>
-      outcomeOf(error, context, options),
-    )
+    const code = await runLogged(context, argv, peeked.globals.log).catch((error) => outcomeOf(error, peeked))
     const failure = code === 0 ? await outputFailure() : undefined
-    const exit = failure ? await outcomeOf(failure, context, options) : code
+    const exit = failure ? await outcomeOf(failure, peeked) : code
     context.log?.end(exit)
     return exit
   } finally {

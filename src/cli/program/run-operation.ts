@@ -15,7 +15,7 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   const request = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
   if (typeof request === 'number') return request
   const { operation, shape, input: given } = request
-  const { globals, options } = request.invocation
+  const { options } = request.invocation
   if (options.csv !== undefined) {
     const { fromCsv } = await import('../batch/from-csv.js')
     return fromCsv(context, request)
@@ -25,16 +25,16 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   // A command that waits for the result on a server gives its own address later.
   const isOurs =
     operation.starts !== undefined &&
-    (context.isLocal(globals) || waitOf(context, request.invocation, given).printsResult)
-  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given, globals)
+    (context.isLocal() || waitOf(context, request.invocation, given).printsResult)
+  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given)
   checkTyped(request, input)
   if (operation.filters && options.input === undefined) {
     const { resolveFilterNames } = await import('../operation/filter-names.js')
-    input = await resolveFilterNames(context, input, globals)
+    input = await resolveFilterNames(context, input)
   }
   if (operation.starts === undefined) {
-    if (isPriced(operation) && options.dryRun !== true && canAsk(context, globals)) {
-      withFields(shape, globals)
+    if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
+      withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))
         await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
     }

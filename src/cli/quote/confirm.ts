@@ -3,7 +3,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import type { Remaining } from '../../batch/run/ports.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { isLargePrice } from '../context/settings.js'
 import { callOnce } from '../operation/call.js'
 import type { OperationRequest } from '../operation/request.js'
@@ -19,50 +19,45 @@ import { quotasText } from './view.js'
  */
 export async function confirmCall(
   context: Context,
-  { operation, shape, input, invocation: { globals } }: OperationRequest,
+  { operation, shape, input }: OperationRequest,
 ): Promise<void> {
-  if (globals.yes || !canAsk(context, globals)) return
+  if (context.globals.yes || !canAsk(context)) return
   const isMetered = operation.quota !== undefined || isPriced(operation)
   if (operation.starts === 'import' && isMetered && input.limit === undefined)
-    return confirmImport(context, operation, input, globals)
+    return confirmImport(context, operation, input)
   // Defaults of the schema count: an omitted limit can have a price.
   const parsed = shape.input.safeParse(input)
   const most = mostCredits(operation, parsed.success ? parsed.data : input)
   if (most === 0) return
-  const balance = await readBalance(context, globals)
-  if (!isLargePrice(context, most, balance, globals)) return
+  const balance = await readBalance(context)
+  if (!isLargePrice(context, most, balance)) return
   const price =
     most === null ? 'What this costs depends on what is found' : `This costs up to ${formatCredits(most)}`
   const left =
     balance === null ? 'the target does not say your balance' : `your balance is ${formatCredits(balance)}`
-  await confirm(context, `${price}, and ${left}. Continue?`, 'no', globals)
+  await confirm(context, `${price}, and ${left}. Continue?`, 'no')
 }
 
 /** Returns the balance; null where the target does not say it. */
-async function readBalance(context: Context, globals: GlobalOptions): Promise<number | null> {
-  const caller = await context.caller(globals)
-  const reply = await callOnce(context, caller, rowOf('credits.show'), {}, globals)
+async function readBalance(context: Context): Promise<number | null> {
+  const caller = await context.caller()
+  const reply = await callOnce(context, caller, rowOf('credits.show'), {})
   const balance = isOk(reply) ? valueAt(reply.body, 'credits.enrichment') : undefined
   return typeof balance === 'number' ? balance : null
 }
 
-async function confirmImport(
-  context: Context,
-  operation: Operation,
-  input: Input,
-  globals: GlobalOptions,
-): Promise<void> {
+async function confirmImport(context: Context, operation: Operation, input: Input): Promise<void> {
   const { record } = await import('../output/table.js')
-  const left = await readRemaining(context, operation, input, globals)
+  const left = await readRemaining(context, operation, input)
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return
-  const matches = await matchesOf(context, operation, input, globals)
+  const matches = await matchesOf(context, operation, input)
   const lines = importQuote(operation, left.spendable, matches)
-  showAbove(context, (look) => record(lines, look), globals)
+  showAbove(context, (look) => record(lines, look))
   const most = isPriced(operation) ? (matches === undefined ? null : matches * priceOf(operation)) : 0
-  const isLarge = isLargePrice(context, most, left.spendable.balance, globals)
+  const isLarge = isLargePrice(context, most, left.spendable.balance)
   const question = 'Without --limit everything that matches is imported. Start?'
-  await confirm(context, question, isLarge ? 'no' : 'yes', globals)
+  await confirm(context, question, isLarge ? 'no' : 'yes')
 }
 
 const priceOf = ({ price }: Operation): number => price.company ?? 0
@@ -88,15 +83,10 @@ function importQuote(
 }
 
 /** Returns how many companies match, where counting is free and not in the same rate window as the import. */
-async function matchesOf(
-  context: Context,
-  operation: Operation,
-  input: Input,
-  globals: GlobalOptions,
-): Promise<number | undefined> {
+async function matchesOf(context: Context, operation: Operation, input: Input): Promise<number | undefined> {
   if (operation.id !== 'intents.stack') return undefined
-  const caller = await context.caller(globals)
-  const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input, globals)
+  const caller = await context.caller()
+  const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input)
   const total = isOk(reply) ? valueAt(reply.body, 'total_count') : undefined
   return typeof total === 'number' ? total : undefined
 }

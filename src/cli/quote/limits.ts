@@ -4,20 +4,20 @@ import { windowsOf, windowsOn } from '../../api/operations/windows.js'
 import type { Remaining, TargetRefusal } from '../../batch/run/ports.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
-import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from '../context/context.js'
+import type { ClockContext, Context, HomeContext, TargetContext } from '../context/context.js'
 import { openStateOf } from '../context/open-databases.js'
 import { callOnce } from '../operation/call.js'
 import { isoTime } from '../options/values.js'
 import { valueAt } from '../output/records.js'
-import { type RemoteTarget, targetOf } from '../target/resolve-target.js'
+import { type RemoteTarget, targetIn } from '../target/resolve-target.js'
 
 /** Returns what is left of credits, quotas and rate windows at a target. */
-export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | TargetRefusal> =>
-  context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
+export const limitsOf = (context: Context): Promise<Limits | TargetRefusal> =>
+  context.isLocal() ? localLimits(context) : serverLimits(context)
 
-async function localLimits(context: TargetContext, globals: GlobalOptions): Promise<Limits> {
-  const apiKey = await context.apiKey(globals)
-  const admin = await context.admin({ ...globals, create: false })
+async function localLimits(context: TargetContext): Promise<Limits> {
+  const apiKey = await context.apiKey()
+  const admin = await context.admin({ create: false })
   return toLimits(await admin.limits(apiKey))
 }
 
@@ -51,13 +51,10 @@ export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal
  * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
  * limits and of when quotas reset; windows are as this machine knows them.
  */
-export async function serverLimits(
-  context: Context,
-  globals: GlobalOptions,
-): Promise<Limits | TargetRefusal> {
-  const credits = await ask(context, 'credits.show', globals)
+export async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
+  const credits = await ask(context, 'credits.show')
   if (!isOk(credits.reply)) return credits
-  const account = await ask(context, 'account.show', globals)
+  const account = await ask(context, 'account.show')
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
   const found = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
   const plan = typeof found === 'string' ? found : undefined
@@ -66,24 +63,20 @@ export async function serverLimits(
     credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },
     weekly: null,
     quotas: quotasOf(credits.reply),
-    windows: await windowsKnown(context, plan, globals),
+    windows: await windowsKnown(context, plan),
   }
 }
 
 /** The windows that this machine keeps to; none with `--direct`, where it keeps to none. */
-async function windowsKnown(
-  context: Context,
-  plan: string | undefined,
-  globals: GlobalOptions,
-): Promise<Limits['windows']> {
-  const target = targetOf(globals, context.streams.env, context.settings())
+async function windowsKnown(context: Context, plan: string | undefined): Promise<Limits['windows']> {
+  const target = targetIn(context)
   if (target.kind === 'local' || target.direct) return []
-  return windowsOfServer(context, target, await context.apiKey(globals), target.plan ?? plan)
+  return windowsOfServer(context, target, await context.apiKey(), target.plan ?? plan)
 }
 
-async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<TargetRefusal> {
-  const caller = await context.caller(globals)
-  return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}, globals) }
+async function ask(context: Context, id: OperationId): Promise<TargetRefusal> {
+  const caller = await context.caller()
+  return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}) }
 }
 
 const names: readonly QuotaName[] = [
@@ -162,13 +155,12 @@ export async function readRemaining(
   context: Context,
   operation: Operation,
   { live }: Input,
-  globals: GlobalOptions,
 ): Promise<Remaining | TargetRefusal> {
-  const found = await limitsOf(context, globals)
+  const found = await limitsOf(context)
   const isKnown = !isRefused(found)
   if (!isKnown && found.reply.status === 401) return found
-  const spendable = isKnown ? readSpendableCredits(operation, found, context.isLocal(globals)) : nothingKnown
-  const target = targetOf(globals, context.streams.env, context.settings())
+  const spendable = isKnown ? readSpendableCredits(operation, found, context.isLocal()) : nothingKnown
+  const target = targetIn(context)
   const plan = (isKnown ? found.plan : null) ?? (target.kind === 'remote' ? target.plan : undefined)
   const known = isKnown ? found.windows : []
   return { spendable, windows: openWindows(operation, plan, live, known, context.clock.now()) }

@@ -2,7 +2,7 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/run/ports.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { isLargePrice } from '../context/settings.js'
 import { reportRefusal } from '../operation/refusal.js'
 import { print } from '../output/output.js'
@@ -14,34 +14,30 @@ import { formatCredits, formatNumber, type Look } from '../output/text.js'
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
 
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
-export async function showQuote(
-  context: Context,
-  quote: BatchQuote | TargetRefusal,
-  globals: GlobalOptions,
-): Promise<number> {
+export async function showQuote(context: Context, quote: BatchQuote | TargetRefusal): Promise<number> {
   // The options of output are about the rows, except a format that a quote has too.
-  const { output: _, fields: __, format, ...rest } = globals
-  const shown = { ...rest, ...(format === 'table' || format === 'json' ? { format } : {}) }
-  if ('reply' in quote) return reportRefusal(context, quote.operation, quote.reply, shown)
-  await print(context, quote, shown, { layout: view })
-  return quote.shortage === null ? exitCodes.ok : reportShortage(context, quote, quote.shortage, shown)
+  const { format } = context.globals
+  const kept = format === 'table' || format === 'json' ? format : undefined
+  const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
+  if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
+  await print(shown, quote, { layout: view })
+  return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 
 /** Shows a quote and asks whether to start. Throws Stop where the answer is no. */
 export async function confirmQuote(
   context: Context,
   makeQuote: () => Promise<BatchQuote | TargetRefusal>,
-  globals: GlobalOptions,
 ): Promise<void> {
-  if (globals.yes || !canAsk(context, globals)) return
+  if (context.globals.yes || !canAsk(context)) return
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
   const { quoteView } = await import('./view.js')
-  showAbove(context, (look) => quoteView(quote, look), globals)
-  if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`, globals)
-  const isLarge = isLargePrice(context, quote.credits.max, quote.balance, globals)
-  await confirm(context, 'Start?', isLarge ? 'no' : 'yes', globals)
+  showAbove(context, (look) => quoteView(quote, look))
+  if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
+  const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
+  await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
 }
 
 const refusals = {
@@ -50,15 +46,10 @@ const refusals = {
   quota: errors.plan_limit_reached,
 } as const
 
-function reportShortage(
-  context: Context,
-  quote: BatchQuote,
-  shortage: Shortage,
-  globals: GlobalOptions,
-): Promise<number> {
+function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
   const { exit, hint, ...row }: { exit: number; hint: string; code?: string } = refusals[shortage]
   const report = { error: shortageText(quote, shortage), code: row.code ?? null, status: null }
-  return reportError(context, { ...report, exit_code: exit, hint }, globals)
+  return reportError(context, { ...report, exit_code: exit, hint })
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {

@@ -42,7 +42,7 @@ const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal 
 const defaultTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
 
 /** The parts of a context that do not depend on the engine's database. */
-type Shared = Omit<StreamsContext, 'claimFile'> &
+type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
   ClockContext &
   Pick<Context, 'settings' | 'onClose' | 'close'> & {
     /** Returns the key given with the command. Stdin can be read only once. */
@@ -56,19 +56,14 @@ type Shared = Omit<StreamsContext, 'claimFile'> &
 export function createContext(unguarded: Streams, overrides: Overrides = {}): Context {
   const streams = guardStreams(unguarded)
   const { clock = systemClock, ids = randomIds, sleep = realSleep } = overrides
-  const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   const home = once(() => homeOf(streams))
   const shared: Shared = {
-    ...{ streams, clock, ids, sleep, ...redaction, ...createClosing() },
+    ...{ streams, clock, ids, sleep, ...createClosing() },
+    ...createRedaction(streams.env.PROSPECT_API_KEY?.trim()),
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
     claim: createClaims(),
     logs: {},
-    notify: (text, options) => {
-      shared.logs.open?.write('notice', { text })
-      if (!options.quiet)
-        streams.stderr.write(`${messageLines(redaction.redact(text), streams).join('\n')}\n`)
-    },
   }
   return contextOf(shared, home, overrides)
 }
@@ -77,10 +72,15 @@ function contextOf(
   shared: Shared,
   home: () => Home,
   { targets = defaultTargets, names, caller, ...engine }: Overrides,
+  given: GlobalOptions = {},
 ): Context {
-  const { streams, settings, givenKey, conceal } = shared
+  const { streams, settings, givenKey, conceal, redact } = shared
+  const notifier = (quiet: boolean | undefined) => (text: string) => {
+    shared.logs.open?.write('notice', { text })
+    if (!quiet) streams.stderr.write(`${messageLines(redact(text), streams).join('\n')}\n`)
+  }
   const machine = {
-    ...shared,
+    ...{ ...shared, globals: {}, notify: notifier(false) },
     get home() {
       return home()
     },
@@ -99,42 +99,47 @@ function contextOf(
     const { remote: server, governed } = await remote.open(target)
     return compose(governed, server)
   }
-  const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
-  return Object.assign(machine, {
-    catalogue: local.catalogue,
-    worker: local.worker,
-    distributedCaller: async (run, options) => {
-      const target = chosen(options)
-      if (target.kind === 'local') return local.distributedCaller(run)
-      const [called, apiKey] = [await callServer(target), await local.key(options)]
-      return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
-    },
-    isLocal: (options) => chosen(options).kind === 'local' && caller === undefined,
-    caller: async (options) => {
-      const target = chosen(options)
-      return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
-    },
-    server: async (options) => remote.open(chosen(options) as RemoteTarget),
-    apiKey: async (options) => {
-      const target = chosen(options)
-      const key =
-        target.kind === 'local'
-          ? ((await givenKey(options)) ?? (await local.key(options)))
-          : await remote.key(target, options)
-      conceal(key)
-      return key
-    },
-    admin: async (options = {}) => {
-      if (options.create !== false) await local.key(options)
-      return local.admin()
-    },
-    withDatabase: (database, options = {}) =>
-      contextOf(
-        shared,
-        once(() => withEngine(home(), database, streams.cwd)),
-        options,
-      ),
-  } satisfies Partial<Context>)
+  const withGlobals = (globals: GlobalOptions): Context => {
+    const chosen = () => targetOf(globals, streams.env, settings())
+    const context: Context = Object.assign(Object.create(machine) as typeof machine, {
+      ...{ globals, notify: notifier(globals.quiet), catalogue: local.catalogue, worker: local.worker },
+      distributedCaller: async (run) => {
+        const target = chosen()
+        if (target.kind === 'local') return local.distributedCaller(run)
+        const [called, apiKey] = [await callServer(target), await local.key(context)]
+        return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
+      },
+      isLocal: () => chosen().kind === 'local' && caller === undefined,
+      caller: async () => {
+        const target = chosen()
+        return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
+      },
+      server: async () => remote.open(chosen() as RemoteTarget),
+      apiKey: async () => {
+        const target = chosen()
+        const key =
+          target.kind === 'local'
+            ? ((await givenKey(globals)) ?? (await local.key(context)))
+            : await remote.key(target, globals)
+        conceal(key)
+        return key
+      },
+      admin: async ({ create = true } = {}) => {
+        if (create) await local.key(context)
+        return local.admin()
+      },
+      withGlobals: (change) => withGlobals({ ...globals, ...change } as GlobalOptions),
+      withDatabase: (database, options = {}) =>
+        contextOf(
+          shared,
+          once(() => withEngine(home(), database, streams.cwd)),
+          options,
+          globals,
+        ),
+    } satisfies Partial<Context>)
+    return context
+  }
+  return withGlobals(given)
 }
 
 /** Shorter secrets are not removed, because ordinary words would disappear with them. */

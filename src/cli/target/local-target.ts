@@ -7,20 +7,13 @@ import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type {
-  Context,
-  DistributedRun,
-  GlobalOptions,
-  Machine,
-  StreamsContext,
-  TargetOptions,
-} from '../context/context.js'
+import type { Context, DistributedRun, Machine, StreamsContext, TargetOptions } from '../context/context.js'
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
 import { openEngineStore } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
-import { type RemoteTarget, targetOf } from './resolve-target.js'
+import { type RemoteTarget, targetIn } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
 type LocalOptions = TargetOptions & { readonly targets: (members: number) => Targets }
@@ -78,10 +71,10 @@ export function createLocal(machine: Machine, options: LocalOptions) {
      * Returns the key of this machine for the workspace in use. The first use creates workspace, member and key, and
      * reports it. A lost key is replaced by a new one.
      */
-    key: once(async (globals: GlobalOptions): Promise<string> => {
+    key: once(async (context: Machine): Promise<string> => {
       const workspace = await (await shared()).store.read((reads) => reads.workspace())
       const known = workspace && storedKey(machine.home, localOrigin(workspace.id))
-      return known ?? makeKey(machine, await admin(), globals)
+      return known ?? makeKey(context, await admin())
     }),
   }
 }
@@ -91,7 +84,7 @@ export function reportTrouble({ notify }: StreamsContext): (error: unknown) => v
   let lastText = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
-    if (text !== lastText) notify(`Accepted work is paused: ${text}`, {})
+    if (text !== lastText) notify(`Accepted work is paused: ${text}`)
     lastText = text
   }
 }
@@ -106,17 +99,12 @@ async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Ca
 }
 
 /** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
-export async function makeKey(
-  { home, clock, ids, notify }: Machine,
-  admin: Admin,
-  options: GlobalOptions,
-): Promise<string> {
+export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admin): Promise<string> {
   const { workspace, member, credits, created, key: fresh } = await admin.init()
   if (created)
     notify(
       `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
         `${formatNumber(credits)} credits. Sample companies: prospect data sample`,
-      options,
     )
   // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
@@ -162,13 +150,12 @@ const defaultAtOnce = 8
 /** Returns what works on runs whose rows a server answers, with the server's key, until a signal. */
 export async function openRowWorker(
   context: Context,
-  options: GlobalOptions,
   remote: Caller,
   atOnce = defaultAtOnce,
 ): Promise<(stopping: AbortSignal) => Promise<void>> {
-  const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
+  const target = targetIn(context) as RemoteTarget
   // Without the server's key no call could succeed, so it is checked first.
-  const apiKey = (await context.apiKey(options)) ?? ''
+  const apiKey = (await context.apiKey()) ?? ''
   const { guardCallerFor } = await import('../../engine/request/proxy-guard.js')
   const { runChunkWorker } = await import('../../engine/distributed/worker.js')
   const { store, clock } = await openEngineStore(context)
@@ -178,6 +165,7 @@ export async function openRowWorker(
     // A call to a server cannot be undone: the idempotency keys of rows keep them from being paid twice.
     actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
   }
-  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: reportTrouble(context) }
+  const onTrouble = reportTrouble(context.withGlobals({ quiet: false }))
+  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble }
   return (stopping) => runChunkWorker(ports, stopping)
 }

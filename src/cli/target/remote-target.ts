@@ -44,7 +44,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     }
     const remote = openForProxy()
     const onPassed = target.passesFields
-      ? (text: string) => ports.notify(`${text}. It is sent as it is.`, {})
+      ? (text: string) => ports.notify(`${text}. It is sent as it is.`)
       : undefined
     const check = { names: target.names, onPassed }
     if (!memory) {
@@ -53,7 +53,7 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
-    const onAgain = () => ports.notify(sentAgain, {})
+    const onAgain = () => ports.notify(sentAgain)
     const observed = syncBaseUrl !== undefined
     const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
     return {
@@ -87,10 +87,7 @@ async function storeUnusable(
     ...{ id, receivedAt: clock.now(), body },
     headers: { server: origin, operation },
   })
-  notify(
-    `The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`,
-    {},
-  )
+  notify(`The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`)
 }
 
 /** Returns the key for the synchronous address: the call's own at the same origin, otherwise the one stored for it. */

@@ -126,6 +126,10 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   return { kind: 'local', ...limits }
 }
 
+/** Returns the target of a command. */
+export const targetIn = ({ globals, streams, settings }: StreamsContext & HomeContext): Target =>
+  targetOf(globals, streams.env, settings())
+
 /** Returns the chosen base address; `undefined` for the local engine. */
 function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile): URL | undefined {
   const insecure = options.insecureHttp === true
@@ -192,21 +196,17 @@ export function isKeyFor(origin: string, env: Streams['env']): boolean {
 const localName = 'local'
 
 /** Returns the recorded name of a target. An engine keeps its name when its state is moved, except this machine's. */
-export async function targetName(
-  context: StreamsContext & HomeContext & TargetContext,
-  options: GlobalOptions,
-): Promise<string> {
-  const target = targetOf(options, context.streams.env, context.settings())
+export async function targetName(context: StreamsContext & HomeContext & TargetContext): Promise<string> {
+  const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
-  return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context, options))
+  return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context))
 }
 
 /** Returns the recorded name of a target, and the names that an engine had at other places. */
 export async function targetNames(
   context: StreamsContext & HomeContext & TargetContext,
-  options: GlobalOptions,
 ): Promise<RecordedTarget> {
-  if (!context.isLocal(options)) return { name: await targetName(context, options), formerly: [] }
+  if (!context.isLocal()) return { name: await targetName(context), formerly: [] }
   const { home } = context
   if (isOwn(home)) {
     // State that was moved back from a server belongs to this machine again.
@@ -215,7 +215,7 @@ export async function targetNames(
       ? { name: localName, formerly: [] }
       : { name: localName, engine, formerly: [{ target: `${localName} ${engine}` }] }
   }
-  const engine = await engineOf(context, options)
+  const engine = await engineOf(context)
   const name = engineTargetName(context, engine)
   if (engine === undefined) return { name, formerly: [] }
   const isMoved = (await engineAt(enginePathBeside(home))) === engine
@@ -243,7 +243,7 @@ const withoutSecrets = (location: string): string =>
 /** Returns the name of an engine. It follows from its first workspace, so that it moves with the state. */
 async function engineOf(
   context: TargetContext,
-  options: GlobalOptions & { readonly create?: boolean },
+  options?: { readonly create: boolean },
 ): Promise<string | undefined> {
   const [first] = await (await context.admin(options)).workspaces()
   return first && engineName(first.id, first.createdAt)
@@ -271,7 +271,5 @@ const engineName = (id: string, createdAt: number): string => digest(JSON.string
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** Returns the name under which spending is counted. */
-export const profileName = (
-  { streams, settings }: StreamsContext & HomeContext,
-  options: GlobalOptions,
-): string => options.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'
+export const profileName = ({ globals, streams, settings }: StreamsContext & HomeContext): string =>
+  globals.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'

@@ -25,20 +25,19 @@ export async function sendAndWait(
   interrupted: AbortSignal,
 ): Promise<number> {
   const { operation, invocation } = request
-  const { globals } = invocation
   const reply = await send(context, request, receiver)
   if (reply.unknown && receiver)
-    return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) }, globals)
+    return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) })
   if (!isOk(reply)) {
-    if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply, globals)
-    context.notify('The server delivers nothing to this machine: it is asked instead.', globals)
+    if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply)
+    context.notify('The server delivers nothing to this machine: it is asked instead.')
     return sendAndWait(context, request, strategy, undefined, interrupted)
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
-  if (!accepted) return printNothing(context, operation.id, globals)
+  if (!accepted) return printNothing(context, operation.id)
   const { seconds } = waitOf(context, invocation, request.input)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
-  return watchRemote(context, { accepted, strategy, receiver, globals, seconds, isReplayed }, interrupted)
+  return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed }, interrupted)
 }
 
 /** Sends the request, with the receiver's address and the key that the address is derived from. */

@@ -3,7 +3,7 @@ import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob, ListedCompany } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import type { ClockContext, Context, GlobalOptions, TargetContext } from '../context/context.js'
+import type { ClockContext, Context, TargetContext } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { emptyCatalogueHint, reportNothingFound } from '../operation/refusal.js'
@@ -17,7 +17,6 @@ import { printResult } from './result.js'
 /** Work that this machine's engine accepted, and what the command does with it. */
 export interface LocalWork {
   readonly id: string
-  readonly globals: GlobalOptions
   readonly wait: Wait
   /** Returns the line of the file that a company of a list came from. */
   readonly lineOf?: ((ordinal: number) => number | undefined) | undefined
@@ -27,16 +26,16 @@ export interface LocalWork {
  * Does accepted work until it ends, a signal comes or the time is up, and reports the outcome. Returns the exit code.
  */
 export async function finishLocalWork(context: Context, work: LocalWork): Promise<number> {
-  const { globals, wait } = work
+  const { wait } = work
   return interruptible(context.streams, async (interrupted) => {
     const { job, delivered } = await within(context, interrupted, wait.seconds, (over) =>
       followWithProgress(context, work, over),
     )
     if (!isOver(job)) return reportOutcome(context, work, job, exitOfSignal(interrupted))
-    await recordSpent(context, job.operation, job.spent, globals)
+    await recordSpent(context, job.operation, job.spent)
     const code = await reportOutcome(context, work, job, exitOfSignal(interrupted))
-    await awaitDeliveries(context, job, delivered, globals)
-    await reportDeliveries(context, job, globals)
+    await awaitDeliveries(context, job, delivered)
+    await reportDeliveries(context, job)
     return exitOfSignal(interrupted) ?? code
   })
 }
@@ -44,9 +43,9 @@ export async function finishLocalWork(context: Context, work: LocalWork): Promis
 /** Whether a job is finished or failed. */
 const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
 
-async function followWithProgress(context: Context, { id, globals }: LocalWork, over: AbortSignal) {
+async function followWithProgress(context: Context, { id }: LocalWork, over: AbortSignal) {
   const job = await (await context.admin()).job(id)
-  const progress = await startProgress(context, globals, stepText(job))
+  const progress = await startProgress(context, stepText(job))
   try {
     return await follow(context, id, over, ({ done, spent, expected }) =>
       progress.update({ rows: done, found: done, credits: spent, total: expected }),
@@ -113,25 +112,24 @@ async function finish(
 /** Prints the result where it was asked for, and reports the outcome of a job; returns the exit code. */
 async function reportOutcome(
   context: Context,
-  { globals, wait, lineOf }: LocalWork,
+  { wait, lineOf }: LocalWork,
   job: AsyncJob,
   interruption: number | undefined,
 ): Promise<number> {
   const result = resultCommand(job.kind, job.id)
-  const isFound =
-    job.state === 'finished' && wait.printsResult ? await printResult(context, job, globals) : true
+  const isFound = job.state === 'finished' && wait.printsResult ? await printResult(context, job) : true
   const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
   const next = {
     afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,
     toContinue: `Continue it with: prospect engine jobs run. Get its results with: ${result}`,
   }
   const report = reportOfWork(job, next, interruption)
-  if (report) return reportError(context, report, globals)
-  if (job.kind === 'list_import') await reportUnresolved(context, job, globals, lineOf)
-  if (!isFound) return reportNothingFound(context, globals)
-  const hint = job.done === 0 ? await emptyCatalogueHint(context, globals) : undefined
-  if (hint !== undefined) context.notify(hint, globals)
-  context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`, globals)
+  if (report) return reportError(context, report)
+  if (job.kind === 'list_import') await reportUnresolved(context, job, lineOf)
+  if (!isFound) return reportNothingFound(context)
+  const hint = job.done === 0 ? await emptyCatalogueHint(context) : undefined
+  if (hint !== undefined) context.notify(hint)
+  context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`)
   return exitCodes.ok
 }
 
@@ -143,12 +141,11 @@ const maxNames = 10
 async function reportUnresolved(
   context: Context,
   job: AsyncJob,
-  globals: GlobalOptions,
   lineOf: (ordinal: number) => number | undefined = () => undefined,
 ): Promise<void> {
   const names: string[] = []
   let count = 0
-  for await (const { company, ordinal, accountId } of listedCompanies(await context.admin(globals), job)) {
+  for await (const { company, ordinal, accountId } of listedCompanies(await context.admin(), job)) {
     if (accountId !== null) continue
     count++
     const line = lineOf(ordinal)
@@ -158,7 +155,7 @@ async function reportUnresolved(
   if (count === 0) return
   const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
   const of = `${formatNumber(count)} of ${formatNumber(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
-  context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`, globals)
+  context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
 }
 
 async function* listedCompanies(admin: Admin, { id }: AsyncJob): AsyncGenerator<ListedCompany> {
@@ -180,13 +177,12 @@ export async function awaitDeliveries(
   context: Pick<Context, 'sleep' | 'notify'>,
   { webhookUrl }: Pick<AsyncJob, 'webhookUrl'>,
   delivered: Promise<void>,
-  globals: GlobalOptions,
 ): Promise<void> {
   if (webhookUrl === null || webhookUrl === ownWebhook) return delivered
   const done = new AbortController()
   const notice = `Delivering to ${new URL(webhookUrl).host}. Ctrl-C leaves the rest to ${serversText}`
   const waiting = context.sleep(noticeMs, done.signal).then(
-    () => context.notify(notice, globals),
+    () => context.notify(notice),
     () => {},
   )
   await delivered.finally(() => done.abort())
@@ -194,21 +190,16 @@ export async function awaitDeliveries(
 }
 
 /** Reports whether the webhook of a job accepted its deliveries. */
-async function reportDeliveries(
-  context: Context,
-  { id, webhookUrl }: AsyncJob,
-  globals: GlobalOptions,
-): Promise<void> {
+async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob): Promise<void> {
   if (webhookUrl === null || webhookUrl === ownWebhook) return
-  const admin = await context.admin(globals)
+  const admin = await context.admin()
   const of = (state: 'pending' | 'failed') => admin.deliveries({ jobId: id, state }, 1)
   const [open] = [...(await of('pending')), ...(await of('failed'))]
   const { host } = new URL(webhookUrl)
-  if (!open) return context.notify(`Delivered to ${host}.`, globals)
+  if (!open) return context.notify(`Delivered to ${host}.`)
   const later = open.state === 'pending' ? ` It is tried again by ${serversText}` : ''
   const reason = (open.error ?? 'not attempted yet').replace(/\.$/, '')
   context.notify(
     `Not delivered to ${host}: ${reason}.${later} See: prospect engine deliveries list --job ${id}`,
-    globals,
   )
 }

@@ -40,8 +40,8 @@ export const waitOptions = (): Option[] =>
  * another address; in a pipe it prints the reply.
  */
 export function waitOf(
-  { streams }: Pick<StreamsContext, 'streams'>,
-  { options: { wait }, globals }: Invocation,
+  { globals, streams }: StreamsContext,
+  { options: { wait } }: Invocation,
   { webhook_url: address }: Input,
 ): Wait {
   if (wait === false) return { doesWork: false, printsResult: false }

@@ -34,7 +34,7 @@ export const deliveriesPort = 4011
 export async function openReceiver(
   context: ReceiverContext,
   endpoint: Endpoint,
-  { globals, options }: Invocation,
+  { options }: Invocation,
 ): Promise<Receiver> {
   const { receiver } = await import('../../http/receiver.js')
   const { createBodyThreads } = await import('../../http/body-threads.js')
@@ -50,11 +50,11 @@ export async function openReceiver(
     clock: context.clock,
     ...(endpoint.address ? { prefix: endpoint.address.prefix } : {}),
     received: arrivals.notify,
-    report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`, globals),
+    report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`),
   })
   const listening = await listenAt(handler, endpoint, derivedPort)
   const url = webhookUrl(listening, token, endpoint.address)
-  if (globals.verbose) context.notify(`Waiting for the result at ${url}.`, globals)
+  if (context.globals.verbose) context.notify(`Waiting for the result at ${url}.`)
   const { port, close } = listening
   return { key, token, port, url, events, arrived: arrivals.next, close: () => close() }
 }
@@ -66,13 +66,10 @@ export async function withReceiver(
   { receives, address, port }: WaitStrategy,
 ): Promise<OperationRequest> {
   if (!receives) return request
-  const { globals, options } = request.invocation
+  const { options } = request.invocation
   const key = givenKey(options)
   if (key === undefined)
-    context.notify(
-      'The path of webhook_url is another one each time, unless --idempotency-key is given.',
-      globals,
-    )
+    context.notify('The path of webhook_url is another one each time, unless --idempotency-key is given.')
   const derived = await deriveAddress(context, await openEvents(context), key ?? context.ids.uuid())
   const origin = `http://127.0.0.1:${port ?? derived.port}`
   const webhook_url = webhookUrl({ origin }, derived.token, address)

@@ -6,7 +6,7 @@ import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { ClockContext, Context, StreamsContext } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
@@ -21,32 +21,28 @@ export function jobIdOf(body: unknown): string | undefined {
 }
 
 /** Prints the result of an import that was not started, because nothing matches. Returns the exit code. */
-export async function printNothing(
-  context: Context,
-  id: OperationId,
-  globals: GlobalOptions,
-): Promise<number> {
+export async function printNothing(context: Context, id: OperationId): Promise<number> {
   const kind = eventOf(id)
-  await print(context, [], globals, kind ? { columns: columnsOfKind(kind) } : {})
-  const hint = await emptyCatalogueHint(context, globals)
-  if (hint !== undefined) context.notify(hint, globals)
+  await print(context, [], kind ? { columns: columnsOfKind(kind) } : {})
+  const hint = await emptyCatalogueHint(context)
+  if (hint !== undefined) context.notify(hint)
   return exitCodes.ok
 }
 
 /** Prints the result of a job of this machine. Returns whether anything was found. */
-export async function printResult(context: Context, job: AsyncJob, globals: GlobalOptions): Promise<boolean> {
+export async function printResult(context: Context, job: AsyncJob): Promise<boolean> {
   const { kind } = job
   if (kind === 'contact_enrichment') {
-    const body = await readResult(context, 'contacts.get', job, globals)
+    const body = await readResult(context, 'contacts.get', job)
     const contacts = body.contacts as readonly Row[] | undefined
-    return printFound(context, { kind, single: !contacts }, () => each(contacts ?? [body]), globals)
+    return printFound(context, { kind, single: !contacts }, () => each(contacts ?? [body]))
   }
   if (kind === 'list_import') {
-    const list = await readResult(context, 'lists.get', job, globals)
-    return printFound(context, { kind, single: true }, () => each([list]), globals)
+    const list = await readResult(context, 'lists.get', job)
+    return printFound(context, { kind, single: true }, () => each([list]))
   }
-  const admin = await context.admin(globals)
-  return printFound(context, { kind, single: false }, () => recordsOf(admin, job), globals)
+  const admin = await context.admin()
+  return printFound(context, { kind, single: false }, () => recordsOf(admin, job))
 }
 
 async function* each(rows: readonly Row[]): AsyncGenerator<Row> {
@@ -58,28 +54,22 @@ export async function printFound(
   context: StreamsContext & ClockContext,
   { kind, single }: { readonly kind: EventKind; readonly single: boolean },
   records: Records,
-  globals: GlobalOptions,
 ): Promise<boolean> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
-    await printRecords(context, records, globals, { columns })
+    await printRecords(context, records, { columns })
     return true
   }
   const found: Row[] = []
   for await (const record of records()) found.push(record)
-  await print(context, single ? found[0] : found, globals, kind === 'list_import' ? {} : { columns })
+  await print(context, single ? found[0] : found, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
   return kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
 }
 
 /** Reads what the API stores of a job, which is free and not rate limited. */
-async function readResult(
-  context: Context,
-  id: OperationId,
-  job: AsyncJob,
-  globals: GlobalOptions,
-): Promise<Row> {
-  const reply = await callOnce(context, await context.caller(globals), operation(id), { id: job.id }, globals)
+async function readResult(context: Context, id: OperationId, job: AsyncJob): Promise<Row> {
+  const reply = await callOnce(context, await context.caller(), operation(id), { id: job.id })
   if (isOk(reply)) return reply.body as Row
   const { error, exit_code, hint } = reportOfAnswer(reply.status, reply.body)
   throw new Stop(`The result cannot be read: ${error}`, exit_code, hint)

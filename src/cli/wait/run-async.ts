@@ -18,32 +18,28 @@ import { checkOutput } from './result-shape.js'
  * of the reply. `lineOf` returns the line of the file that a company of a list came from. Returns the exit code.
  */
 export async function runAsync(
-  context: Context,
+  given: Context,
   request: OperationRequest,
   lineOf?: (ordinal: number) => number | undefined,
 ): Promise<number> {
   const { operation, shape, input } = request
   const { options } = request.invocation
-  let { globals } = request.invocation
-  const wait = waitOf(context, request.invocation, input)
+  const wait = waitOf(given, request.invocation, input)
   if (options.publicUrl !== undefined && !wait.printsResult)
     throw new UsageError('--public-url needs --wait.')
-  if (!context.isLocal(globals)) {
+  if (!given.isLocal()) {
     const { runRemote } = await import('./run-remote.js')
-    return runRemote(context, request, wait.printsResult)
+    return runRemote(given, request, wait.printsResult)
   }
-  if (options.dryRun === true) return runSync(context, request)
-  if (wait.printsResult) globals = await checkOutput(context, operation.id, globals)
-  else globals = withFields(shape, globals)
+  if (options.dryRun === true) return runSync(given, request)
+  const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
   await confirmCall(context, request)
-  const reply = await (wait.printsResult
-    ? sendRequest(context, request)
-    : sendAndPrint(context, { ...request, invocation: { ...request.invocation, globals } }))
-  if (!isOk(reply)) return reportRefusal(context, operation, reply, globals)
+  const reply = await (wait.printsResult ? sendRequest(context, request) : sendAndPrint(context, request))
+  if (!isOk(reply)) return reportRefusal(context, operation, reply)
   const id = jobIdOf(reply.body)
-  if (id === undefined) return wait.printsResult ? printNothing(context, operation.id, globals) : exitCodes.ok
+  if (id === undefined) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
   if (!wait.printsResult) await reportSuccess(context, request, reply)
-  if (wait.doesWork) return finishLocalWork(context, { id, globals, wait, lineOf })
-  context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
+  if (wait.doesWork) return finishLocalWork(context, { id, wait, lineOf })
+  context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.')
   return exitCodes.ok
 }

@@ -10,25 +10,23 @@ import { checkWebhook, strategyFor } from './strategy.js'
 
 /** Sends a request that starts work to a server, and waits for the result where `isAwaited`. Returns the exit code. */
 export async function runRemote(
-  context: Context,
+  given: Context,
   request: OperationRequest,
   isAwaited: boolean,
 ): Promise<number> {
   const { operation, invocation } = request
   const { options } = invocation
-  let { globals } = invocation
-  const strategy = isAwaited ? strategyFor(context, request) : undefined
+  const strategy = isAwaited ? strategyFor(given, request) : undefined
   if (!strategy) checkWebhook(request)
   if (options.dryRun === true)
-    return runSync(context, strategy ? await withReceiver(context, request, strategy) : request)
-  if (strategy) globals = await checkOutput(context, operation.id, globals)
-  const resolved = { ...request, invocation: { ...invocation, globals } }
+    return runSync(given, strategy ? await withReceiver(given, request, strategy) : request)
+  const context = strategy ? await checkOutput(given, operation.id) : given
   await confirmCall(context, request)
   if (!strategy) return runSync(context, request)
   const receiver = strategy.receives ? await openReceiver(context, strategy, invocation) : undefined
   try {
     return await interruptible(context.streams, (interrupted) =>
-      sendAndWait(context, resolved, strategy, receiver, interrupted),
+      sendAndWait(context, request, strategy, receiver, interrupted),
     )
   } finally {
     await receiver?.close()

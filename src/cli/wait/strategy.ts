@@ -9,7 +9,7 @@ import type { HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { type PublicAddress, publicAddress } from '../options/webhooks.js'
-import { type Target, targetOf } from '../target/resolve-target.js'
+import { type Target, targetIn } from '../target/resolve-target.js'
 
 /** How a command gets the result of work on a server. */
 export interface WaitStrategy {
@@ -26,9 +26,8 @@ export interface WaitStrategy {
 /** Chooses how to get the result of a request. */
 export const strategyFor = (
   context: StreamsContext & HomeContext,
-  { operation, input, invocation: { globals, options } }: OperationRequest,
-): WaitStrategy =>
-  waitStrategyOf(operation, input, targetOf(globals, context.streams.env, context.settings()), options)
+  { operation, input, invocation: { options } }: OperationRequest,
+): WaitStrategy => waitStrategyOf(operation, input, targetIn(context), options)
 
 /** Chooses how to get the result of an operation from a target: the command receives it, or polls for it. */
 export function waitStrategyOf(

@@ -1,7 +1,7 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { creditsOfRecord, foundIn } from '../../client/parse-delivery.js'
-import type { ClockContext, Context, GlobalOptions } from '../context/context.js'
+import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, secondsToWait } from '../operation/call.js'
@@ -23,9 +23,9 @@ export function readerOf(kind: AcceptedWork['kind']): OperationId {
 }
 
 /** Watches work by polling the server, at a pace that slows down. */
-export function watchPolled(context: Context, accepted: AcceptedWork, globals: GlobalOptions): Watch {
+export function watchPolled(context: Context, accepted: AcceptedWork): Watch {
   const reader = readerOf(accepted.kind)
-  const ask = asker(context, accepted.id, reader, globals)
+  const ask = asker(context, accepted.id, reader)
   let body: Row = {}
   return {
     follow: async (over, onProgress) => {
@@ -52,13 +52,13 @@ export function watchPolled(context: Context, accepted: AcceptedWork, globals: G
 type Ask = (input: Input) => Promise<Reply>
 
 /** Returns what reads the work. A lost connection is a failed reply: a read costs nothing and can be repeated. */
-function asker(context: Context, id: string, reader: OperationId, globals: GlobalOptions): Ask {
+function asker(context: Context, id: string, reader: OperationId): Ask {
   const row = operation(reader)
   const isPaged = row.id === 'searches.get'
   return async (input) => {
-    const caller = await context.caller(globals)
+    const caller = await context.caller()
     const fields = isPaged ? { ...input, id } : { id }
-    return callOnce(context, caller, row, fields, { ...globals, maxWait: 0 }).catch((error: unknown) => {
+    return callOnce(context.withGlobals({ maxWait: 0 }), caller, row, fields).catch((error: unknown) => {
       if (!(error instanceof ConnectionLost)) throw error
       return { status: 503, body: { error: error.message }, headers: {}, credits: 0 }
     })

@@ -19,7 +19,6 @@ export interface RemoteWork {
   readonly accepted: AcceptedWork
   readonly strategy: WaitStrategy
   readonly receiver: Receiver | undefined
-  readonly globals: GlobalOptions
   /** How long to wait, in seconds; until the end when absent. */
   readonly seconds: number | undefined
   /** Whether the server replayed its reply to an earlier request. */
@@ -32,13 +31,13 @@ export async function watchRemote(
   work: RemoteWork,
   interrupted: AbortSignal,
 ): Promise<number> {
-  const { accepted, strategy, receiver, globals, isReplayed } = work
+  const { accepted, strategy, receiver, isReplayed } = work
   const { kind } = accepted
   const { id } = accepted.operation
-  const polled = watchPolled(context, accepted, globals)
+  const polled = watchPolled(context, accepted)
   const received =
     receiver && watchDeliveries(accepted, { events: receiver.events, receiver, names: strategy.names })
-  const display = await startProgress(context, globals, stepText({ kind, operation: id }))
+  const display = await startProgress(context, stepText({ kind, operation: id }))
   const onProgress = ({ done, spent, expected }: WorkProgress) =>
     display.update({ rows: done, found: done, credits: spent, total: expected })
   const before =
@@ -47,33 +46,32 @@ export async function watchRemote(
     followWatches(context, received, polled, over, onProgress),
   ).finally(() => display.stop())
   // The command that first waited for a result has recorded its cost.
-  if (progress.state !== 'going' && before === 'going')
-    await recordSpent(context, id, progress.spent, globals)
+  if (progress.state !== 'going' && before === 'going') await recordSpent(context, id, progress.spent)
   const interruption = exitOfSignal(interrupted)
   const state = { kind, operation: id, ...progress }
   const isFound =
-    progress.state === 'finished' ? await printFound(context, accepted, () => watch.records(), globals) : true
+    progress.state === 'finished' ? await printFound(context, accepted, () => watch.records()) : true
   const report = reportOfWork(state, await nextSteps(context, work, progress), interruption)
-  if (report) return reportError(context, report, globals)
-  if (!isFound) return reportNothingFound(context, globals)
-  context.notify(successText(state), globals)
+  if (report) return reportError(context, report)
+  if (!isFound) return reportNothingFound(context)
+  context.notify(successText(state))
   return interruption ?? exitCodes.ok
 }
 
 /** Returns what a person can do about the work after this command. Not every server lets companies be read later. */
 async function nextSteps(
   context: Context,
-  { accepted, receiver, globals }: RemoteWork,
+  { accepted, receiver }: RemoteWork,
   { state, done }: WorkProgress,
 ): Promise<NextSteps> {
   const { kind, id } = accepted
   const isReceived = receiver !== undefined && isCompanyImport(kind)
-  const see = isReceived ? `prospect events list --search ${id}` : seeText(accepted, globals)
+  const see = isReceived ? `prospect events list --search ${id}` : seeText(accepted, context.globals)
   const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
   if (!isReceived)
     return { afterFailure, toContinue: `The server continues the job. Get its results with: ${see}` }
   const isKeySupported =
-    state === 'going' && ((await (await context.caller(globals)).supportsIdempotency?.()) ?? true)
+    state === 'going' && ((await (await context.caller()).supportsIdempotency?.()) ?? true)
   const { key, port, token } = receiver
   const again = isKeySupported
     ? `wait again with the same command and --idempotency-key ${key}.`

@@ -146,14 +146,14 @@ describe('the target', () => {
 
 describe('questions', () => {
   it('asks only when stdin and stderr are terminals', () => {
-    expect(canAsk({ streams: streams() }, {})).toBe(true)
-    expect(canAsk({ streams: streamsOf() }, {})).toBe(false)
+    expect(canAsk({ globals: {}, streams: streams() })).toBe(true)
+    expect(canAsk({ globals: {}, streams: streamsOf() })).toBe(false)
   })
 
   it('does not ask with --no-input or in CI', () => {
     expect([
-      canAsk({ streams: streams() }, { input: false }),
-      canAsk({ streams: streams({ CI: '1' }) }, {}),
+      canAsk({ globals: { input: false }, streams: streams() }),
+      canAsk({ globals: {}, streams: streams({ CI: '1' }) }),
     ]).toEqual([false, false])
   })
 })

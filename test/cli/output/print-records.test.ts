@@ -22,7 +22,7 @@ async function printed(rows: readonly Row[], options: GlobalOptions, columns?: s
   const records = async function* () {
     yield* rows
   }
-  await printRecords(createContext(streams), records, options, columns ? { columns } : {})
+  await printRecords(createContext(streams).withGlobals(options), records, columns ? { columns } : {})
   return streams.stdout.text()
 }
 

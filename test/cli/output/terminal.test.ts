@@ -211,7 +211,7 @@ describe('progress', () => {
     let now = 0
     const streams = streamsOf(given)
     const context = createContext(streams, { clock: { now: () => now } })
-    const progress = await startProgress(context, {})
+    const progress = await startProgress(context)
     for (const seconds of [5, 10, 15, 20]) {
       now = seconds * 1_000
       progress.update({ ...half, rows: 25 * seconds, found: 0, credits: 0 })

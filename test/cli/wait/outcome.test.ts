@@ -39,7 +39,7 @@ describe('pending deliveries', () => {
     const sleep = (_: number, signal?: AbortSignal) => (isQuick ? slow(signal) : Promise.resolve())
     const context = { sleep, notify: (text: string) => void notices.push(text) }
     const delivered = new Promise<void>((resolve) => setTimeout(resolve, isQuick ? 0 : 10))
-    await awaitDeliveries(context, { webhookUrl }, delivered, {})
+    await awaitDeliveries(context, { webhookUrl }, delivered)
     return notices
   }
 

@@ -33,21 +33,18 @@ export const apiCommand: CommandFactory = ({ command }) =>
     .run(callRaw)
 
 async function callRaw(context: Context, invocation: Invocation): Promise<number> {
-  const { globals, options } = invocation
+  const { options } = invocation
   const { query, createRequest } = await readRequest(context, invocation)
-  const caller = createSpendingLayer(
-    context,
-    globals,
-  )(await context.caller({ ...globals, passesFields: true }))
-  const app = await createApp(context, caller, globals)
+  const caller = createSpendingLayer(context)(await context.withGlobals({ passesFields: true }).caller())
+  const app = await createApp(context, caller)
   const call = (fields: Fields) =>
-    waitForRateLimits(context, async () => toReply(await app(createRequest(fields))), globals)
+    waitForRateLimits(context, async () => toReply(await app(createRequest(fields))))
   const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, formatHead(reply))
-  if (isOk(reply)) await print(context, body, globals)
-  else if (isJson(context, globals)) await printRefusedBody(context, body, globals)
-  return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
+  if (isOk(reply)) await print(context, body)
+  else if (isJson(context)) await printRefusedBody(context, body)
+  return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))
 }
 
 async function toReply(response: Response): Promise<Reply> {
@@ -63,7 +60,7 @@ interface RepeatableRequest {
 
 async function readRequest(
   context: StreamsContext & TargetContext,
-  { args: [methodText = '', pathText = ''], options, globals }: Invocation,
+  { args: [methodText = '', pathText = ''], options }: Invocation,
 ): Promise<RepeatableRequest> {
   const method = parseMethod(methodText)
   const fields = parseFields((options.field as string[] | undefined) ?? [])
@@ -78,7 +75,7 @@ async function readRequest(
   const query = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
   const isSent = method === 'POST' || method === 'PUT'
   const body = isSent ? await readBody(context, input, fields) : undefined
-  const key = await context.apiKey(globals)
+  const key = await context.apiKey()
   const headers = {
     ...(key === undefined ? {} : { 'x-api-key': key }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -155,11 +152,9 @@ function formatHead({ status, headers }: Reply): string {
 
 /** `prospect openapi`: the API as an OpenAPI 3.1 document. */
 export const openapiCommand: CommandFactory = ({ command }) =>
-  command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON').run(
-    async (context, { globals }) => {
-      if (globals.format && globals.format !== 'json')
-        throw new UsageError('The document is JSON.', `Leave out --format ${globals.format}.`)
-      await print(context, await createDocument(), { ...globals, format: 'json' })
-      return 0
-    },
-  )
+  command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON').run(async (context) => {
+    if (context.globals.format && context.globals.format !== 'json')
+      throw new UsageError('The document is JSON.', `Leave out --format ${context.globals.format}.`)
+    await print(context.withGlobals({ format: 'json' }), await createDocument())
+    return 0
+  })

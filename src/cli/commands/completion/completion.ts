@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Argument } from 'commander'
-import type { Context, GlobalOptions, Streams } from '../../context/context.js'
+import type { Context, Streams } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -41,7 +41,7 @@ function placeOf(shell: string, { env }: Streams): ScriptLocation | undefined {
 }
 
 /** Puts the script of a shell into place, after asking. Returns the exit code. */
-async function install(context: Context, shell: string, globals: GlobalOptions): Promise<number> {
+async function install(context: Context, shell: string): Promise<number> {
   const place = placeOf(shell, context.streams)
   if (!place)
     throw new UsageError(
@@ -52,11 +52,11 @@ async function install(context: Context, shell: string, globals: GlobalOptions):
   const begun = start && existsSync(start.file) ? readFileSync(start.file, 'utf8') : ''
   const added = start && !begun.includes('/.zfunc') ? start : undefined
   const more = added ? `, and adds ${added.file} two lines that load it` : ''
-  await confirmLoss(context, `This writes ${file}${more}.`, globals)
+  await confirmLoss(context, `This writes ${file}${more}.`)
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, scriptOf(shell))
   if (added) appendFileSync(added.file, added.lines)
-  context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`, globals)
+  context.notify(`Completion is in ${file}. Open a new ${shell} to use it.`)
   return 0
 }
 
@@ -65,8 +65,8 @@ export const completionCommand: CommandFactory = ({ command }) =>
   command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
     .option('--install', 'put it where your shell looks for it, after asking')
-    .run(async (context, { args: [name = ''], options, globals }) => {
-      if (options.install === true) return install(context, name, globals)
+    .run(async (context, { args: [name = ''], options }) => {
+      if (options.install === true) return install(context, name)
       await write(context.streams.stdout, scriptOf(name))
       return 0
     })

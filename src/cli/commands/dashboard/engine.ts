@@ -1,7 +1,7 @@
 import type { Caller } from '../../../api/calls/caller.js'
 import type { DashboardPorts } from '../../../dashboard/page/ports.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
 import { once } from '../../context/once.js'
 import { createSpendingLayer, openSpending } from '../../operation/record-spending.js'
@@ -19,14 +19,13 @@ export function openEnginePorts(
     caller,
     workspaceId,
   }: { readonly admin: Admin; readonly caller: Caller; readonly workspaceId: string },
-  globals: GlobalOptions,
 ): EnginePorts {
-  const local = { ...globals, local: true }
-  const recorded = createSpendingLayer(context, local)(caller)
+  const local = context.withGlobals({ local: true })
+  const recorded = createSpendingLayer(local)(caller)
   const spending = once(() => openSpending(context))
   // A command or this page may have revoked it, and the next one made another.
   const apiKey = async () =>
-    storedKey(context.home, localOrigin(workspaceId)) ?? (await makeKey(context, admin, local))
+    storedKey(context.home, localOrigin(workspaceId)) ?? (await makeKey(local, admin))
   return {
     limits: async () => admin.limits(await apiKey()),
     call: async (operation, input, idempotencyKey) =>
@@ -37,7 +36,7 @@ export function openEnginePorts(
     spent: async (days) => (await spending()).list(days),
     revokeKey: async (id) => {
       await admin.revokeKey(id)
-      await forgetDeadKey(context, admin, local)
+      await forgetDeadKey(local, admin)
     },
     render: renderRecords,
   }

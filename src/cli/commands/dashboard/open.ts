@@ -4,7 +4,7 @@ import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
 import type { Consumption } from '../../../engine/ports/ports.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
 import { notifyBug } from '../../output/report-error.js'
 import { openEnginePorts } from './engine.js'
@@ -53,11 +53,10 @@ export function readExposure({ public: isPublic, readOnly, dashboardPublic }: Ex
 export async function openDashboard(
   context: Context,
   { isReadOnly, caller, origin, apiUrl }: DashboardSetup,
-  globals: GlobalOptions,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
   const { watchDatabases } = await import('../../../storage/database/changes.js')
-  const admin = await context.admin({ ...globals, local: true })
+  const admin = await context.withGlobals({ local: true }).admin()
   const workspace = (await admin.status()).workspace
   const { engine, state, catalogue } = context.home
   return createDashboard({
@@ -65,17 +64,17 @@ export async function openDashboard(
     workspace,
     ports: {
       admin: rememberSums(admin),
-      ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }, globals),
+      ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
       apiUrl,
       catalogue: () => context.catalogue(),
       runs: openRunsPort(context),
       inbox: await openInboxPort(context),
     },
     explain: reportOf,
-    report: (error) => notifyBug(context, error, globals),
+    report: (error) => notifyBug(context, error),
     watch: (onChange) => watchDatabases([engine, state, catalogue], onChange),
     random: (size) => context.ids.bytes(size),
-    onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`, globals),
+    onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`),
   })
 }
 

@@ -19,16 +19,16 @@ export const copyCommand: CommandFactory = ({ command }) =>
     .addOption(catalogueOption())
     .run(copy)
 
-async function copy(outer: Context, { args: [to], options, globals }: Invocation): Promise<number> {
+async function copy(outer: Context, { args: [to], options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
-  const progress = await startProgress(context, globals, ({ rows }) => `${formatNumber(rows)} rows`)
+  const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
   const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
   if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)
-  await print(context, { to, rows: copied.rows }, globals)
+  await print(context, { to, rows: copied.rows })
   return exitCodes.ok
 }
 

@@ -53,10 +53,10 @@ export const exportCommand: CommandFactory = ({ command }) =>
     .addArgument(kindArgument())
     .addLayout()
     .addOption(catalogueOption())
-    .run(async (context, { args, options, globals }) => {
+    .run(async (context, { args, options }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()
-      await printRecords(context, () => catalogue.exportRecords(kind), globals, {
+      await printRecords(context, () => catalogue.exportRecords(kind), {
         columns: columns[kind],
         isStream: true,
       })

@@ -2,7 +2,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Subject } from '../../../catalogue/erasure/identifiers.js'
 import type { ErasedRecords } from '../../../catalogue/erasure/tables.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
@@ -20,17 +20,17 @@ export const forgetCommand: CommandFactory = ({ command }) =>
     .addOption(catalogueOption())
     .run(forget)
 
-async function forget(outer: Context, { args, options, globals }: Invocation): Promise<number> {
+async function forget(outer: Context, { args, options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const subject = await readSubject(args[0], profileUrl)
-  const { erased, words } = await confirmAndErase(context, subject, dryRun, globals)
+  const { erased, words } = await confirmAndErase(context, subject, dryRun)
   const { runs, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
   const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
   const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
-  await print(context, report, globals, { layout: (body) => formatSummary(body as ForgetReport) })
+  await print(context, report, { layout: (body) => formatSummary(body as ForgetReport) })
   if (written.remaining.length === 0) return exitCodes.ok
   throw new Stop(
     `The records are deleted, but their bytes may still be in ${written.remaining.join(' and ')}: another process uses it`,
@@ -45,7 +45,6 @@ async function confirmAndErase(
   context: Context,
   subject: Subject,
   dryRun: boolean,
-  globals: GlobalOptions,
 ): Promise<{ readonly erased: Erased<ErasedRecords>; readonly words: readonly string[] }> {
   const { findSubject } = await import('../../../catalogue/erasure/subject.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
@@ -56,8 +55,8 @@ async function confirmAndErase(
     const databases = { engine, states: runs.map(({ database }) => database), eraseCatalogue }
     const erase = (only: boolean) =>
       eraseEverywhere(databases, matcher, { now: context.clock.now(), dryRun: only })
-    if (!dryRun && !globals.yes)
-      await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`, globals)
+    if (!dryRun && !context.globals.yes)
+      await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`)
     return { erased: await erase(dryRun), words }
   } finally {
     await catalogue?.close()

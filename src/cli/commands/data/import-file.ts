@@ -1,7 +1,7 @@
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import type { ClockContext, StreamsContext, TargetContext } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal } from '../../context/interrupts.js'
 import { startProgress } from '../../output/progress.js'
@@ -13,10 +13,9 @@ export async function takeFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   settings: ImportOptions,
-  globals: GlobalOptions,
   isDryRun: boolean,
 ): Promise<ImportReport> {
-  const progress = await startProgress(context, globals, formatProgress)
+  const progress = await startProgress(context, formatProgress)
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
   const options = { ...settings, onProgress }
   try {
@@ -29,7 +28,6 @@ export async function takeFile(
       const { added, updated } = error.report
       context.notify(
         `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
-        globals,
       )
     }
     throw error

@@ -12,7 +12,7 @@ import {
 } from '../../../batch/output/writer.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
 import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
-import type { GlobalOptions, StreamsContext } from '../../context/context.js'
+import type { StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
 
@@ -57,18 +57,14 @@ export function collectRejects(sink: Sink | undefined) {
 }
 
 /** Shows on stderr which column is read as which field, with a value of each. */
-export function showColumns(
-  context: StreamsContext,
-  { mapping, ignored, samples = {} }: ImportReport,
-  globals: GlobalOptions,
-): void {
+export function showColumns(context: StreamsContext, { mapping, ignored, samples = {} }: ImportReport): void {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
     return { field, column, ...(sample ? { sample } : {}) }
   })
   const width = context.streams.stderr.columns
   for (const line of describeMapping({ columns, unused: ignored, notes: [] }, width, 'not imported'))
-    context.notify(oneLine(line), globals)
+    context.notify(oneLine(line))
 }
 
 interface Description {
@@ -134,18 +130,16 @@ const shownRejects = 20
 export function reportRejects(
   context: StreamsContext,
   { report: { rejected, rejectedTotal }, reasons, rejects }: ImportResult,
-  globals: GlobalOptions,
   isDryRun: boolean,
 ): number {
   if (rejectedTotal === 0) return exitCodes.ok
-  if (isDryRun)
-    for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`, globals)
+  if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
   for (const { line, reason } of rejected.slice(0, shownRejects))
-    context.notify(`Line ${line}: ${oneLine(reason)}`, globals)
+    context.notify(`Line ${line}: ${oneLine(reason)}`)
   const more = rejectedTotal - Math.min(shownRejects, rejected.length)
   const list = rejects === undefined ? '--rejects FILE writes all' : `all are in ${rejects}`
   const rest = more > 0 ? ` ${formatNumber(more)} more are not shown; ${list}.` : ''
-  if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects), globals)
+  if (rejects !== undefined) context.notify(formatToFix(rejectedTotal, rejects))
   const verb = `${isDryRun ? 'would be' : rejectedTotal === 1 ? 'was' : 'were'} rejected`
   throw new Stop(
     `${formatNumber(rejectedTotal)} ${rejectedTotal === 1 ? 'line' : 'lines'} ${verb}.${rest}`,

@@ -41,7 +41,7 @@ export const importCommand: CommandFactory = ({ command }) =>
     .addOption(catalogueOption())
     .run(runImport)
 
-async function runImport(outer: Context, { args, options, globals }: Invocation): Promise<number> {
+async function runImport(outer: Context, { args, options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding, sheet } = options as {
@@ -76,7 +76,7 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
     const bytes = untilSignal(signal, open(signal), isDryRun)
     const work = { ...settings, keepsRows: sink !== undefined, onRejected: collector.add }
     try {
-      const report = await takeFile(context, parseKind(kind), bytes, work, globals, isDryRun)
+      const report = await takeFile(context, parseKind(kind), bytes, work, isDryRun)
       await collector.rejects?.finish()
       return { report, reasons: collector.reasons, rejects: collector.rejects?.file ?? undefined }
     } catch (error) {
@@ -84,11 +84,11 @@ async function runImport(outer: Context, { args, options, globals }: Invocation)
       throw error
     }
   })
-  if (!isDryRun) await ensureWorkspace(context, globals)
-  showColumns(context, result.report, globals)
+  if (!isDryRun) await ensureWorkspace(context)
+  showColumns(context, result.report)
   const { body, layout } = isDryRun ? describePreview(kind, result) : describeImport(kind, result)
-  await print(context, body, globals, { layout: () => layout })
-  return reportRejects(context, result, globals, isDryRun)
+  await print(context, body, { layout: () => layout })
+  return reportRejects(context, result, isDryRun)
 }
 
 /** Returns the first argument of commands about one kind of record. */

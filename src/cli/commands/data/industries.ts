@@ -10,8 +10,8 @@ const findCommand: CommandFactory = ({ command }) =>
   command('find', 'Find industries by a part of their name')
     .argument('[text]', 'a part of the name; all of them without it')
     .printResult(
-      async (context, { args: [text = ''], globals }) => {
-        const found = await readIndustries(context, globals)
+      async (context, { args: [text = ''] }) => {
+        const found = await readIndustries(context)
         return found.filter(({ name }) => foldText(name).includes(foldText(text)))
       },
       { columns: ['id', 'name', 'companies'] },

@@ -15,19 +15,17 @@ export const purgeCommand: CommandFactory = ({ command }) =>
     .addOption(catalogueOption())
     .run(purge)
 
-async function purge(outer: Context, { options, globals }: Invocation): Promise<number> {
+async function purge(outer: Context, { options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const { olderThan } = options as { olderThan: number }
-  if (canAsk(context, globals))
-    await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
+  if (canAsk(context)) await confirmLoss(context, 'This deletes old work, runs and received events for good.')
   const databases = await openExisting(context)
   const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
   const { remaining } = await rewriteFiles(context)
-  await print(context, purged, globals, { layout: () => formatSummary(purged) })
+  await print(context, purged, { layout: () => formatSummary(purged) })
   if (remaining.length > 0)
     context.notify(
       `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
-      globals,
     )
   return exitCodes.ok
 }

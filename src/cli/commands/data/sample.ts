@@ -1,5 +1,5 @@
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
@@ -14,10 +14,10 @@ export const sampleCommand: CommandFactory = ({ command }) =>
     .option('--seed <n>', 'another number, another market (default: 1)', whole)
     .addOption(catalogueOption())
     .printResult(
-      async (context, { options, globals }) => {
+      async (context, { options }) => {
         const { companies, people, seed } = options as Size
         const size = withoutUndefined({ companies, people, seed })
-        return addSample(withCatalogueOption(context, options), size, globals)
+        return addSample(withCatalogueOption(context, options), size)
       },
       { layout: formatSummary },
     )
@@ -35,13 +35,13 @@ export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', n
 const dayMs = 86_400_000
 
 /** Loads a sample into the catalogue; its newest dates are of today. */
-export async function addSample(context: Context, size: Size, globals: GlobalOptions): Promise<Added> {
+export async function addSample(context: Context, size: Size): Promise<Added> {
   const { loadSample } = await import('../../../catalogue/sample/sample.js')
   const catalogue = await context.catalogue()
-  context.notify('Loading sample data…', globals)
+  context.notify('Loading sample data…')
   const now = Math.floor(context.clock.now() / dayMs) * dayMs
   const reports = await loadSample(catalogue, { ...size, now })
-  await ensureWorkspace(context, globals)
+  await ensureWorkspace(context)
   const count = (kind: keyof Added) => reports[kind].added + reports[kind].updated
   return {
     companies: count('companies'),

@@ -45,11 +45,7 @@ export interface Check {
 }
 
 /** Creates the context of this machine. It creates and changes nothing. */
-export function createDoctorContext(
-  context: Context,
-  options: GlobalOptions,
-  thorough: boolean,
-): DoctorContext {
+export function createDoctorContext(context: Context, thorough: boolean): DoctorContext {
   const { streams, home, clock } = context
   const databases = databasesOf(home, realFiles)
   context.onClose(() => databases.close())
@@ -59,17 +55,17 @@ export function createDoctorContext(
     platform: process.platform,
     user: process.getuid?.(),
     env: streams.env,
-    ...{ home, options, clock, databases, thorough, settings },
+    ...{ home, options: context.globals, clock, databases, thorough, settings },
     files: realFiles,
     sqlite: async () => (await import('../../../storage/database/read-only.js')).sqliteVersion(),
-    target: () => targetOf(options, streams.env, settings() ?? {}),
+    target: () => targetOf(context.globals, streams.env, settings() ?? {}),
     givenKey: async () => {
-      const key = await givenKey(streams, options)
+      const key = await givenKey(streams, context.globals)
       if (key !== undefined) context.conceal(key)
       return key
     },
     isRunning: async (run) => (await import('../../../batch/run/records.js')).isRunning(context, run),
-    server: (target) => openServer(context, target, options),
+    server: (target) => openServer(context, target),
     askPublicUrl: (url) => askPublicUrl(context, url),
   }
 }

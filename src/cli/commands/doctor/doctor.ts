@@ -28,10 +28,10 @@ export const doctorCommand: CommandFactory = ({ command }) =>
     .option('--thorough', 'read databases of more than 1 GiB through, too')
     .run(examine)
 
-async function examine(context: Context, { options, globals }: Invocation): Promise<number> {
-  const found = await runChecks(checks, createDoctorContext(context, globals, options.thorough === true))
+async function examine(context: Context, { options }: Invocation): Promise<number> {
+  const found = await runChecks(checks, createDoctorContext(context, options.thorough === true))
   const examination = withoutSecrets(found, context.redact)
-  await print(context, examination, globals, { layout: doctorView, columns })
+  await print(context, examination, { layout: doctorView, columns })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
   if (names.size === 0) return exitCodes.ok
   throw new Stop(

@@ -1,12 +1,6 @@
 import type { Reply } from '../../../api/calls/caller.js'
 import type { OperationId } from '../../../api/operations/table.js'
-import type {
-  ClockContext,
-  GlobalOptions,
-  HomeContext,
-  StreamsContext,
-  TargetContext,
-} from '../../context/context.js'
+import type { ClockContext, Context, HomeContext, StreamsContext } from '../../context/context.js'
 import type { RemoteTarget } from '../../target/resolve-target.js'
 import { deliveriesPort } from '../../wait/receiver.js'
 
@@ -32,18 +26,14 @@ export interface ServerAnswer {
 const timeoutMs = 5_000
 
 /** Opens a server for free requests. */
-export function openServer(
-  context: StreamsContext & HomeContext & TargetContext,
-  target: RemoteTarget,
-  options: GlobalOptions,
-): CheckedServer {
+export function openServer(context: Context, target: RemoteTarget): CheckedServer {
   // Direct, so that the check leaves no trace in the state of this machine.
-  const direct = { ...options, direct: true }
+  const direct = context.withGlobals({ direct: true })
   return {
     health: () => fetchOnce(context, new URL(`${target.baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)),
     call: async (id: OperationId): Promise<Reply> => {
-      const apiKey = await context.apiKey(direct)
-      const caller = await context.caller(direct)
+      const apiKey = await direct.apiKey()
+      const caller = await direct.caller()
       return await caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
     },
   }

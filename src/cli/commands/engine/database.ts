@@ -54,23 +54,19 @@ export const restoreCommand: CommandFactory = ({ command }) =>
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
     .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
     .printResult(
-      async (context, { args: [file = ''], options, globals }) => {
+      async (context, { args: [file = ''], options }) => {
         prepareHome(context.home)
         const plan = await planRestore(context, file, options.catalogue)
         const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
         if (existing.length > 0)
-          await confirmLoss(
-            context,
-            `This replaces ${existing.join(' and ')} and all that is in it.`,
-            globals,
-          )
+          await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
         const { restore } = await import('../../../storage/database/backup.js')
         const done = plan.map(({ of, from, to, expected }) => ({
           database: of,
           file: to,
           schema_version: restore(from, to, expected),
         }))
-        await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
+        await forgetDeadKey(context, await context.admin({ create: false }))
         return done
       },
       { columns: ['database', 'file', 'schema_version'] },
@@ -121,14 +117,14 @@ export const importCommand: CommandFactory = ({ command }) =>
 
 async function transfer(
   context: Context,
-  { args: [name = ''], globals }: Invocation,
+  { args: [name = ''] }: Invocation,
   use: FileUse,
   work: (driver: Driver, file: string) => Promise<number>,
 ): Promise<number> {
   context.claimFile(name, 'FILE', use)
   const file = resolve(context.streams.cwd, name)
   const driver = await openDatabase(context)
-  await print(context, { file, rows: await work(driver, file) }, globals)
+  await print(context, { file, rows: await work(driver, file) })
   return 0
 }
 
@@ -143,17 +139,17 @@ async function openDatabase({ home, clock, onClose }: ClockContext & HomeContext
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export const resetCommand: CommandFactory = ({ command }) =>
   command('reset', 'Delete the engine: all workspaces, members, keys and the ledger').printResult(
-    async (context, { globals }) => {
+    async (context) => {
       const { databaseFile, removeDatabase, whileUnused } = await import(
         '../../../storage/database/database-file.js'
       )
       const file = databaseFile(context.home.engine)
       if (existsSync(file))
-        await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`, globals)
+        await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`)
       const ids = existsSync(file) ? await readWorkspaceIds(file) : []
       const deleted = whileUnused(file, () => removeDatabase(file))
       for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
-      if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
+      if (deleted.length === 0) context.notify('There was no engine to delete.')
       return { deleted }
     },
   )

@@ -60,14 +60,14 @@ const showJob: CommandFactory = ({ command }) =>
     .addLayout()
     .reads('engine')
     .run(async (context, invocation) => {
-      const { options, globals } = invocation
-      const admin = await openAdmin(context, globals)
+      const { options } = invocation
+      const admin = await openAdmin(context)
       const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       const job = await admin.job(id)
       const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
-      if (options.records !== true) await print(context, view, globals)
+      if (options.records !== true) await print(context, view)
       else
-        await printRecords(context, () => recordsOf(admin, job), globals, {
+        await printRecords(context, () => recordsOf(admin, job), {
           columns: columnsOfKind(job.kind),
         })
       return exitCodes.ok
@@ -82,13 +82,13 @@ const retryJob: CommandFactory = ({ command }) =>
   )
 
 const runJobs: CommandFactory = ({ command }) =>
-  command('run', 'Do all work and make all deliveries that are due, once').run(async (outer, { globals }) => {
-    const names = namesOf(globals, {})
+  command('run', 'Do all work and make all deliveries that are due, once').run(async (outer) => {
+    const names = namesOf(outer.globals, {})
     const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
     const worker = await context.worker()
     return interruptible(context.streams, async (signal) => {
       signal.addEventListener('abort', () => void worker.stop(), { once: true })
-      await print(context, await worker.drain(), globals)
+      await print(context, await worker.drain())
       return exitOfSignal(signal) ?? 0
     })
   })

@@ -25,19 +25,19 @@ export const ledgerCommand: CommandFactory = (environment) =>
 
 const groupings = ['day', 'operation', 'member'] as const satisfies readonly Grouping[]
 
-async function showLedger(context: Context, { options, globals }: Invocation): Promise<number> {
+async function showLedger(context: Context, { options }: Invocation): Promise<number> {
   const { from, to, by } = options as { from?: number; to?: number; by?: Grouping }
   const range = withoutUndefined({ from, to })
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError('--from is not before --to.', 'Swap them.')
-  const admin = await openAdmin(context, globals)
+  const admin = await openAdmin(context)
   if (by) {
     const sums = await admin.consumption(range, by)
     const records = sums.map(({ by: name, credits, movements }) => ({ [by]: name, credits, movements }))
-    await print(context, records, globals, { columns: [by, 'credits', 'movements'] })
+    await print(context, records, { columns: [by, 'credits', 'movements'] })
     return 0
   }
-  await printRecords(context, () => admin.ledger(range), globals, {
+  await printRecords(context, () => admin.ledger(range), {
     columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
     now: async () => (await admin.clock()).now,
   })
@@ -47,9 +47,9 @@ async function showLedger(context: Context, { options, globals }: Invocation): P
 const verifyLedger: CommandFactory = ({ command }) =>
   command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
     .reads('engine')
-    .run(async (context, { globals }) => {
-      const verdict = await (await openAdmin(context, globals)).verify()
-      await print(context, verdict, globals)
+    .run(async (context) => {
+      const verdict = await (await openAdmin(context)).verify()
+      await print(context, verdict)
       if (verdict.ok) return exitCodes.ok
       const [first = ''] = verdict.problems
       const more = verdict.problems.length - 1

@@ -2,7 +2,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Key, Member } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
-import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
+import type { ClockContext, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -107,11 +107,11 @@ const storedKeys: StoredKind = { noun: 'valid key', list: 'engine keys list' }
 const revokeKey: CommandFactory = ({ command }) =>
   command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, or its beginning, as keys list shows it')
-    .printAdmin(async (admin, { args: [given = ''], globals }, context) => {
+    .printAdmin(async (admin, { args: [given = ''] }, context) => {
       const valid = (await admin.keys()).filter(({ revokedAt }) => revokedAt === null)
       const id = (await expandId(given, storedKeys, among(valid.map(({ id }) => id)))) ?? given
       await admin.revokeKey(id)
-      await forgetDeadKey(context, admin, globals)
+      await forgetDeadKey(context, admin)
       return { id, revoked: true }
     })
 
@@ -122,7 +122,6 @@ const revokeKey: CommandFactory = ({ command }) =>
 export async function forgetDeadKey(
   context: StreamsContext & ClockContext & HomeContext,
   admin: Admin,
-  globals: GlobalOptions,
 ): Promise<void> {
   const used = (await admin.workspaces()).find((workspace) => workspace.used)
   const own = used && storedKey(context.home, localOrigin(used.id))
@@ -130,5 +129,5 @@ export async function forgetDeadKey(
   const hash = hashKey(own)
   if ((await admin.keys()).some((key) => key.hash === hash && key.revokedAt === null)) return
   forgetKey(context.home, localOrigin(used.id), context.ids.uuid())
-  context.notify('The key of this machine is no longer valid. The next command creates a new one.', globals)
+  context.notify('The key of this machine is no longer valid. The next command creates a new one.')
 }

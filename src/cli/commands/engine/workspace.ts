@@ -35,10 +35,10 @@ const setPlan: CommandFactory = ({ command }) =>
       `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`,
       parsePlanName,
     )
-    .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
+    .printAdmin(async (admin, { args: [name = ''] }, context) => {
       const result = await admin.setPlan(name)
       if (!result.listed)
-        context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`, globals)
+        context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`)
       return result
     })
 
@@ -198,14 +198,14 @@ const storedWorkspace: StoredKind = { noun: 'workspace', list: 'engine workspace
 const useWorkspace: CommandFactory = ({ command }) =>
   command('use', 'Use a workspace from now on, in every command of this machine')
     .argument('<name>', 'its name, or the beginning of its id')
-    .printAdmin(async (admin, { args: [name = ''], globals }, context) => {
+    .printAdmin(async (admin, { args: [name = ''] }, context) => {
       const all = await admin.workspaces()
       const isName = all.some((one) => one.name === name)
       const ids = among(all.map(({ id }) => id))
       const given = (isName ? undefined : await expandId(name, storedWorkspace, ids)) ?? name
       const used = toWorkspaceView(await admin.useWorkspace(given))
       if ((await admin.members()).length === 0)
-        context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`, globals)
+        context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)
       return used
     })
 

@@ -47,13 +47,13 @@ export const listEvents: CommandFactory = ({ command }) =>
   command('list', 'List the received events, newest first')
     .addOptions(filterOptions())
     .reads('records')
-    .run(async (context, { options, globals }) => {
+    .run(async (context, { options }) => {
       const events = await openEvents(context)
       const which = await readFilter(events, options, context.clock.now())
       const records = async function* (): AsyncGenerator<Row> {
         for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
       }
-      await printRecords(context, records, globals, view)
+      await printRecords(context, records, view)
       return 0
     })
 
@@ -101,7 +101,7 @@ export const replayEvents: CommandFactory = ({ command }) =>
       const target = targetUrl((invocation.options as { to: string }).to, '--to')
       const events = await openEvents(context)
       const numbers = (await findEvents(events, invocation)).map(({ seq }) => seq)
-      return sendAll(context, { events, target, numbers }, invocation.globals)
+      return sendAll(context, { events, target, numbers })
     })
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
@@ -109,11 +109,11 @@ export const forwardEvents: CommandFactory = ({ command }) =>
   command('forward', 'Send all received events, or some of them, to an address, oldest first')
     .requiredOption('--to <url>', 'where to send them')
     .addOptions(filterOptions())
-    .run(async (context, { options, globals }) => {
+    .run(async (context, { options }) => {
       const target = targetUrl((options as { to: string }).to, '--to')
       const events = await openEvents(context)
       const which = await readFilter(events, options, context.clock.now())
-      return sendAll(context, { events, target, numbers: readNumbers(events, which) }, globals)
+      return sendAll(context, { events, target, numbers: readNumbers(events, which) })
     })
 
 /** Returns the numbers of selected events, the oldest first; without unusable replies unless these are asked for. */

@@ -2,7 +2,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { print } from '../../output/output.js'
@@ -30,17 +30,13 @@ export interface SendRequest {
  * Sends events to an address in sequence, and prints the result of each. A refused event does not stop the others; an
  * address that does not answer does. Returns the exit code.
  */
-export async function sendAll(
-  context: Context,
-  sending: SendRequest,
-  globals: GlobalOptions,
-): Promise<number> {
+export async function sendAll(context: Context, sending: SendRequest): Promise<number> {
   const sent: SentEvent[] = []
   const exit = await interruptible(context.streams, async (signal) => {
     await sendEvents(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
-  await print(context, sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
+  await print(context, sent, { columns: ['id', 'event', 'delivered', 'answer'] })
   if (exit !== undefined) return exit
   checkSent(sent, sending.target)
   return exitCodes.ok

@@ -5,7 +5,7 @@ import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
 import type { RunsLocation } from '../../../batch/run/records.js'
 import { type Spent, sumSpent } from '../../../storage/state/runs/spending.js'
-import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
+import type { ClockContext, Context, TargetContext } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
@@ -29,13 +29,13 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .run(showLedger)
     .addCommand(checkCommand(environment))
 
-async function showLedger(context: Context, { options, globals }: Invocation): Promise<number> {
+async function showLedger(context: Context, { options }: Invocation): Promise<number> {
   const by = options.by as By | undefined
   const spending = await openSpending(context, runPlaceOf(context, options))
-  const spent = await spending.list({ ...readDays(options), profile: globals.profile })
+  const spent = await spending.list({ ...readDays(options), profile: context.globals.profile })
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
   const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
-  await print(context, records, globals, {
+  await print(context, records, {
     columns: [...names, 'calls', 'credits'],
     optional: ['target', 'profile', 'calls'],
     ids: ['run'],
@@ -48,10 +48,10 @@ export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with what the target says; exit 13 when more is on record here')
     .addOptions([...dayOptions(), ...sharedOptions()])
     .reads('engine')
-    .run(async (outer, { options, globals }) => {
+    .run(async (outer, { options }) => {
       const { context, place } = contextOfRuns(outer, options)
-      const verdict = await compareWithTarget(context, place, readDays(options), globals)
-      await print(context, verdict, globals)
+      const verdict = await compareWithTarget(context, place, readDays(options))
+      await print(context, verdict)
       if (verdict.ok) return exitCodes.ok
       throw new Stop(
         `This machine recorded ${formatCredits(verdict.ledger)}, but the target reports only ${formatNumber(verdict.target_says)}.`,
@@ -77,18 +77,13 @@ interface Comparison {
   readonly ok: boolean
 }
 
-async function compareWithTarget(
-  context: Context,
-  place: RunsLocation,
-  days: Days,
-  globals: GlobalOptions,
-): Promise<Comparison> {
-  const who = { profile: profileName(context, globals), target: await targetName(context, globals) }
+async function compareWithTarget(context: Context, place: RunsLocation, days: Days): Promise<Comparison> {
+  const who = { profile: profileName(context), target: await targetName(context) }
   const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })
   const ledger = spent.reduce((sum, { credits }) => sum + credits, 0)
-  const range = await chooseRange(context, days, spent, globals)
-  const consumed = await readConsumption(context, range, globals)
+  const range = await chooseRange(context, days, spent)
+  const consumed = await readConsumption(context, range)
   return {
     ...who,
     ...range,
@@ -108,10 +103,9 @@ async function chooseRange(
   context: ClockContext & TargetContext,
   { from, to }: Days,
   spent: readonly Spent[],
-  globals: GlobalOptions,
 ): Promise<DayRange> {
   const today = isoDay(context.clock.now())
-  const itsToday = context.isLocal(globals) ? isoDay((await (await context.admin()).clock()).now) : today
+  const itsToday = context.isLocal() ? isoDay((await (await context.admin()).clock()).now) : today
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
   const [end = today] = [to ?? today, itsToday].sort().reverse()
   return { start_date: from ?? start, end_date: to ?? end }
@@ -119,9 +113,9 @@ async function chooseRange(
 
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-async function readConsumption(context: Context, range: DayRange, globals: GlobalOptions): Promise<number> {
-  const caller = await context.caller(globals)
-  const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range }, globals)
+async function readConsumption(context: Context, range: DayRange): Promise<number> {
+  const caller = await context.caller()
+  const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range })
   if (!isOk(reply)) {
     const { error, exit_code, hint, code } = reportOfReply(reply)
     throw new Stop(error, exit_code, hint, code)

@@ -4,7 +4,7 @@ import { operation } from '../../../api/operations/table.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import { reportRefusal } from '../../operation/refusal.js'
-import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
@@ -19,14 +19,13 @@ export const limitsCommand: CommandFactory = ({ command }) =>
     .reads('engine')
     .run(showLimits)
 
-async function showLimits(context: Context, invocation: Invocation): Promise<number> {
-  const { globals } = invocation
-  const isLocal = context.isLocal(globals)
-  const found = await limitsOf(context, globals)
-  if (isRefused(found)) return reportRefusal(context, found.operation, found.reply, globals)
-  if (!isLocal) context.notify(describeUnknown(found), globals)
+async function showLimits(context: Context): Promise<number> {
+  const isLocal = context.isLocal()
+  const found = await limitsOf(context)
+  if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
+  if (!isLocal) context.notify(describeUnknown(found))
   const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
-  await print(context, found, globals, withoutUndefined({ layout: formatLimits, columns, now }))
+  await print(context, found, withoutUndefined({ layout: formatLimits, columns, now }))
   return exitCodes.ok
 }
 

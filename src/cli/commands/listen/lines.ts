@@ -1,6 +1,6 @@
 import { escapeControls } from '../../../api/values/controls.js'
 import type { ReceivedDelivery } from '../../../http/inbox.js'
-import type { GlobalOptions, StreamsContext } from '../../context/context.js'
+import type { StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import { isoTime } from '../../options/values.js'
@@ -30,9 +30,9 @@ export interface PrintedLines {
 }
 
 /** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
-export function openLines(context: StreamsContext, globals: GlobalOptions, failed: () => void): PrintedLines {
+export function openLines(context: StreamsContext, failed: () => void): PrintedLines {
   const { stdout } = context.streams
-  const isObjects = printsJson(context, globals)
+  const isObjects = printsJson(context)
   let last = Promise.resolve()
   const line = (text: string) => {
     last = last.then(() => write(stdout, `${escapeControls(text)}\n`))
@@ -49,9 +49,9 @@ export function openLines(context: StreamsContext, globals: GlobalOptions, faile
   }
 }
 
-function printsJson(context: StreamsContext, globals: GlobalOptions): boolean {
-  const format = formatOf(globals, context.streams)
-  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(globals) !== undefined)
+function printsJson(context: StreamsContext): boolean {
+  const format = formatOf(context)
+  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(context.globals) !== undefined)
     throw new UsageError(
       'listen prints one line per event, as text or as JSON.',
       'For a file of them: prospect events list -o events.csv',

@@ -4,13 +4,7 @@ import type { Forward, Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type {
-  ClockContext,
-  Context,
-  GlobalOptions,
-  StreamsContext,
-  TargetContext,
-} from '../../context/context.js'
+import type { ClockContext, Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -55,20 +49,18 @@ interface Setup {
   readonly events: Events
 }
 
-async function listen(context: Context, { options, globals }: Invocation): Promise<number> {
+async function listen(context: Context, { options }: Invocation): Promise<number> {
   await interruptible(context.streams, async (signal) => {
     const over = new AbortController()
     const end = () => over.abort()
     signal.addEventListener('abort', end)
-    const lines = openLines(context, globals, end)
-    const setup = await prepare(context, options as ListenChoices, globals)
+    const lines = openLines(context, end)
+    const setup = await prepare(context, options as ListenChoices)
     const sending =
-      setup.forwardTo === undefined
-        ? undefined
-        : createForwarding(context, setup.events, setup.forwardTo, globals)
+      setup.forwardTo === undefined ? undefined : createForwarding(context, setup.events, setup.forwardTo)
     const sent = sending?.run(over.signal)
     try {
-      if (!signal.aborted) await serve(context, setup, lines, sending, globals, over.signal)
+      if (!signal.aborted) await serve(context, setup, lines, sending, over.signal)
     } finally {
       end()
       await sent
@@ -78,11 +70,11 @@ async function listen(context: Context, { options, globals }: Invocation): Promi
   return 0
 }
 
-async function prepare(context: Context, choices: ListenChoices, globals: GlobalOptions): Promise<Setup> {
+async function prepare(context: Context, choices: ListenChoices): Promise<Setup> {
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')
-  const trust = await readTrust(context, choices, globals)
+  const trust = await readTrust(context, choices)
   const events = await openEvents(context)
   const own = token ?? (await events.token(newToken(context.ids.bytes(16))))
   return { place: choices, token: own, trust, known, forwardTo, events }
@@ -93,7 +85,6 @@ async function serve(
   { place, token, trust, known, forwardTo, events }: Setup,
   lines: PrintedLines,
   sending: Forwarder | undefined,
-  globals: GlobalOptions,
   over: AbortSignal,
 ): Promise<void> {
   const { createBodyThreads } = await import('../../../http/body-threads.js')
@@ -109,7 +100,7 @@ async function serve(
       lines.event(delivery)
       sending?.wake()
     },
-    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`, globals),
+    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
   const listening = await startListening(handler, place, deliveriesPort, known ? [known.host] : [])
   try {
@@ -117,7 +108,7 @@ async function serve(
     const { secrets, secret, from } = trust
     const opening = { url, verifying: secrets.length > 0, secret, secret_from: from }
     await lines.open({ listening: listening.origin, ...opening })
-    context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`, globals)
+    context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`)
     await aborted(over)
   } finally {
     await listening.close()
@@ -129,7 +120,6 @@ export function createForwarding(
   { clock, sleep, notify }: StreamsContext & ClockContext,
   events: Events,
   target: string,
-  globals: GlobalOptions,
 ): Forwarder {
   return forwarder({
     outbox: events.outbox(target),
@@ -137,9 +127,9 @@ export function createForwarding(
     clock,
     sleep,
     passed: (forward, passed, isLast) => {
-      if (!passed.ok) notify(formatFailure(forward, passed, isLast), globals)
+      if (!passed.ok) notify(formatFailure(forward, passed, isLast))
     },
-    report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`, globals),
+    report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`),
   })
 }
 
@@ -167,7 +157,6 @@ export interface Trust {
 export async function readTrust(
   context: StreamsContext & TargetContext,
   choice: SecretChoice,
-  globals: GlobalOptions,
 ): Promise<Trust> {
   const secrets = await givenSecrets(context.streams, choice)
   const from = secretSource(context.streams, choice) ?? null
@@ -176,14 +165,14 @@ export async function readTrust(
     const words = `Signatures are checked with the secret of ${from} (SHA-256 ${prints}).`
     return { secrets, secret: null, from, words }
   }
-  if (!context.isLocal(globals))
+  if (!context.isLocal())
     return { secrets, secret: null, from, words: 'Signatures are not checked: no secret.' }
-  return trustWorkspace(context, globals)
+  return trustWorkspace(context)
 }
 
 /** Trusts the workspace of this machine: its deliveries are verified, and those of others are kept, too. */
-async function trustWorkspace(context: TargetContext, globals: GlobalOptions): Promise<Trust> {
-  const admin = await context.admin(globals)
+async function trustWorkspace(context: TargetContext): Promise<Trust> {
+  const admin = await context.admin()
   const secret = await admin.webhookSecret(false)
   let last: readonly string[] = [secret]
   const known = async () => {

@@ -46,11 +46,11 @@ const resumeCommand: CommandFactory = ({ command }) =>
     .option('--dry-run', 'show what the rest can cost, send nothing')
     .addOptions(sharedOptions())
     .addLayout()
-    .run(async (context, invocation) => {
-      const place = runPlaceOf(context, invocation.options)
-      const records = await openRuns(toRunHome(context), place)
+    .run(async (outer, invocation) => {
+      const place = runPlaceOf(outer, invocation.options)
+      const records = await openRuns(toRunHome(outer), place)
       const run = await findRun(records, invocation)
-      const command = await fromRecord(run, invocation, context.streams)
+      const { context, command } = await fromRecord(outer, run, invocation)
       return executeBatch(context, { ...command, ...place, records })
     })
 
@@ -59,12 +59,12 @@ const exportCommand: CommandFactory = ({ command }) =>
     .addOptions([sameFile(), ...sharedOptions()])
     .addLayout()
     .run(async (outer, invocation) => {
-      const { context, place } = contextOfRuns(outer, invocation.options)
-      const records = await openRuns(toRunHome(context), place)
+      const { context: shared, place } = contextOfRuns(outer, invocation.options)
+      const records = await openRuns(toRunHome(shared), place)
       const run = await findRun(records, invocation)
-      const request = await fromRecord({ ...run, output: null }, invocation, context.streams)
+      const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
       return exportAnswers(context, {
-        ...{ ...request, ...place, run, records },
+        ...{ ...command, ...place, run, records },
         place: runPlaceOption(outer, place),
       })
     })
@@ -83,7 +83,7 @@ const forgetCommand: CommandFactory = ({ command }) =>
       const held = new Set<string>()
       for (const run of await findRuns(records, invocation)) {
         await forgetRun(context, run, { records, held, discardReplies })
-        context.notify(`Run ${run.id} is forgotten.`, invocation.globals)
+        context.notify(`Run ${run.id} is forgotten.`)
       }
       return exitCodes.ok
     })
@@ -91,10 +91,10 @@ const forgetCommand: CommandFactory = ({ command }) =>
 /** Discards what the engine of this machine keeps for a run. */
 async function discardLocalReplies(context: Context, { id, target }: Run): Promise<void> {
   if (!/^local(?: |$)/.test(target)) return
-  const options = { local: true }
-  const caller = await context.caller(options)
+  const local = context.withGlobals({ local: true, direct: undefined })
+  const caller = await local.caller()
   try {
-    await caller.discardReplies?.(id, Number.MAX_SAFE_INTEGER, { apiKey: await context.apiKey(options) })
+    await caller.discardReplies?.(id, Number.MAX_SAFE_INTEGER, { apiKey: await local.apiKey() })
   } catch (error) {
     // Without a key for that workspace a few replies stay there unused.
     if (!(error instanceof ApiError)) throw error

@@ -32,25 +32,25 @@ interface Choices extends AddressOptions, ExposureOptions {
   readonly open: boolean
 }
 
-async function serveDashboard(outer: Context, { options, globals }: Invocation): Promise<number> {
+async function serveDashboard(outer: Context, { options }: Invocation): Promise<number> {
   const { allowHost = [], database, open, ...choices } = options as unknown as Choices
   const isReadOnly = readExposure(choices)
   const context = database === undefined ? outer : outer.withDatabase(database)
   let listening: Listening | undefined
-  const caller = await context.caller({ ...globals, local: true })
+  const caller = await context.withGlobals({ local: true }).caller()
   const setup = {
     ...{ isReadOnly, caller, origin: () => listening?.origin ?? '' },
     // Where prospect serve listens unless told otherwise.
     apiUrl: () => `http://127.0.0.1:${defaultApiPort}/api/v2`,
   }
-  const dashboard = await openDashboard(context, setup, globals)
+  const dashboard = await openDashboard(context, setup)
   const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
   await interruptible(context.streams, async (signal) => {
     listening = await startListening(answer, choices, defaultPort, allowHost, dashboard.isPage)
     try {
       const url = listening.origin + dashboard.makeLink()
-      await write(context.streams.stdout, `${firstLine(url, globals)}\n`)
-      context.notify('Serving the dashboard. Ctrl-C ends it.', globals)
+      await write(context.streams.stdout, `${firstLine(url, outer.globals)}\n`)
+      context.notify('Serving the dashboard. Ctrl-C ends it.')
       if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
       await aborted(signal)
     } finally {

@@ -6,7 +6,7 @@ import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening } from '../../../http/listen.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
+import type { Context, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { version } from '../../context/version.js'
 import { port } from '../../options/values.js'
@@ -33,7 +33,6 @@ export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
 export async function createApp(
   context: StreamsContext,
   caller: Caller,
-  globals: GlobalOptions,
   { baseUrl, words, behind, ready, threads }: AppOptions = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
@@ -46,7 +45,7 @@ export async function createApp(
       const document = await createDocument(baseUrl?.())
       return words ? (JSON.parse(renameText(JSON.stringify(document), words)) as object) : document
     },
-    report: (error) => notifyBug(context, error, globals),
+    report: (error) => notifyBug(context, error),
   })
 }
 
@@ -72,17 +71,16 @@ export async function openLocalBackend(
     readonly worker: boolean
     readonly baseUrl: () => string
   },
-  globals: GlobalOptions,
 ): Promise<Backend> {
   const { names, baseUrl } = options
-  const admin = await context.admin(globals)
+  const admin = await context.admin()
   // A server that the profile names is not what is served.
-  const caller = await context.caller({ ...globals, local: true })
+  const caller = await context.withGlobals({ local: true }).caller()
   const worker = options.worker ? await context.worker() : undefined
   // A catalogue on a server may be unreachable, or not ours: better to fail now than at each lookup.
   if (isPostgres(context.home.engine)) await context.catalogue()
   return {
-    handler: await createApp(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
+    handler: await createApp(context, caller, { baseUrl, words: names, ready: () => admin.clock() }),
     own: { context, caller },
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',

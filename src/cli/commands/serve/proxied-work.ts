@@ -1,7 +1,7 @@
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { once } from '../../context/once.js'
 import { openStateOf } from '../../context/open-databases.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
@@ -10,13 +10,12 @@ import { profileName, targetName } from '../../target/resolve-target.js'
 export function openProxiedWork(
   context: Context,
   names: WireNames | undefined,
-  options: GlobalOptions,
   { parse }: BodyThreads,
 ): ProxiedWork {
-  const profile = profileName(context, options)
+  const profile = profileName(context)
   const open = once(async () => {
     const { passedWorkOver } = await import('../../../storage/state/proxied-work.js')
-    return { target: await targetName(context, options), work: passedWorkOver(await openStateOf(context)) }
+    return { target: await targetName(context), work: passedWorkOver(await openStateOf(context)) }
   })
   const ledger: ProxiedWorkLedger = {
     start: async (ids, operation) => {
@@ -33,7 +32,7 @@ export function openProxiedWork(
     },
     onError: (error) => {
       const reason = error instanceof Error ? error.message : String(error)
-      context.notify(`The cost of proxied work is missing in prospect ledger: ${reason}`, options)
+      context.notify(`The cost of proxied work is missing in prospect ledger: ${reason}`)
     },
   }
   return createProxiedWork(ledger, names, parse)

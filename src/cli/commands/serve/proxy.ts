@@ -1,11 +1,11 @@
 import { compose } from '../../../api/calls/compose.js'
 import { retargeted } from '../../../client/retargeted-webhooks.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { withTimeout } from '../../operation/call.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
-import { baseUrlOf, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
+import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 import { type Backend, createApp } from './http-server.js'
 import { openProxiedWork } from './proxied-work.js'
 import { openLayers } from './proxy-layers.js'
@@ -32,37 +32,36 @@ const usualTimeout = 150
 export async function openProxy(
   context: Context,
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
-  globals: GlobalOptions,
 ): Promise<Backend> {
   const { createBodyThreads } = await import('../../../http/body-threads.js')
   const threads = createBodyThreads()
-  const { local: _, ...rest } = globals
-  const url = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
-  const options: GlobalOptions = { ...rest, baseUrl: url, passesKeys: rest.direct === true }
-  const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
+  const { insecureHttp, direct } = context.globals
+  const url = baseUrlOf(upstream, '--upstream', insecureHttp === true).href
+  const server = context.withGlobals({ local: undefined, baseUrl: url, passesKeys: direct === true })
+  const target = targetIn(server) as RemoteTarget
   const { names, origin } = target
   const address = publicAddress(publicUrl ?? target.publicUrl)
   // Fails at the start when there is no key for the server.
-  const apiKey = target.direct ? undefined : await context.apiKey(options)
-  const work = openProxiedWork(context, names, options, threads)
+  const apiKey = target.direct ? undefined : await server.apiKey()
+  const work = openProxiedWork(server, names, threads)
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
   const retargeting =
     address &&
-    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }, globals))
-  const { remote, openForProxy, governed } = await context.server(options)
-  const timeout = withTimeout(globals.timeout ?? target.timeout ?? usualTimeout)
+    (await openRetargeting(context, { address, targets, secrets, onDelivery, parse: threads.parse }))
+  const { remote, openForProxy, governed } = await server.server()
+  const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
-  const own = apiKey === undefined ? [] : await openLayers(context, apiKey, options, work.layer)
+  const own = apiKey === undefined ? [] : await openLayers(server, apiKey, work.layer)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
-  const serve = await createApp(context, caller, globals, {
+  const serve = await createApp(context, caller, {
     ...{ baseUrl, words: names, behind },
     threads,
   })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
-      ? await openRowWorker(context, options, compose(outgoing, remote))
+      ? await openRowWorker(server, compose(outgoing, remote))
       : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined

@@ -9,7 +9,7 @@ import type { ReceiverOptions } from '../../../http/receiver.js'
 import { newToken } from '../../../http/receiver.js'
 import { retargetDeliveries } from '../../../http/retargeting.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
+import type { ClockContext, Context, StreamsContext } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, type SecretChoice } from '../../options/webhooks.js'
@@ -29,14 +29,10 @@ export interface DeliveryRetargeting extends Pick<ReceiverOptions, 'parse'> {
 }
 
 /** Opens what takes deliveries at a public address, keeps them and forwards them, signed by this machine's workspace. */
-export async function openRetargeting(
-  context: Context,
-  options: DeliveryRetargeting,
-  globals: GlobalOptions,
-) {
+export async function openRetargeting(context: Context, options: DeliveryRetargeting) {
   const { clock, ids } = context
   const { address, onDelivery, parse } = options
-  const admin = await context.admin(globals)
+  const admin = await context.admin()
   const events = await openEvents(context)
   const sender = createSender({ clock })
   context.onClose(() => sender.close())
@@ -48,7 +44,7 @@ export async function openRetargeting(
       await sender.send({ ...(await targets()), url, id, timestamp: clock.now(), body, secrets }),
     )
   }
-  const forwarding = createForwarding(context, events, send, globals)
+  const forwarding = createForwarding(context, events, send)
   const deliveries = retargetDeliveries({
     secret: await events.token(newToken(ids.bytes(16))),
     random: () => ids.bytes(16),
@@ -62,8 +58,7 @@ export async function openRetargeting(
       return forwarding.keep(delivery, target)
     },
     received: forwarding.wake,
-    report: (error) =>
-      context.notify(`A delivery could not be stored: ${(error as Error).message}.`, globals),
+    report: (error) => context.notify(`A delivery could not be stored: ${(error as Error).message}.`),
   })
   const home: Home = {
     check: async (url) => sender.check(url, await targets()),
@@ -87,7 +82,6 @@ function createForwarding(
   { clock, sleep, notify }: StreamsContext & ClockContext,
   events: Events,
   send: (url: string, delivery: Forward['delivery']) => Promise<Passed>,
-  globals: GlobalOptions,
 ) {
   const forwarders = new Map<string, Forwarder>()
   const running: Promise<void>[] = []
@@ -102,9 +96,9 @@ function createForwarding(
       passed: ({ delivery }, { ok, answer }, isLast) => {
         const id = delivery.headers['webhook-id'] ?? 'A delivery'
         if (!ok && isLast)
-          notify(`${id} was not forwarded (${answer}) and is given up. See: prospect events list`, globals)
+          notify(`${id} was not forwarded (${answer}) and is given up. See: prospect events list`)
       },
-      report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`, globals),
+      report: (error) => notify(`Forwarding is paused: ${(error as Error).message}.`),
     })
     forwarders.set(target, one)
     if (over) running.push(one.run(over))

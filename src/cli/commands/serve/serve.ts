@@ -62,34 +62,31 @@ interface ServeCommandOptions extends AddressOptions, ExposureOptions {
   readonly secretStdin?: boolean
 }
 
-async function serve(context: Context, { options, globals }: Invocation): Promise<number> {
+async function serve(context: Context, { options }: Invocation): Promise<number> {
   const { streams, notify } = context
   const choices = options as unknown as ServeCommandOptions
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
-  const backend = await openBackend(context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
+  const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
   const dashboard = choices.dashboard
-    ? await openDashboardOf(
-        backend,
-        {
-          isReadOnly,
-          origin: () => listening?.origin ?? '',
-          apiUrl: () => listening?.baseUrl ?? '',
-        },
-        globals,
-      )
+    ? await openDashboardOf(backend, {
+        isReadOnly,
+        origin: () => listening?.origin ?? '',
+        apiUrl: () => listening?.baseUrl ?? '',
+      })
     : undefined
   const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
-  const answer = choices.logRequests || globals.verbose ? logRequests(context, plain, globals) : plain
+  const answer =
+    choices.logRequests || context.globals.verbose ? logRequests(context, plain, context.globals) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
     listening = await startListening(answer, address, defaultPort, hosts, dashboard?.isPage)
     backend.start()
     try {
       const link = dashboard && listening.origin + dashboard.makeLink()
-      await write(streams.stdout, `${firstLines(listening.baseUrl, link, globals)}\n`)
-      notify(backend.text, globals)
+      await write(streams.stdout, `${firstLines(listening.baseUrl, link, context.globals)}\n`)
+      notify(backend.text)
       await aborted(signal)
     } finally {
       dashboard?.close()
@@ -100,8 +97,8 @@ async function serve(context: Context, { options, globals }: Invocation): Promis
   return 0
 }
 
-function openDashboardOf({ own }: Backend, choices: DashboardChoices, globals: GlobalOptions) {
-  if (own) return openDashboard(own.context, { ...choices, caller: own.caller }, globals)
+function openDashboardOf({ own }: Backend, choices: DashboardChoices) {
+  if (own) return openDashboard(own.context, { ...choices, caller: own.caller })
   throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 
@@ -109,7 +106,6 @@ function openDashboardOf({ own }: Backend, choices: DashboardChoices, globals: G
 async function openBackend(
   outer: Context,
   options: ServeCommandOptions,
-  globals: GlobalOptions,
   baseUrl: () => string,
 ): Promise<Backend> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
@@ -119,21 +115,22 @@ async function openBackend(
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
-    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl }, globals)
+    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl })
   }
-  if (globals.direct) throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
+  if (outer.globals.direct)
+    throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
   if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
     throw new UsageError(
       '--public-url, --secret-file and --secret-stdin need a server behind this one.',
       'Add --upstream URL.',
     )
   // The words of a server in the profile are that server's.
-  const names = namesOf(globals, {})
-  return openLocalBackend(
-    outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }),
-    { names, worker, baseUrl },
-    globals,
-  )
+  const names = namesOf(outer.globals, {})
+  return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
+    names,
+    worker,
+    baseUrl,
+  })
 }
 
 function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {

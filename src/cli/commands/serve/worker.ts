@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { compose } from '../../../api/calls/compose.js'
 import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { withTimeout } from '../../operation/call.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { positiveWhole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
-import { baseUrlOf, namesOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
 export const workerCommand: CommandFactory = ({ command }) =>
@@ -30,11 +30,11 @@ interface WorkerChoices {
   readonly deliveryShape?: DeliveryShape
 }
 
-async function runWorker(outer: Context, { options, globals }: Invocation): Promise<number> {
+async function runWorker(outer: Context, { options }: Invocation): Promise<number> {
   const { allowTarget, database, upstream, calls, deliveryShape } = options as WorkerChoices
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
-  const names = namesOf(globals, {})
+  const names = namesOf(outer.globals, {})
   const context = outer.withDatabase(database ?? outer.home.engine, {
     targets: targetsOf(allowTarget, !isShared),
     ...{ names, deliveryShape },
@@ -44,12 +44,12 @@ async function runWorker(outer: Context, { options, globals }: Invocation): Prom
       `There is no database ${context.home.engine}.`,
       'Give the database of prospect serve, or leave --database out to use that of this machine.',
     )
-  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared }, globals)
+  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared })
   if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()
-    context.notify('Working. Ctrl-C ends it.', globals)
+    context.notify('Working. Ctrl-C ends it.')
     await aborted(signal)
     await worker.stop()
   })
@@ -58,23 +58,22 @@ async function runWorker(outer: Context, { options, globals }: Invocation): Prom
 
 /** Calls a server for distributed runs only. */
 async function workFor(
-  context: Context,
+  outer: Context,
   { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
-  { local: _, ...globals }: GlobalOptions,
 ): Promise<number> {
   if (!isShared)
     throw new UsageError(
       '--upstream needs the PostgreSQL database that the workers of distributed runs share.',
       'Add --database postgres://…, or set PROSPECT_DATABASE_URL.',
     )
-  const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
+  const baseUrl = baseUrlOf(upstream, '--upstream', outer.globals.insecureHttp === true).href
   const { openRowWorker } = await import('../../target/local-target.js')
-  const options = { ...globals, baseUrl }
-  const target = targetOf(options, context.streams.env, context.settings())
-  const caller = compose([withTimeout(options.timeout ?? target.timeout)], await context.caller(options))
-  const runChunkWorker = await openRowWorker(context, options, caller, calls)
+  const context = outer.withGlobals({ local: undefined, baseUrl })
+  const timeout = context.globals.timeout ?? targetIn(context).timeout
+  const caller = compose([withTimeout(timeout)], await context.caller())
+  const runChunkWorker = await openRowWorker(context, caller, calls)
   await interruptible(context.streams, async (signal) => {
-    context.notify('Working. Ctrl-C ends it.', globals)
+    context.notify('Working. Ctrl-C ends it.')
     await runChunkWorker(signal)
   })
   return 0

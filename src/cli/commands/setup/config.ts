@@ -19,9 +19,9 @@ const listConfig: CommandFactory = ({ command }) =>
   command('list', 'Show the settings of the profile in use')
     .addNote(keysHelp)
     .printResult(
-      async (context, { globals }) => {
-        const values = listSettings(context, globals)
-        return { ...values, sources: sourcesOf(context, globals, values) }
+      async (context) => {
+        const values = listSettings(context)
+        return { ...values, sources: sourcesOf(context, context.globals, values) }
       },
       { layout: formatSettings },
     )
@@ -62,11 +62,8 @@ function formatSettings(body: unknown, look: Look): string {
 }
 
 /** Returns every setting of the selected profile; null when it is not set. */
-function listSettings(
-  context: StreamsContext & HomeContext,
-  globals: GlobalOptions,
-): Readonly<Record<string, unknown>> {
-  const { name, profile } = currentProfile(context, globals)
+function listSettings(context: StreamsContext & HomeContext): Readonly<Record<string, unknown>> {
+  const { name, profile } = currentProfile(context)
   const address = context.streams.env.PROSPECT_BASE_URL
   const given: Profile = { ...profile, ...(address ? { base_url: address } : {}) }
   const values = Object.keys(profileKeys).map((key) => [key, given[parseKeyName(key)] ?? null])
@@ -76,9 +73,9 @@ function listSettings(
 const getConfig: CommandFactory = ({ command }) =>
   command('get', 'Print one setting, bare; nothing when it was not set')
     .argument('<name>', `one of profile, ${keyNames}`)
-    .run(async (context, { args: [name = ''], globals }) => {
+    .run(async (context, { args: [name = ''] }) => {
       if (name !== 'profile') parseKeyName(name)
-      await printBare(context, listSettings(context, globals)[name], globals)
+      await printBare(context, listSettings(context)[name])
       return 0
     })
 
@@ -91,11 +88,11 @@ const setConfig: CommandFactory = ({ command }) =>
 
 async function changeSetting(
   context: Context,
-  { args: [name = '', value = ''], globals }: Invocation,
+  { args: [name = '', value = ''] }: Invocation,
 ): Promise<number> {
   if (name === 'profile') {
     await useProfile(context, value)
-    await print(context, { profile: value }, globals)
+    await print(context, { profile: value })
     return 0
   }
   const key = parseKeyName(name)
@@ -105,9 +102,9 @@ async function changeSetting(
       `${name} does not take "${value}".`,
       `It takes ${profileKeys[key].description}, or default.`,
     )
-  const { name: profile } = currentProfile(context, globals)
+  const { name: profile } = currentProfile(context)
   await changeProfile(context, profile, { [key]: parsed })
-  await print(context, { profile, [name]: parsed }, globals)
+  await print(context, { profile, [name]: parsed })
   return 0
 }
 
@@ -119,21 +116,19 @@ const unsetConfig: CommandFactory = ({ command }) =>
     )
 
 const pathConfig: CommandFactory = ({ command }) =>
-  command('path', 'Print where the settings are; with --json, where everything is').run(
-    async (context, { globals }) => {
-      const { folder, config, credentials, engine, catalogue, state } = context.home
-      const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
-      if (globals.format || globals.json) await print(context, paths, globals)
-      else await write(context.streams.stdout, `${config}\n`)
-      return 0
-    },
-  )
+  command('path', 'Print where the settings are; with --json, where everything is').run(async (context) => {
+    const { folder, config, credentials, engine, catalogue, state } = context.home
+    const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
+    if (context.globals.format || context.globals.json) await print(context, paths)
+    else await write(context.streams.stdout, `${config}\n`)
+    return 0
+  })
 
 const withoutPassword = (location: string): string =>
   location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
 
 /** Prints a value without quotes, for scripts, unless a format was given. */
-async function printBare(context: Context, value: unknown, globals: GlobalOptions): Promise<void> {
-  if (globals.format || globals.json) return print(context, value ?? null, globals)
+async function printBare(context: Context, value: unknown): Promise<void> {
+  if (context.globals.format || context.globals.json) return print(context, value ?? null)
   if (value !== null && value !== undefined) await write(context.streams.stdout, `${value}\n`)
 }

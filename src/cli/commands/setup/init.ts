@@ -4,12 +4,12 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { localOrigin, storeKey } from '../../context/credentials.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askChoice, askText } from '../../output/prompt.js'
-import { baseUrlOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlOf, targetIn } from '../../target/resolve-target.js'
 import { addSample } from '../data/sample.js'
 import { readNewKey, tryKey } from './login.js'
 import { changeProfile, currentProfile } from './profiles.js'
@@ -38,25 +38,26 @@ interface InitChoices {
   readonly email?: string
 }
 
-async function init(context: Context, { options, globals }: Invocation): Promise<number> {
-  const baseUrl = globals.local
+async function init(context: Context, { options }: Invocation): Promise<number> {
+  const baseUrl = context.globals.local
     ? undefined
-    : (globals.baseUrl ?? (await chooseServer(context, options, globals)))
-  if (baseUrl !== undefined) return initRemote(context, baseUrl, globals)
-  const admin = await context.admin({ ...globals, create: false })
-  const made = await admin.init(await readNames(context, admin, options, globals))
+    : (context.globals.baseUrl ?? (await chooseServer(context, options)))
+  if (baseUrl !== undefined) return initRemote(context, baseUrl)
+  const admin = await context.admin({ create: false })
+  const made = await admin.init(await readNames(context, admin, options))
   const { workspace, member, key, credits, created } = made
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
-  if (!created)
-    context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`, globals)
-  if (options.sample === true) await addSample(context, {}, globals)
-  const profile = currentProfile(context, globals).name
-  await print(
-    context,
-    { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },
-    globals,
-  )
+  if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
+  if (options.sample === true) await addSample(context, {})
+  const profile = currentProfile(context).name
+  await print(context, {
+    workspace: workspace.name,
+    member: member.email,
+    plan: workspace.plan,
+    credits,
+    profile,
+  })
   return 0
 }
 
@@ -67,12 +68,12 @@ const hasEngine = (engine: string): boolean => isPostgres(engine) || existsSync(
 async function chooseServer(
   context: Context,
   { workspace, email, sample }: Invocation['options'],
-  globals: GlobalOptions,
 ): Promise<string | undefined> {
-  const isGiven = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
-  const isSetUp =
-    hasEngine(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
-  return isGiven || isSetUp ? undefined : askForServer(context, globals)
+  const isGiven = [workspace, email, sample, context.globals.yes, context.globals.local].some(
+    (value) => value !== undefined,
+  )
+  const isSetUp = hasEngine(context.home.engine) || currentProfile(context).profile.base_url !== undefined
+  return isGiven || isSetUp ? undefined : askForServer(context)
 }
 
 /** Returns the names in the options. On a terminal it asks for missing ones, when there is a workspace to create. */
@@ -80,12 +81,11 @@ async function readNames(
   context: Context,
   admin: Admin,
   options: Invocation['options'],
-  globals: GlobalOptions,
 ): Promise<InitChoices> {
   const given = options as InitChoices
-  const isAsking = !globals.yes && (await admin.workspaces()).length === 0
+  const isAsking = !context.globals.yes && (await admin.workspaces()).length === 0
   const ask = (question: string, preset: string, check: (text: string) => string) =>
-    askText(context, question, globals, preset, check)
+    askText(context, question, preset, check)
   const workspace =
     given.workspace ??
     (isAsking ? await ask('Name of the workspace', 'Local', parseWorkspaceName) : undefined)
@@ -98,29 +98,29 @@ async function readNames(
 }
 
 /** Asks for the address of a server; `undefined` for the local engine, and without a terminal. */
-export async function askForServer(context: Context, globals: GlobalOptions): Promise<string | undefined> {
+export async function askForServer(context: Context): Promise<string | undefined> {
   const readNames = [
     { value: 'local', name: 'On this machine: offline, with data of your own or samples' },
     { value: 'remote', name: 'On a server that you have an API key for' },
   ] as const
-  const place = await askChoice(context, 'Where do your searches and lookups go?', readNames, globals)
+  const place = await askChoice(context, 'Where do your searches and lookups go?', readNames)
   if (place !== 'remote') return undefined
-  const check = (text: string) => baseUrlOf(text.trim(), 'The address', globals.insecureHttp)
+  const check = (text: string) => baseUrlOf(text.trim(), 'The address', context.globals.insecureHttp)
   const preset = 'https://api.example.com/api/v2'
-  return (await askText(context, 'Address of the server', globals, preset, check))?.trim()
+  return (await askText(context, 'Address of the server', preset, check))?.trim()
 }
 
 /** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
-export async function initRemote(context: Context, baseUrl: string, given: GlobalOptions): Promise<number> {
-  const globals = { ...given, baseUrl }
-  const target = targetOf(globals, context.streams.env, context.settings())
+export async function initRemote(given: Context, baseUrl: string): Promise<number> {
+  const context = given.withGlobals({ baseUrl })
+  const target = targetIn(context)
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
-  const key = await readNewKey(context, target, globals)
-  const credits = await tryKey(context, key, globals)
+  const key = await readNewKey(context, target)
+  const credits = await tryKey(context, key)
   storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
-  const profile = currentProfile(context, globals).name
+  const profile = currentProfile(context).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
-  await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null }, given)
-  context.notify('Every command now uses this server. Add --local to use the engine of this machine.', given)
+  await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })
+  context.notify('Every command now uses this server. Add --local to use the engine of this machine.')
   return exitCodes.ok
 }

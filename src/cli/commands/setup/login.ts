@@ -1,31 +1,25 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type {
-  Context,
-  GlobalOptions,
-  HomeContext,
-  StreamsContext,
-  TargetContext,
-} from '../../context/context.js'
+import type { Context, HomeContext, StreamsContext, TargetContext } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askSecret } from '../../output/prompt.js'
 import { valueAt } from '../../output/records.js'
-import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
+import { isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server after trying it. */
 export const loginCommand: CommandFactory = ({ command }) =>
   command('login', 'Store the API key of a server, after trying it with a free request')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
-    .run(async (context, { options, globals }) => {
-      const origin = originOf(requireServer(context, globals), options)
-      const key = await readNewKey(context, { origin }, globals)
+    .run(async (context, { options }) => {
+      const origin = originOf(requireServer(context), options)
+      const key = await readNewKey(context, { origin })
       // The synchronous address has no request that is free.
-      const credits = options.sync ? undefined : await tryKey(context, key, globals)
+      const credits = options.sync ? undefined : await tryKey(context, key)
       storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
-      await print(context, { origin, stored: true, credits: credits ?? null }, globals)
+      await print(context, { origin, stored: true, credits: credits ?? null })
       return exitCodes.ok
     })
 
@@ -33,19 +27,16 @@ export const loginCommand: CommandFactory = ({ command }) =>
 export const logoutCommand: CommandFactory = ({ command }) =>
   command('logout', 'Forget the stored API key of a server')
     .option('--sync', 'of the address in sync_base_url')
-    .run(async (context, { options, globals }) => {
-      const origin = originOf(requireServer(context, globals), options)
+    .run(async (context, { options }) => {
+      const origin = originOf(requireServer(context), options)
       const removed = forgetKey(context.home, origin, context.ids.uuid())
-      if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
-      await print(context, { origin, removed }, globals)
+      if (!removed) context.notify(`There was no key stored for ${origin}.`)
+      await print(context, { origin, removed })
       return exitCodes.ok
     })
 
-function requireServer(
-  { streams, settings }: StreamsContext & HomeContext,
-  globals: GlobalOptions,
-): RemoteTarget {
-  const target = targetOf(globals, streams.env, settings())
+function requireServer(context: StreamsContext & HomeContext): RemoteTarget {
+  const target = targetIn(context)
   if (target.kind === 'remote') return target
   throw new UsageError(
     'The target is the local engine, whose key is stored automatically.',
@@ -67,12 +58,11 @@ function originOf({ origin, syncBaseUrl }: RemoteTarget, { sync }: { readonly sy
 export async function readNewKey(
   context: Context,
   { origin }: Pick<RemoteTarget, 'origin'>,
-  globals: GlobalOptions,
 ): Promise<string> {
   const { env } = context.streams
-  const isGiven = globals.apiKeyFile !== undefined || globals.apiKeyStdin === true
-  const typed = isGiven ? undefined : await askSecret(context, `API key for ${origin}`, globals, keyIn)
-  const given = isGiven || isKeyFor(origin, env) ? givenKey(context.streams, globals) : undefined
+  const isGiven = context.globals.apiKeyFile !== undefined || context.globals.apiKeyStdin === true
+  const typed = isGiven ? undefined : await askSecret(context, `API key for ${origin}`, keyIn)
+  const given = isGiven || isKeyFor(origin, env) ? givenKey(context.streams, context.globals) : undefined
   const key = typed === undefined ? await given : keyIn(typed)
   if (key === undefined)
     throw new Stop(
@@ -89,12 +79,8 @@ export async function readNewKey(
 const patienceMs = 30_000
 
 /** Tries a key with the free `GET /credits`. Returns the balance; throws a `Stop` when the server refuses the key. */
-export async function tryKey(
-  context: TargetContext,
-  apiKey: string,
-  globals: GlobalOptions,
-): Promise<number | undefined> {
-  const caller = await context.caller(globals)
+export async function tryKey(context: TargetContext, apiKey: string): Promise<number | undefined> {
+  const caller = await context.caller()
   const reply = await caller.call('credits.show', {}, { apiKey, signal: AbortSignal.timeout(patienceMs) })
   if (!isOk(reply)) {
     const { error, code, exit_code } = reportOfReply(reply)

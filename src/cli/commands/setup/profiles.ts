@@ -2,7 +2,6 @@ import { resultOr } from '../../../api/values/objects.js'
 import {
   type Context,
   formats,
-  type GlobalOptions,
   type HomeContext,
   type Profile,
   type StreamsContext,
@@ -64,11 +63,15 @@ const addProfile: CommandFactory = ({ command }) =>
       'the address of its synchronous waterfall, where it has one; ends in /v2',
     )
     .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
-    .printResult(async (context, { args: [name = ''], options, globals }) => {
-      checkNewName(context, name, globals)
+    .printResult(async (context, { args: [name = ''], options }) => {
+      checkNewName(context, name)
       const change = {
-        ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
-        ...{ network_name: globals.networkName, premium_name: globals.premiumName },
+        ...{
+          base_url: context.globals.baseUrl,
+          timeout: context.globals.timeout,
+          max_wait: context.globals.maxWait,
+        },
+        ...{ network_name: context.globals.networkName, premium_name: context.globals.premiumName },
         ...{
           plan: options.plan as string | undefined,
           idempotency: options.idempotency as string | undefined,
@@ -95,11 +98,7 @@ function parseSetting(key: string, value: string | number | undefined): string |
   return parsed
 }
 
-function checkNewName(
-  { settings, streams }: StreamsContext & HomeContext,
-  name: string,
-  globals: GlobalOptions,
-): void {
+function checkNewName({ globals, settings, streams }: StreamsContext & HomeContext, name: string): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (toProfileRows({ settings } as Context).some((each) => each.name === name))
@@ -113,14 +112,14 @@ function checkNewName(
 const removeProfileCommand: CommandFactory = ({ command }) =>
   command('remove', 'Remove a profile')
     .argument('<name>', 'its name')
-    .printResult(async (context, { args: [name = ''], globals }) => {
+    .printResult(async (context, { args: [name = ''] }) => {
       if (builtIn.includes(name))
         throw new UsageError(
           `The built-in profile ${name} cannot be removed.`,
           'See the others: prospect profiles list',
         )
       const wasUsed = await removeProfile(context, name)
-      if (wasUsed) context.notify('It was in use. The profile default is used now.', globals)
+      if (wasUsed) context.notify('It was in use. The profile default is used now.')
       return { removed: name }
     })
 
@@ -231,7 +230,7 @@ export function parseKeyName(name: string): ProfileKey {
 }
 
 /** Returns the selected profile: of the option, else of the environment, else the one in use. */
-export function currentProfile({ settings, streams }: StreamsContext & HomeContext, globals: GlobalOptions) {
+export function currentProfile({ globals, settings, streams }: StreamsContext & HomeContext) {
   const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
   const name = wanted ?? settings().profile ?? 'default'
   return { name, profile: profileOf(settings(), wanted) }

@@ -79,7 +79,7 @@ function named(name: string) {
 
 function doctorContextOf(context: ReturnType<typeof createContext>, given: Given): DoctorContext {
   const { files: fake = {}, entries = {}, options = {}, ...rest } = given
-  const real = createDoctorContext(context, options, false)
+  const real = createDoctorContext(context.withGlobals(options), false)
   const files: Files = {
     ...realFiles,
     entry: (path) => {
