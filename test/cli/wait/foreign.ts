@@ -29,6 +29,9 @@ export class Refused {
   }
 }
 
+/** The answer of a server that closes the connection instead. */
+export const cut = Symbol('cut')
+
 /** Posts deliveries without id and signature, and returns the statuses of the answers. */
 export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]> {
   const statuses: number[] = []
@@ -54,6 +57,7 @@ export async function foreign(answer: (request: Request) => unknown): Promise<Fo
     }
     requests.push(one)
     const said = answer(one) ?? new Refused(404, 'Not found')
+    if (said === cut) return void request.socket.destroy()
     const [status, reply] = said instanceof Refused ? [said.status, { error: said.error }] : [200, said]
     response.writeHead(status).end(JSON.stringify(reply))
   })

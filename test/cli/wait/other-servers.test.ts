@@ -1,5 +1,6 @@
+import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Foreign, foreign, post, Refused, type Request } from './foreign.js'
+import { cut, type Foreign, foreign, post, Refused, type Request } from './foreign.js'
 
 const search = ['leads', 'extract', '--search-url', 'https://www.network.example/search/results/people/']
 const companies = ['accounts', 'search', '--keyword', 'robots']
@@ -186,6 +187,36 @@ describe('servers that never call a webhook', () => {
     expect(code).toBe(0)
   })
 
+  it('keeps polling when the connection is lost, and repeats the read of a page that fails', async () => {
+    const answers = [cut, page('FINISHED', 1), new Refused(503, 'Restarting'), page('FINISHED', 1)]
+    const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : answers.shift()))
+    const { code, stdout } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect([code, names(stdout), answers]).toEqual([0, ['Ann'], []])
+  })
+
+  it('exits 3 when the key is refused while the work is polled', async () => {
+    const { run } = await serve(({ path }) =>
+      path === '/leads' ? { id: 'one' } : new Refused(401, 'The key was revoked'),
+    )
+    const { code, stdout, stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect([code, stdout]).toEqual([3, ''])
+    expect(stderr).toContain('The status of the work cannot be read: The key was revoked')
+  })
+
+  it.each([
+    ['completed', 0, 'Imported 1 company.'],
+    ['failed', 10, 'The import ended with the status failed'],
+  ])('polls the import of a list until it is %s, and exits %i', async (end, exit, word) => {
+    const statuses = ['processing', end]
+    const { run } = await serve(({ path }) => {
+      if (path === '/lists') return { id: 'one', name: 'A', status: 'processing', total_companies: 1 }
+      return path === '/lists/one' ? { id: 'one', name: 'A', status: statuses.shift() } : undefined
+    })
+    const words = ['lists', 'create', '--name', 'A', '--companies', '{"domain":"a.example"}', '--wait']
+    const { code, stderr } = await run([...words, '--webhook-url', 'https://x.example/hook'])
+    expect([code, statuses, stderr]).toEqual([exit, [], expect.stringContaining(word)])
+  })
+
   it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('exits 10 when the search ended as %s', async (status) => {
     const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : page(status, 0)))
     const { code, stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
@@ -214,6 +245,17 @@ describe('servers that never call a webhook', () => {
   })
 })
 
+describe('a request whose outcome is unknown', () => {
+  it.each([
+    ['the connection is lost', cut],
+    ['the server fails', new Refused(500, 'Out of order')],
+  ])('exits 10 and names the idempotency key to repeat it with where %s', async (_, answer) => {
+    const { run } = await serve(({ method }) => (method === 'POST' ? answer : {}))
+    const { code, stderr } = await run([...companies, '--wait', '--idempotency-key', 'k-1'])
+    expect([code, stderr]).toEqual([10, expect.stringContaining('--idempotency-key k-1')])
+  })
+})
+
 describe('results that cannot be received', () => {
   const env = ['--base-url', 'https://api.example/api/v2']
 
@@ -225,6 +267,29 @@ describe('results that cannot be received', () => {
     const { code, stdout, stderr } = await run(words)
     expect([code, stdout, requests]).toEqual([2, '', []])
     expect(stderr).toContain(word)
+  })
+})
+
+describe('a port that another program has', () => {
+  it('is replaced by a free one, unless it was named', async () => {
+    const { run } = await serve(({ body, path }) => {
+      if (path === '/health') return {}
+      void post(body.webhook_url, { accounts: [{ name: 'A' }] })
+      return { message: 'ok', id: 'one' }
+    })
+    const words = [...companies, '--wait', '--idempotency-key', 'k-1']
+    const { stdout } = await run([...words, '--dry-run'])
+    const { body } = JSON.parse(stdout) as { body: { webhook_url: string } }
+    const { port } = new URL(body.webhook_url)
+    const other = createServer().listen(Number(port), '127.0.0.1')
+    try {
+      expect((await run(words)).code).toBe(0)
+      const named = ['--public-url', 'https://tunnel.example/in', '--receive-port', port]
+      const { code, stderr } = await run([...words, ...named])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('--receive-port')])
+    } finally {
+      other.close()
+    }
   })
 })
 
