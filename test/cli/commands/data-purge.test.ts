@@ -127,6 +127,17 @@ describe('data purge', () => {
     )
   })
 
+  it('asks at a terminal, and says what was deleted', async () => {
+    await filled()
+    await here.json(...search('--wait', '--idempotency-key', 'a'))
+    await here.json('engine', 'clock', 'advance', '91d')
+    const purge = ['data', 'purge', '--older-than', '90d', '--format', 'table']
+    const refused = await here.run(purge, { typed: [['for good', 'n\r']] })
+    expect([refused.code, refused.stdout]).toEqual([16, ''])
+    const { code, stdout } = await here.run(purge, { typed: [['for good', 'y\r']] })
+    expect([code, stdout]).toEqual([0, 'Deleted 1 jobs, 2 records, 1 replies.\n'])
+  })
+
   it('deletes old events, but still recognises their duplicates', async () => {
     await filled()
     const event = { path: 'p', event: 'x', search: null, verified: true, headers: {}, body: '{}' }

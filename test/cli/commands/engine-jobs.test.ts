@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
 
@@ -22,6 +24,13 @@ async function queued(): Promise<string> {
     'http://127.0.0.1:9/in',
   ]
   return (await here.json<{ id: string }>(...argv)).id
+}
+
+/** Changes the engine's database without the checks of the program. */
+function change(sql: string): void {
+  const database = new Database(join(here.home, 'engine.db'))
+  database.exec(sql)
+  database.close()
 }
 
 describe('engine jobs', () => {
@@ -64,7 +73,16 @@ describe('engine jobs', () => {
       ['deliveries', 'show'],
       ['deliveries', 'retry'],
     ])
-      expect((await here.run(['engine', ...words, 'nothing'])).code).toBe(9)
+      for (const id of ['nothing', '00000000-0000-4000-8000-000000000000'])
+        expect((await here.run(['engine', ...words, id])).code).toBe(9)
+  })
+
+  it('does not retry the import of a list', async () => {
+    const list = ['lists', 'create', '--name', 'A', '--companies', '{"domain":"robots.example"}', '--no-wait']
+    const { id } = await here.json<{ id: string }>(...list)
+    change("DROP TRIGGER jobs_forward; UPDATE jobs SET state = 'failed'")
+    const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('prospect lists create')])
   })
 
   it('shows jobs and deliveries in engine status', async () => {
@@ -97,6 +115,9 @@ describe('engine deliveries', () => {
     })
     const { code } = await here.run(['engine', 'deliveries', 'retry', delivery?.id ?? ''])
     expect(code).toBe(9)
+    change("UPDATE deliveries SET state = 'failed'")
+    expect(await here.json('engine', 'deliveries', 'retry', delivery?.id ?? '')).toEqual({ retried: 1 })
+    expect(await here.json('engine', 'deliveries', 'list', '--state', 'pending')).toHaveLength(1)
   })
 })
 

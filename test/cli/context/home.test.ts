@@ -161,6 +161,11 @@ describe('paths of files', () => {
     expect(homeOf(streams(env), 'darwin').config).toBe(
       '/home/ann/Library/Application Support/prospect/config.json',
     )
+    const windows = homeOf(streams({ ...env, APPDATA: '/roaming' }), 'win32')
+    expect([windows.config, windows.engine]).toEqual([
+      '/roaming/prospect/config.json',
+      '/home/ann/AppData/Local/prospect/engine.db',
+    ])
   })
 
   it.each([

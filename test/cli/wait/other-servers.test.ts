@@ -198,7 +198,12 @@ describe('servers that never call a webhook', () => {
     const { run } = await serve(({ path }) =>
       path === '/leads' ? { id: 'one' } : new Refused(401, 'The key was revoked'),
     )
-    const { code, stdout, stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    const { code, stdout, stderr } = await run([
+      ...search,
+      '--wait',
+      '--webhook-url',
+      'https://x.example/hook',
+    ])
     expect([code, stdout]).toEqual([3, ''])
     expect(stderr).toContain('The status of the work cannot be read: The key was revoked')
   })

@@ -103,6 +103,7 @@ async function runCheck(run: Check['run'], context: DoctorContext): Promise<read
   try {
     return [await run(context)].flat()
   } catch (error) {
+    if (error instanceof Stop) return [problem(error.message, error.hint)]
     return [problem(`This could not be checked: ${reasonOf(error)}.`)]
   }
 }

@@ -1,5 +1,6 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
+import { resultOr } from '../../../api/values/objects.js'
 import { parseUrl } from '../../../api/values/url.js'
 import { engineTime } from '../../../engine/clock.js'
 import { verifyLedger } from '../../../engine/credits/ledger.js'
@@ -78,26 +79,16 @@ export async function workspace(context: DoctorContext): Promise<Findings> {
 export async function localKey(context: DoctorContext): Promise<Findings> {
   const state = await engineState(context)
   if (!state) return []
-  try {
-    const given = isForEngine(context) ? await context.givenKey() : undefined
-    const stored = readStoredKey(context, localOrigin(state.workspace.id))
-    const key = given ?? stored
-    if (key === undefined) return ok('No key is stored for the workspace; the next local command makes one.')
-    return await checkKey(context, state, key, given !== undefined)
-  } catch (error) {
-    if (error instanceof Stop) return problem(error.message, error.hint)
-    throw error
-  }
+  const given = isForEngine(context) ? await context.givenKey() : undefined
+  const stored = readStoredKey(context, localOrigin(state.workspace.id))
+  const key = given ?? stored
+  if (key === undefined) return ok('No key is stored for the workspace; the next local command makes one.')
+  return await checkKey(context, state, key, given !== undefined)
 }
 
 /** Whether requests go to the engine. Another check reports an invalid target. */
-function isForEngine(context: DoctorContext): boolean {
-  try {
-    return context.settings() !== undefined && context.target().kind === 'local'
-  } catch {
-    return false
-  }
-}
+const isForEngine = (context: DoctorContext): boolean =>
+  context.settings() !== undefined && resultOr(undefined, () => context.target())?.kind === 'local'
 
 async function checkKey(
   context: DoctorContext,

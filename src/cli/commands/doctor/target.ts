@@ -67,15 +67,10 @@ function valueTroubles(name: string, key: keyof typeof profileKeys, value: unkno
 /** Checks that the target is well defined. */
 export function target(context: DoctorContext): Findings {
   if (context.settings() === undefined) return []
-  try {
-    const found = context.target()
-    if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
-    const how = found.direct ? ', directly' : ''
-    return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
-  } catch (error) {
-    if (error instanceof UsageError) return problem(error.message, error.hint)
-    throw error
-  }
+  const found = context.target()
+  if (found.kind === 'local') return ok('Requests go to the engine of this machine.')
+  const how = found.direct ? ', directly' : ''
+  return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
 }
 
 function plainHttp(baseUrl: string): readonly Verdict[] {

@@ -49,6 +49,13 @@ describe('doctor: databases', () => {
     expect(readdirSync(here.home)).not.toContain('state.db')
   })
 
+  it('does not check a database that is no file', async () => {
+    const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: ':memory:' }
+    expect(await here.lines('engine database', { env })).toEqual([
+      expect.stringMatching(/^warning .*is not a file of this machine/),
+    ])
+  })
+
   it('checks a database in use without touching its log', async () => {
     const other = new Database(here.path('engine.db'))
     try {

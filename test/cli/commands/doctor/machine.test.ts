@@ -124,6 +124,17 @@ describe('doctor: folders', () => {
   })
 })
 
+describe('doctor', () => {
+  it('reports a check that fails as a problem, and goes on', async () => {
+    const isWritable = () => {
+      throw new Error('out of order')
+    }
+    expect(await here.lines('folders', { files: { isWritable } })).toEqual([
+      'problem | This could not be checked: out of order. | ',
+    ])
+  })
+})
+
 describe('doctor: files', () => {
   beforeEach(async () => {
     await here.json('init')

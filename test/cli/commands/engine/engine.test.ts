@@ -33,6 +33,17 @@ describe('engine status', () => {
     const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
     expect(stdout).toMatch(/Credits +1,000/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500/)
+    const quotas = ['engine', 'quotas', 'set', '--daily-profiles', '20', '--format', 'table']
+    expect((await here.run(quotas)).stdout).toMatch(/Profiles per day +0 +20 +20/)
+  })
+
+  it.each([
+    ['ahead', '2199-01-01T00:00:00Z'],
+    ['behind', '2001-01-01T00:00:00Z'],
+  ])('says that the clock is %s', async (word, time) => {
+    await engine(`clock set ${time}`)
+    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    expect(stdout).toMatch(new RegExp(`^Clock .* \\([\\d,]+ s ${word}\\)$`, 'm'))
   })
 })
 
@@ -43,6 +54,11 @@ describe('engine plan', () => {
       credits: { enrichment: 1_000 },
       limits: { daily_profile_scraping: 50 },
     })
+  })
+
+  it('refuses a name that is not a plan', async () => {
+    const { code, stderr } = await here.run(['engine', 'plan', 'set', '<Gold>'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('letters, digits or spaces')])
   })
 
   it('accepts an unlisted plan, and says which limits apply', async () => {

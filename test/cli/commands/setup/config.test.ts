@@ -49,6 +49,12 @@ describe('config', () => {
     expect(await here.json('config', 'list')).toMatchObject({ profile: 'default', max_wait: null })
   })
 
+  it('chooses the profile of the next commands', async () => {
+    await here.json('profiles', 'add', 'slow')
+    expect(await here.json('config', 'set', 'profile', 'slow')).toEqual({ profile: 'slow' })
+    expect(await here.json('config', 'list')).toMatchObject({ profile: 'slow' })
+  })
+
   it('applies a changed setting to the next command', async () => {
     await here.json('engine', 'plan', 'set', 'free')
     await here.json('config', 'set', 'max_wait', '0')

@@ -30,6 +30,13 @@ describe('login', () => {
     expect((await here.run(['credits', ...at()])).code).toBe(0)
   })
 
+  it('stores no key for a synchronous address that is not known', async () => {
+    const { code, stderr } = await here.run(['login', '--sync', ...at(), '--api-key-stdin'], {
+      stdin: there.bench.key,
+    })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('prospect config set sync_base_url')])
+  })
+
   it('asks for the key at a terminal without echoing it', async () => {
     const typed = [['API key for http', `${there.bench.key}\r`]] as const
     const { stdout, stderr, code } = await here.run(['login', ...at()], { typed })
