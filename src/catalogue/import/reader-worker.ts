@@ -15,7 +15,7 @@ import { ImportError } from './report.js'
 const maxQueuedBatches = 2
 
 /** Reads a file whose bytes arrive in messages, and posts its batches. */
-async function readMessages(port: MessagePort, { kind, options }: ReaderTask): Promise<void> {
+export async function readMessages(port: MessagePort, { kind, options }: ReaderTask): Promise<void> {
   const post = (message: MessageFromReader) => port.postMessage(message)
   const chunks = receiveChunks(on(port, 'message'), () => post({ taken: true }))
   const queue = new Semaphore(maxQueuedBatches)

@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { MessageChannel } from 'node:worker_threads'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   keepAsIs,
   type PreparedBatch,
@@ -6,9 +7,15 @@ import {
   prepareFile,
   type RecordList,
 } from '../../../src/catalogue/import/prepare.js'
-import { type ReaderTask, readInWorker } from '../../../src/catalogue/import/reader.js'
+import {
+  type MessageFromReader,
+  type ReaderTask,
+  readInWorker,
+} from '../../../src/catalogue/import/reader.js'
+import { readMessages } from '../../../src/catalogue/import/reader-worker.js'
 import { ImportError } from '../../../src/catalogue/import/report.js'
 import { bundled } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 import { bytesOf, countedIds } from '../open.js'
 
 let program: string
@@ -96,6 +103,43 @@ describe('a file that is read in a worker thread', () => {
     const { portions, error } = await allOf(readInWorker(program, task, bytes()))
     expect(error).toBe(broken)
     expect(portions.flatMap(({ records }) => [...all(records)])).toHaveLength(5_000)
+  })
+
+  /** Reads as the worker does, in this thread; posts bytes and takes what it posts. */
+  function reading() {
+    const { port1: port, port2: inner } = new MessageChannel()
+    onTestFinished(() => port.close())
+    const messages: MessageFromReader[] = []
+    const batches = () => messages.filter((message) => 'batch' in message).length
+    port.on('message', (message: MessageFromReader) => messages.push(message))
+    const ended = until(() => messages.some((message) => 'end' in message || 'error' in message))
+    void readMessages(inner, task)
+    return { port, messages, batches, ended }
+  }
+
+  it('is read two batches ahead of those that were written', async () => {
+    const { port, messages, batches, ended } = reading()
+    for await (const bytes of bytesOf(file, 10_000)) port.postMessage({ bytes })
+    port.postMessage({ end: 'complete' })
+    await until(() => batches() === 3)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(batches()).toBe(3)
+    port.postMessage({ written: true })
+    await until(() => batches() === 4)
+    for (let left = 0; left < 20; left++) port.postMessage({ written: true })
+    await ended
+    expect([messages[0], messages.at(-1)]).toEqual([{ taken: true }, { end: true }])
+  })
+
+  it.each([
+    ['its bytes break off', 'Company Name,domain\nA,a.example\n', 'broken', { end: true }],
+    ['it cannot be read', 'a,b\n1,2\n', 'complete', { error: { problem: expect.any(String), line: 1 } }],
+  ])('ends where %s', async (_, text, end, last) => {
+    const { port, messages, ended } = reading()
+    port.postMessage({ bytes: Buffer.from(text) })
+    port.postMessage({ end })
+    await ended
+    expect(messages.at(-1)).toEqual(last)
   })
 
   it('is no longer read when its consumer stops', async () => {

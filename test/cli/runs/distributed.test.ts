@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -194,8 +195,11 @@ describe('a run distributed over several workers', () => {
     while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
     aheadMs = 10_000
     expect(await warning).toContain('No worker')
-    await cluster.worker()
+    const signals = new EventEmitter() as NodeJS.Process
+    const working = command(['worker'], { env: cluster.env, cwd: cluster.folder, signals })
     expect(await running).toMatchObject({ code: 0 })
+    signals.emit('SIGTERM')
+    expect(await working).toMatchObject({ code: 0 })
   })
 })
 

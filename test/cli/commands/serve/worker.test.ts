@@ -1,5 +1,11 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { closeAfterTest } from '../../../client/listeners.js'
 import { type Machine, machine } from '../../../support/command.js'
+import { emptySchema } from '../../../support/postgres.js'
+import { filled, servingMachine } from '../../wait/serving.js'
 
 let here: Machine
 beforeEach(async () => {
@@ -41,6 +47,29 @@ describe('worker', () => {
   ])('refuses worker with %j', async (options, word) => {
     const { code, stderr } = await here.run(['worker', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
+  })
+})
+
+describe('worker --upstream', () => {
+  it('makes the calls of a distributed run to a server, with the key of the server', async () => {
+    const schema = await emptySchema()
+    closeAfterTest({ close: schema.drop })
+    const there = closeAfterTest(await servingMachine((one) => filled(one, 0, 30)))
+    const env = {
+      ...{ PROSPECT_DATABASE_URL: schema.url, PROSPECT_BASE_URL: there.baseUrl },
+      PROSPECT_API_KEY: there.key,
+    }
+    const domains = Array.from({ length: 31 }, (_, at) => `robots-${at}.example`)
+    writeFileSync(join(here.home, 'in.csv'), `Website\n${domains.join('\n')}\n`)
+    const working = here.run(['worker', '--upstream', there.baseUrl, '--calls', '4'], { env })
+    const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--distribute']
+    const { code, stderr } = await here.run(enrich, { env })
+    here.signals.emit('SIGTERM')
+    expect([code, stderr]).toEqual([0, expect.stringContaining('30 found')])
+    expect(await working).toMatchObject({ code: 0, stderr: 'Working. Ctrl-C ends it.\n' })
+    const rows = parse(readFileSync(join(here.home, 'out.csv')), { columns: true }) as { domain: string }[]
+    expect(rows.map(({ domain }) => domain)).toEqual([...domains.slice(0, 30), ''])
+    expect(await there.machine.json('credits')).toMatchObject({ credits: { enrichment: 970 } })
   })
 })
 

@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newSecret, sign } from '../../src/api/webhooks/signature.js'
+import { handler, remote, verify } from '../../src/index.js'
+import { type Served, served } from '../client/serving.js'
+import { folder, removed } from '../support/command.js'
+
+let there: Served
+let home = ''
+beforeAll(async () => {
+  there = await served()
+  home = await folder()
+})
+afterAll(async () => {
+  await there.close()
+  await removed(home)
+})
+
+describe('the library', () => {
+  it('keeps to the rate windows of a server together with other callers that have its state', async () => {
+    const settings = { baseUrl: there.server.baseUrl, apiKey: there.bench.key }
+    const shared = { ...settings, state: join(home, 'state.db') }
+    const callers = [await remote(shared), await remote(shared), await remote(settings)]
+    const statuses: number[] = []
+    // The server says that its plan permits one request a minute, and then has another plan.
+    for (const plan of ['free', 'growth', 'growth']) {
+      await there.bench.admin.setPlan(plan)
+      const day = { start_date: '2026-01-01', end_date: '2026-01-02' }
+      statuses.push((await callers[statuses.length]?.call('credits.consumption', day))?.status ?? 0)
+    }
+    await Promise.all(callers.map(({ close }) => close()))
+    expect(statuses).toEqual([200, 429, 200])
+  })
+
+  it('serves the API with its description', async () => {
+    const serve = handler({ caller: there.bench.caller })
+    const at = async (path: string) => {
+      const headers = { 'x-api-key': there.bench.key }
+      return (await serve(new Request(`http://127.0.0.1${path}`, { headers }))).json()
+    }
+    expect(await at('/api/v2/credits')).toMatchObject({ credits: { enrichment: 1_000 } })
+    expect(await at('/openapi.json')).toMatchObject({ openapi: expect.stringMatching(/^3\./) })
+  })
+
+  it('verifies a webhook with one of several secrets', () => {
+    const [old, secret] = [newSecret(new Uint8Array(32)), newSecret(new Uint8Array(32).fill(1))]
+    const now = Date.now()
+    const headers = { ...sign('msg_1', now, '{}', [secret]) }
+    expect(verify(headers, '{}', [old, secret], now)).toMatchObject({ valid: true })
+    expect(verify(headers, '{"more":1}', [old, secret], now)).toMatchObject({ valid: false })
+  })
+})
