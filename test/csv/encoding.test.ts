@@ -100,6 +100,10 @@ describe('lines above the header', () => {
     },
   )
 
+  test('are no more than the file has', () => {
+    expect(() => detectDelimiter('one\ntwo', 2)).toThrow('--skip-lines 2 leaves no header')
+  })
+
   test('are as many as is said', () => {
     expect(detectDelimiter('one\r\ntwo;x\r\na;b\r\n1;2\r\n', 2)).toEqual({
       delimiter: ';',

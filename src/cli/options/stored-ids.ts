@@ -78,7 +78,7 @@ async function resolveId(given: string, kind: StoredKind, ids: StoredIds): Promi
 export async function expandId(
   given: string,
   { noun }: StoredKind,
-  ids: StoredIds,
+  ids: Pick<StoredIds, 'startingWith'>,
 ): Promise<string | undefined> {
   const found = given === '' ? [] : await ids.startingWith(given)
   if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]

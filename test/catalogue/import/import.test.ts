@@ -98,6 +98,21 @@ describe('companies that are imported', () => {
     ],
     ['an object for a text', { domain: 'acme.example', name: { first: 'x' } }, 'name: must be text'],
     ['NUL', { domain: 'acme.example', name: 'a\0b' }, 'name: must not contain NUL'],
+    [
+      'a history without numbers',
+      { domain: 'acme.example', headcount_history: [{ date: '2026-01-01' }] },
+      'each entry needs a date and a headcount',
+    ],
+    [
+      'a history that is no JSON',
+      { domain: 'acme.example', headcount_history: '[{' },
+      'headcount_history: must be JSON',
+    ],
+    [
+      'a confidence above 1',
+      { domain: 'acme.example', technology_details: [{ slug: 'react', confidence: 2 }] },
+      'confidence must be from 0 to 1',
+    ],
   ])('are rejected with %s, and nothing of them is stored', async (_, company, reason) => {
     await take({ domain: 'acme.example', city: 'Lyon' })
     const before = await exported(catalogue, 'companies')
@@ -111,6 +126,16 @@ describe('companies that are imported', () => {
     const report = await take(...Array.from({ length: 1_200 }, () => ({ name: 'x' })))
     expect(report.rejected).toHaveLength(1_000)
     expect(report.rejectedTotal).toBe(1_200)
+  })
+
+  it('may have their details as JSON in a cell, and correct the name of a technology', async () => {
+    await take({
+      domain: 'acme.example',
+      technology_details: [{ slug: 'react', name: 'Reakt' }],
+      headcount_history: ' ',
+    })
+    await take({ domain: 'acme.example', technology_details: '[{"slug":"react","name":"React"}]' })
+    expect(await catalogue.technologies('react', 1)).toMatchObject([{ name: 'React' }])
   })
 
   it('use technologies by slug, with confidence 1 by default', async () => {

@@ -30,6 +30,33 @@ describe('columns that are not recognised', () => {
     expect([next.code, next.json]).toEqual([0, ended.json])
   })
 
+  it('refuses a saved map that is not there, a name that a map cannot have, and a damaged file', async () => {
+    const use = async (...words: string[]) => {
+      const { code, stderr } = await here.run([...argv, ...words])
+      return [code, stderr.replaceAll('\\"', '"')]
+    }
+    expect(await use('--use-map', 'odd')).toEqual([
+      2,
+      expect.stringContaining('Save one with --save-map odd.'),
+    ])
+    expect(await use('--map', 'domain=Bar', '--save-map', 'odd')).toEqual([0, expect.any(String)])
+    expect(await use('--use-map', 'nothing')).toEqual([2, expect.stringContaining('There are: odd.')])
+    expect(await use('--map', 'domain=Bar', '--save-map', 'a/b')).toEqual([
+      2,
+      expect.stringContaining('"a/b"'),
+    ])
+    writeFileSync(join(here.home, 'maps.json'), '[]')
+    expect(await use('--use-map', 'odd')).toEqual([2, expect.stringContaining('is not a valid saved map')])
+  })
+
+  it.each(['table', 'ids'])('refuses to print rows in the format %s', async (format) => {
+    const { code, stderr } = await here.run(['accounts', 'enrich', '--csv', 'in.csv', '--format', format])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`The format ${format} cannot be used with --csv`),
+    ])
+  })
+
   it.each([
     ['--no-input', ['--no-input'], {}, typed],
     ['CI', [], { CI: 'true' }, typed],

@@ -30,6 +30,14 @@ describe('lists create --csv', () => {
     writeFileSync(join(here.home, 'companies.csv'), messy)
   })
 
+  it('names ten lines that are skipped, and counts the others', async () => {
+    const rows = ['name,domain', 'Acme,acme.example', ...Array(12).fill('short')]
+    writeFileSync(join(here.home, 'companies.csv'), rows.join('\n'))
+    const { code, stderr } = await create('--wait')
+    expect([code, stderr.match(/was skipped/g)]).toEqual([11, expect.objectContaining({ length: 10 })])
+    expect(stderr).toContain('2 more lines are left out.')
+  })
+
   it('creates one list of all valid rows, and names the lines of the others', async () => {
     const { code, json, stderr } = await create('--wait')
     expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])

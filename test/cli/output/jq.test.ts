@@ -36,6 +36,7 @@ describe('--jq', () => {
   })
 
   it.each([
+    ['# nothing but a remark', 'program not given'],
     ['.name |', 'syntax error'],
     ['nothing_like_it', 'not defined'],
     ['--help', 'not defined'],

@@ -41,6 +41,12 @@ const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandR
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout
 
 describe('output formats', () => {
+  it('prints a single record in the columns of a CRM', async () => {
+    const printed = await shown('accounts enrich acme.example --layout hubspot --format csv', account)
+    expect(printed).toMatch(/^Company name,Company domain name,/i)
+    expect(printed).toContain('acme.example')
+  })
+
   it('prints the whole body as JSON in a pipe', async () => {
     expect(JSON.parse(await shown('lists list', lists))).toEqual(lists)
   })

@@ -30,6 +30,14 @@ describe('servers whose deliveries have no id and no signature', () => {
     expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
   })
 
+  it('filters the records with --jq', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
+      return { id: 'one', status: 'processing' }
+    })
+    expect((await run([...search, '--wait', '--jq', '.[1].lead.first_name'])).stdout).toBe('Bob\n')
+  })
+
   it('takes records that are delivered twice once', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { name: 'A' }, { name: 'A' }, { accounts: [{ name: 'A' }, { name: 'B' }] })

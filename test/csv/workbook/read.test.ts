@@ -57,6 +57,15 @@ describe('the cells of a sheet', () => {
     ])
   })
 
+  it('reads thousands of shared texts, some of them long', async () => {
+    const texts = Array.from({ length: 17_000 }, (_, at) =>
+      at % 500 === 0 ? `${at} ${'x'.repeat(30_000)}` : `${at}`,
+    )
+    const sharedStrings = texts.map((text) => `<si><t>${text}</t></si>`).join('')
+    const rows = texts.map((_, at) => `<row><c t="s"><v>${at}</v></c></row>`).join('')
+    expect(await linesOf(rows, { sharedStrings })).toEqual(texts)
+  })
+
   it('leaves a column empty where a row has no cell, and covers a merged range with its first cell', async () => {
     const rows =
       '<row r="2"><c r="B2" t="str"><v>Name</v></c><c r="D2" t="str"><v>Site</v></c></row>' +
@@ -177,6 +186,18 @@ describe('a workbook that is refused', () => {
     expect(await refusal({ 'xl/worksheets/sheet1.xml': '<worksheet>&a;</worksheet>' })).toMatch(
       /^CsvError: .*damaged/,
     )
+  })
+
+  it('is another archive, has a password, or a damaged list of parts', async () => {
+    await expect(csvOf(zipSync({ 'a.csv': strToU8('a') }))).rejects.toThrow('is a ZIP archive')
+    const changed = (at: number, byte: number) => {
+      const bytes = Buffer.from(workbookOfRows([['a']]))
+      for (let from = 0; from < bytes.length - 4; from++)
+        if (bytes.toString('latin1', from, from + 4) === 'PK\x01\x02') bytes[from + at] = byte
+      return bytes
+    }
+    await expect(csvOf(changed(8, 1))).rejects.toThrow('is protected with a password')
+    await expect(csvOf(changed(0, 0))).rejects.toThrow('is a damaged workbook')
   })
 
   it('is cut off or not well-formed', async () => {

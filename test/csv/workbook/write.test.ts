@@ -32,6 +32,12 @@ describe('a workbook that is written', () => {
     ])
   })
 
+  it('holds all of many rows', async () => {
+    const rows = Array.from({ length: 3_000 }, (_, at) => [at, `text ${at} ${'x'.repeat(40)}`])
+    const csv = ['Number,Text', ...rows.map((row) => row.join(','))].join('\n')
+    expect(await cellsOf(csv)).toEqual([['Number', 'Text'], ...rows])
+  })
+
   it('keeps a column as text where one of its cells would not stay as it is', async () => {
     const csv = 'Zip,Id,Phone,Price\n01234,123456789012,+33612345678,1.50\n75001,1,1,2\n'
     expect(await cellsOf(csv)).toEqual([

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { backup, restore } from '../../../src/storage/database/backup.js'
+import { backup, publish, restore } from '../../../src/storage/database/backup.js'
 import { databaseFile, removeDatabase, whileUnused } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 
@@ -74,6 +74,16 @@ describe('backup', () => {
     writeFileSync(at('live.db'), 'x'.repeat(5_000))
     expect(() => backup(at('live.db'), at('copy.db'))).toThrow('is not a database')
     expect(existsSync(at('copy.db')) || hasPartial()).toBe(false)
+  })
+
+  it('does not replace what has appeared under its name meanwhile', () => {
+    for (const name of ['copy.db', 'partial']) writeFileSync(at(name), name)
+    expect(() => publish(at('partial'), at('copy.db'))).toThrow('exists already')
+    expect(readFileSync(at('copy.db'), 'utf8')).toBe('copy.db')
+  })
+
+  it('says which file it cannot read', () => {
+    expect(() => backup(folder, at('copy.db'))).toThrow(`${folder} cannot be copied (SQLITE_`)
   })
 
   it('reports the folder it cannot write to', async () => {

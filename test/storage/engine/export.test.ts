@@ -96,6 +96,17 @@ describe('exporting an engine', () => {
     expect(bodies).toEqual(['a', 'b', 'c'])
   })
 
+  it('holds more rows than are added at once', async () => {
+    const driver = await begun(file('one.db'))
+    const { setCredits } = createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds })
+    for (let credits = 1; credits <= 600; credits++) await setCredits(credits)
+    await exportEngine(driver, file('export'))
+    const copy = await database(file('two.db'))
+    await importEngine(copy, file('export'))
+    const count = 'SELECT count(*) AS n FROM movements'
+    expect(await copy.read((connection) => connection.get(count))).toEqual({ n: 601 })
+  })
+
   it('never overwrites another engine or another file', async () => {
     const driver = await begun(file('one.db'))
     await exportEngine(driver, file('export'))

@@ -7,6 +7,7 @@ import { toPlace } from '../../../src/storage/engine/row-replies.js'
 import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
+import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import {
   answersOf,
   equalIn,
@@ -119,6 +120,15 @@ describe.each(states())('erasing a person from stored answers of runs: %s', (_, 
       expect(await storedAnswer(connection, new Set([run.number]), hash, identity, 0)).toBeUndefined()
       expect(await equalIn(connection, run.number, 1, hash + 1, identity)).toBeUndefined()
     })
+  })
+
+  it('forgets the keys of calls with an open outcome that name them', async () => {
+    const { take } = serverMemory(state, 'https://api.example')
+    const call = { operation: 'leads.enrich', now }
+    for (const fresh of ['jane-1', 'ann-1']) await take({ ...call, fingerprint: fresh, fresh })
+    await forget()
+    const kept = 'SELECT idempotency_key AS key FROM open_calls'
+    expect(await state.read((connection) => connection.all(kept))).toEqual([{ key: 'ann-1' }])
   })
 
   it('removes what was typed for a run about them', async () => {

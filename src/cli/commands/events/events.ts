@@ -150,10 +150,7 @@ const wholeSearchId = async (events: Events, given: string): Promise<string> =>
   (await expandId(
     given,
     { noun: 'search', list: 'events list' },
-    {
-      startingWith: (prefix) => events.searchesStartingWith(prefix, mostCandidates),
-      newest: async () => undefined,
-    },
+    { startingWith: (prefix) => events.searchesStartingWith(prefix, mostCandidates) },
   )) ?? given
 
 /** Which events are selected, and the maximum number of them. */

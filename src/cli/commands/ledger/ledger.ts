@@ -120,9 +120,7 @@ async function readConsumption(context: Context, range: DayRange): Promise<numbe
     const { error, exit_code, hint, code } = reportOfReply(reply)
     throw new Stop(error, exit_code, hint, code)
   }
-  const { credits_consumed: consumed } = reply.body as { readonly credits_consumed?: unknown }
-  if (typeof consumed === 'number') return consumed
-  throw new Stop('The target does not report what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
+  return (reply.body as { readonly credits_consumed: number }).credits_consumed
 }
 
 /** Days in UTC, both included; unbounded where absent. */

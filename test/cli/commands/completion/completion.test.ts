@@ -33,42 +33,67 @@ function offered(...words: string[]): string[] {
 }
 
 describe('completion in bash', () => {
-  it('completes areas', () => {
+  it('offers what the program offers for the words before, and splits words at an equals sign', () => {
     expect(offered('acc')).toEqual(['accounts', 'account'])
-    expect(offered('')).toEqual(expect.arrayContaining(['accounts', 'engine', 'data', 'serve', 'commands']))
-  })
-
-  it('completes commands and their subcommands', () => {
-    expect(offered('accounts', 'en')).toEqual(['enrich'])
-    expect(offered('engine', 'clock', '')).toEqual(['show', 'set', 'advance', 'reset'])
-    expect(offered('engine', 'ledger', '')).toEqual(['verify'])
-  })
-
-  it('completes the options of a command and the global ones', () => {
-    expect(offered('accounts', 'enrich', '--dom')).toEqual(['--domain'])
-    expect(offered('accounts', 'enrich', '--form')).toEqual(['--format'])
-    expect(offered('data', 'import', 'people', 'x.csv', '--enc')).toEqual(['--encoding'])
-    expect(offered('engine', 'ledger', '--b')).toEqual(expect.arrayContaining(['--by']))
-    expect(offered('accounts', 'search', '--prev')).toEqual(['--preview'])
-  })
-
-  it('completes known values of options and arguments', () => {
-    expect(offered('credits', '--format', 'j')).toEqual(['json'])
     expect(offered('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
-    expect(offered('accounts', 'search', '--company-size', '5')).toEqual(['51-200', '501-1000', '5001-10000'])
-    expect(offered('engine', 'ledger', '--by', '')).toEqual(['day', 'operation', 'member'])
-    expect(offered('data', 'import', 'p')).toEqual(['people', 'posts'])
-    expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])
   })
 
   it('leaves free values to the file completion of bash', () => {
     expect(offered('accounts', 'enrich', '--csv', '')).toEqual([])
-    expect(offered('data', 'import', 'people', '')).toEqual([])
-    expect(offered('credits', '-o', '')).toEqual([])
+  })
+})
+
+describe('completion', () => {
+  const completed = async (...words: string[]) => {
+    const { stdout } = await here.run(['__complete', ...words])
+    return stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => line.split('\t')[0])
+  }
+
+  it('completes areas', async () => {
+    expect(await completed('acc')).toEqual(['accounts', 'account'])
+    expect(await completed('')).toEqual(
+      expect.arrayContaining(['accounts', 'engine', 'data', 'serve', 'commands']),
+    )
   })
 
-  it('does not mistake the value of an option for a command', () => {
-    expect(offered('engine', '--profile', 'x', 'clock', 'adv')).toEqual(['advance'])
+  it('completes commands and their subcommands', async () => {
+    expect(await completed('accounts', 'en')).toEqual(['enrich'])
+    expect(await completed('engine', 'clock', '')).toEqual(['show', 'set', 'advance', 'reset'])
+    expect(await completed('engine', 'ledger', '')).toEqual(['verify'])
+  })
+
+  it('completes the options of a command and the global ones', async () => {
+    expect(await completed('accounts', 'enrich', '--dom')).toEqual(['--domain'])
+    expect(await completed('accounts', 'enrich', '--form')).toEqual(['--format'])
+    expect(await completed('data', 'import', 'people', 'x.csv', '--enc')).toEqual(['--encoding'])
+    expect(await completed('engine', 'ledger', '--b')).toEqual(expect.arrayContaining(['--by']))
+    expect(await completed('accounts', 'search', '--prev')).toEqual(['--preview'])
+  })
+
+  it('completes known values of options and arguments', async () => {
+    expect(await completed('credits', '--format', 'j')).toEqual(['json'])
+    expect(await completed('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
+    expect(await completed('accounts', 'search', '--company-size', '5')).toEqual([
+      '51-200',
+      '501-1000',
+      '5001-10000',
+    ])
+    expect(await completed('engine', 'ledger', '--by', '')).toEqual(['day', 'operation', 'member'])
+    expect(await completed('data', 'import', 'p')).toEqual(['people', 'posts'])
+    expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])
+  })
+
+  it('offers nothing for free values', async () => {
+    expect(await completed('accounts', 'enrich', '--csv', '')).toEqual([])
+    expect(await completed('data', 'import', 'people', '')).toEqual([])
+    expect(await completed('credits', '-o', '')).toEqual([])
+  })
+
+  it('does not mistake the value of an option for a command', async () => {
+    expect(await completed('engine', '--profile', 'x', 'clock', 'adv')).toEqual(['advance'])
   })
 })
 
@@ -137,6 +162,7 @@ describe('prospect __complete', () => {
 
   it('offers the profiles of this machine', async () => {
     await here.run(['profiles', 'add', 'team', '--local'])
+    expect(await lines('profiles', 'use', 'te')).toEqual(['team\t', ''])
     expect(await lines('credits', '--profile', 'te')).toEqual(['team\t', ''])
   })
 

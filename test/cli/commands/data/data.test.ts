@@ -28,6 +28,19 @@ describe('data import', () => {
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 2, people: 0 })
   })
 
+  it('finds no sheet in a text file', async () => {
+    writeFileSync(join(here.home, 'companies.csv'), companies)
+    const { code, stderr } = await here.run([
+      'data',
+      'import',
+      'companies',
+      'companies.csv',
+      '--sheet',
+      'One',
+    ])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is not a workbook')])
+  })
+
   it('answers lookups from imported companies', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
     expect(await here.json('accounts', 'enrich', '--domain', 'acme.example')).toMatchObject({ name: 'Acme' })

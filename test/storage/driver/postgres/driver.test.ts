@@ -340,6 +340,22 @@ describe('a missing file (ENOENT)', () => {
   })
 })
 
+describe('an error of the server or its driver', () => {
+  it.each([
+    ['database_unreachable', 'it ends the connection (55000)', { code: '55000', severity: 'FATAL' }],
+    ['storage_failed', 'its system refuses it (53400)', { code: '53400', severity: 'ERROR' }],
+    ['storage_failed', 'it is damaged; restore a backup', { code: 'XX001', severity: 'ERROR' }],
+    [
+      'database_unreachable',
+      'it does not answer in time',
+      { message: 'timeout exceeded when trying to connect' },
+    ],
+  ])('is a refusal with the code %s that says why: %s', (code, reason, error) => {
+    const failed = fromPostgresError(Object.assign(new Error('failed'), error))
+    expect(failed).toMatchObject({ code, details: { reason } })
+  })
+})
+
 describe('conflicting transactions', () => {
   it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
     let runs = 0

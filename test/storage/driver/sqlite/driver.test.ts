@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Driver } from '../../../../src/storage/driver/connection.js'
 import { checkVersion, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
+import { fromSqliteError } from '../../../../src/storage/driver/sqlite/errors.js'
 
 let folder: string
 let driver: Driver
@@ -39,6 +40,14 @@ describe('a pragma', () => {
     await expect(driver.set('foreign_keys = = 0')).rejects.toThrow('syntax')
     await insert(1)
     expect(await numbers()).toEqual([1])
+  })
+})
+
+describe('a file that cannot be used', () => {
+  it('is refused with the reason of the system, also where the disk fails later', () => {
+    expect(() => openSqlite('/proc/prospect.db')).toThrow('/proc/prospect.db: ENOENT')
+    const failed = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+    expect(fromSqliteError(failed)).toMatchObject({ code: 'storage_failed' })
   })
 })
 
