@@ -62,8 +62,9 @@ describe('the cells of a sheet', () => {
       at % 500 === 0 ? `${at} ${'x'.repeat(30_000)}` : `${at}`,
     )
     const sharedStrings = texts.map((text) => `<si><t>${text}</t></si>`).join('')
-    const rows = texts.map((_, at) => `<row><c t="s"><v>${at}</v></c></row>`).join('')
-    expect(await linesOf(rows, { sharedStrings })).toEqual(texts)
+    const used = [16_999, 16_500, 0, 1]
+    const rows = used.map((at) => `<row><c t="s"><v>${at}</v></c></row>`).join('')
+    expect(await linesOf(rows, { sharedStrings })).toEqual(used.map((at) => texts[at]))
   })
 
   it('leaves a column empty where a row has no cell, and covers a merged range with its first cell', async () => {

@@ -98,8 +98,12 @@ describe('exporting an engine', () => {
 
   it('holds more rows than are added at once', async () => {
     const driver = await begun(file('one.db'))
-    const { setCredits } = createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds })
-    for (let credits = 1; credits <= 600; credits++) await setCredits(credits)
+    await driver.transaction((connection) =>
+      connection.exec(`INSERT INTO movements
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+        SELECT workspace_id, seq + i, 'top_up', 'issued', 'credits', 1, credits + i, 0, 0, NULL, NULL, NULL, created_at
+        FROM n, (SELECT * FROM movements)`),
+    )
     await exportEngine(driver, file('export'))
     const copy = await database(file('two.db'))
     await importEngine(copy, file('export'))
