@@ -29,7 +29,7 @@ import {
   parseNested,
   parseParameters,
 } from './grammar.js'
-import { createValueReader, type UrlValue } from './values.js'
+import { type UrlValue, valueReaders } from './values.js'
 import { writeSearchUrl } from './write.js'
 
 type SearchSubject = DecodedSearch['kind']
@@ -167,7 +167,7 @@ function combineValues(target: string, byName: ValuesByName): string | readonly 
 }
 
 function toValues(name: string, { value: kind }: FilterType, value: UrlValue): readonly string[] {
-  const { read, expected } = createValueReader(kind)
+  const { read, expected } = valueReaders[kind]
   const values = read(value)
   if (values.length > 0) return values
   throw unsupported(`${name}: '${shorten(value.text || value.id || '')}' is not ${expected}`)

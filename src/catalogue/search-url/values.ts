@@ -26,20 +26,6 @@ interface ValueReader {
   write(value: string): UrlValue
 }
 
-/** What the values of a filter type are. */
-export type FilterValueKind =
-  | 'title'
-  | 'name'
-  | 'place'
-  | 'industry'
-  | 'company'
-  | 'function'
-  | 'seniority'
-  | 'size'
-  | 'type'
-  | 'years'
-  | 'list'
-
 const present = (value: string | undefined): string[] => (value ? [value] : [])
 const number = /^\d+$/
 const withoutUrn = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
@@ -137,29 +123,24 @@ const size: ValueReader = {
   },
 }
 
-const yearLabels = (): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(years).map(([id, [from, to]]) => [
-      id,
-      to === 0 ? 'Less than 1 year' : to === null ? `More than ${from - 1} years` : `${from} to ${to} years`,
-    ]),
-  )
+const yearLabels = Object.fromEntries(
+  Object.entries(years).map(([id, [from, to]]) => [
+    id,
+    to === 0 ? 'Less than 1 year' : to === null ? `More than ${from - 1} years` : `${from} to ${to} years`,
+  ]),
+)
 
-/** Returns the reader of a kind of values. */
-export function createValueReader(kind: FilterValueKind): ValueReader {
-  switch (kind) {
-    case 'function':
-      return createLabelReader('a known function', functions)
-    case 'seniority':
-      return createLabelReader('a known seniority level', seniorities)
-    case 'years':
-      return createLabelReader('a known number of years', yearLabels())
-    case 'type':
-      // The network's texts are longer than the labels: Privately Held, Public Company.
-      return createLabelReader('a known company type', companyTypes, (text, label) =>
-        foldText(text).startsWith(foldText(label)),
-      )
-    default:
-      return { title, name, place, industry, company, list, size }[kind]
-  }
+/** The readers of the kinds of values that filters have. */
+export const valueReaders = {
+  ...{ title, name, place, industry, company, list, size },
+  function: createLabelReader('a known function', functions),
+  seniority: createLabelReader('a known seniority level', seniorities),
+  years: createLabelReader('a known number of years', yearLabels),
+  // The network's texts are longer than the labels: Privately Held, Public Company.
+  type: createLabelReader('a known company type', companyTypes, (text, label) =>
+    foldText(text).startsWith(foldText(label)),
+  ),
 }
+
+/** What the values of a filter type are. */
+export type FilterValueKind = keyof typeof valueReaders

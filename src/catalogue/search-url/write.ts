@@ -1,6 +1,6 @@
 import { networkOrigin, premiumPathOf, type SearchPage } from '../../api/values/network-url.js'
 import { type FilterType, filterTypes, revenueType } from './filter-types.js'
-import { createValueReader, type UrlValue } from './values.js'
+import { type UrlValue, valueReaders } from './values.js'
 
 type Filters = Readonly<Record<string, unknown>>
 
@@ -17,7 +17,7 @@ export function writeSearchUrl(of: SearchPage['of'], filters: Filters): string {
 
 function writeFilter(filter: FilterType, of: SearchPage['of'], filters: Filters): string[] {
   const { type, value: kind, [of]: target = [] } = filter
-  const { write } = createValueReader(kind)
+  const { write } = valueReaders[kind]
   const values = target.flatMap((name, at) =>
     name !== undefined && filterTypeFor(name, of) === filter
       ? listTexts(filters[name]).map((text) => writeValue(write(text), at === 1))
