@@ -1,5 +1,5 @@
 import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
-import { isObject } from '../../api/values/objects.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { toDomain } from './domain.js'
 import { foldText } from './name.js'
@@ -19,13 +19,19 @@ export const text: FieldReader<string> = (value) => {
   return words === '' ? undefined : words
 }
 
+/** Creates a reader of what a text means; a blank one is `undefined`. */
+const fromText =
+  <T>(read: (words: string) => T | undefined): FieldReader<T> =>
+  (value) => {
+    const words = text(value)
+    return words === undefined ? undefined : read(words)
+  }
+
 /** A number in which dots stand between thousands, and a comma before decimals. */
 const european = /^[+-]?\d{1,3}(?:(?:\.\d{3})+(?:,\d+|\.\d{3})|(?:,\d{1,2}))$/
 
 /** A number, possibly with a currency sign, with anything usual between thousands, and with a decimal comma. */
-export const decimal: FieldReader<number> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const decimal = fromText((words) => {
   const bare = words
     .replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '')
     .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
@@ -33,7 +39,7 @@ export const decimal: FieldReader<number> = (value) => {
   const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : Number.NaN
   if (!Number.isFinite(number)) throw new InvalidRecordError(`must be a number, not '${shorten(words)}'`)
   return number
-}
+})
 
 /** A whole number of 0 or more. */
 export const wholeNumber: FieldReader<number> = (value) => {
@@ -48,13 +54,11 @@ const yes = new Set(['true', 'yes', 'y', '1', 'oui', 'x'])
 const no = new Set(['false', 'no', 'n', '0', 'non'])
 
 /** A boolean in the usual spellings of yes and no. */
-export const bool: FieldReader<boolean> = (value) => {
-  const word = text(value)?.toLowerCase()
-  if (word === undefined) return undefined
-  if (yes.has(word)) return true
-  if (no.has(word)) return false
+export const bool = fromText((words) => {
+  const word = words.toLowerCase()
+  if (yes.has(word) || no.has(word)) return yes.has(word)
   throw new InvalidRecordError(`must be true or false, not '${shorten(word)}'`)
-}
+})
 
 /** A list of texts: an array, or one text separated by semicolons. */
 export const texts: FieldReader<string[]> = (value) => {
@@ -64,56 +68,50 @@ export const texts: FieldReader<string[]> = (value) => {
   return kept.length === 0 && !Array.isArray(value) ? undefined : [...new Set(kept)]
 }
 
+/** Creates a reader of values of JSON, which may be given as a text. */
+const fromJson =
+  <T>(isExpected: (value: unknown) => value is T, expected: string): FieldReader<T> =>
+  (value) => {
+    const given = typeof value === 'string' ? parseFieldJson(value) : value
+    if (given === undefined || given === null) return undefined
+    if (!isExpected(given)) throw new InvalidRecordError(`must be ${expected}`)
+    return given
+  }
+
 /** A list of objects: an array, or its JSON. */
-export const objects: FieldReader<Readonly<Record<string, unknown>>[]> = (value) => {
-  const list = typeof value === 'string' ? parseFieldJson(value) : value
-  if (list === undefined || list === null) return undefined
-  if (!Array.isArray(list) || !list.every(isObject)) throw new InvalidRecordError('must be a list of objects')
-  return list
-}
+export const objects = fromJson(
+  (value): value is Fields[] => Array.isArray(value) && value.every(isObject),
+  'a list of objects',
+)
 
 /** One object, or its JSON. */
-export const object: FieldReader<Readonly<Record<string, unknown>>> = (value) => {
-  const one = typeof value === 'string' ? parseFieldJson(value) : value
-  if (one === undefined || one === null) return undefined
-  if (!isObject(one)) throw new InvalidRecordError('must be an object')
-  return one
-}
+export const object = fromJson(isObject, 'an object')
 
 /** The two-letter code of a country given by code or name. */
-export const country: FieldReader<string> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const country = fromText((words) => {
   const code = toCountryCode(words)
   if (code === undefined)
     throw new InvalidRecordError(`'${shorten(words)}' is not a country: give its ISO code of two letters`)
   return code
-}
+})
 
 /** The registrable domain of a website, host or e-mail address. */
-export const domain: FieldReader<string> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const domain = fromText((words) => {
   const found = toDomain(words)
   if (found === undefined) throw new InvalidRecordError(`no website domain in '${shorten(words)}'`)
   return found
-}
+})
 
 /** An e-mail address in lower case. */
-export const email: FieldReader<string> = (value) => {
-  const address = text(value)
-    ?.toLowerCase()
-    .replace(/^mailto:/, '')
-  if (address === undefined) return undefined
+export const email = fromText((words) => {
+  const address = words.toLowerCase().replace(/^mailto:/, '')
   if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
     throw new InvalidRecordError(`'${shorten(address)}' is not an e-mail address`)
   return address
-}
+})
 
 /** The verification status of an e-mail address, in the word of any service. */
-export const emailStatus: FieldReader<(typeof emailStatuses)[number]> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const emailStatus = fromText((words) => {
   const word = emailStatusOf(words)
   if (word === null) return undefined
   const status = emailStatuses.find((one) => one === word)
@@ -122,28 +120,24 @@ export const emailStatus: FieldReader<(typeof emailStatuses)[number]> = (value) 
       `must be ${emailStatuses.join(', ')} or a word for one, not '${shorten(words)}'`,
     )
   return status
-}
+})
 
 /** A date or date-time in ISO 8601, kept as written. */
-export const date: FieldReader<string> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const date = fromText((words) => {
   if (!/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/.test(words) || Number.isNaN(Date.parse(words)))
     throw new InvalidRecordError(`must be a date such as 2025-01-31, not '${shorten(words)}'`)
   return words
-}
+})
 
 /** A company size, with any dash and with or without thousands separators. */
-export const employeeRange: FieldReader<(typeof companySizes)[number]> = (value) => {
-  const words = text(value)
-  if (words === undefined) return undefined
+export const employeeRange = fromText((words) => {
   const range = parseCompanySize(words)
   if (!range)
     throw new InvalidRecordError(
       `must be a company size (${companySizes.join(', ')}), not '${shorten(words)}'`,
     )
   return range
-}
+})
 
 /** Returns the company size that a text names; `undefined` when none. */
 export function parseCompanySize(words: string): (typeof companySizes)[number] | undefined {
@@ -155,16 +149,13 @@ export function parseCompanySize(words: string): (typeof companySizes)[number] |
 }
 
 /** Creates a reader of labels, given in any case or by id; other text stays as it is. */
-export const labelFrom =
-  (labels: Readonly<Record<string, string>>): FieldReader<string> =>
-  (value) => {
-    const words = text(value)
-    if (words === undefined) return undefined
+export const labelFrom = (labels: Readonly<Record<string, string>>) =>
+  fromText((words) => {
     const known = Object.values(labels)
     if (known.includes(words)) return words
     const folded = foldText(words)
     return labels[words] ?? known.find((label) => foldText(label) === folded) ?? words
-  }
+  })
 
 /** Shortens text to 60 characters, for a message. */
 export const shorten = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)

@@ -5,37 +5,27 @@ import type { TextTable } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 import { InvalidRecordError, shorten } from '../normalize/readers.js'
 
-/** Writes the rows of a table, and the texts of keyword searches. */
-interface RowWriter {
-  readonly add: RowInserter
-  /** `hasSameKeys` means that no key column changed; `texts` is `undefined` when they did not change. */
-  change(
-    to: RowTarget,
-    key: number,
-    values: readonly Value[],
-    hasSameKeys: boolean,
-    texts: readonly string[] | undefined,
-  ): void
-}
-
 /**
- * Creates the writer of a table from its columns without the key, which values follow in order. An UPDATE rewrites the indexes
+ * Creates the writer of a table, with the texts of keyword searches, from its columns without the key, which values follow in order. An UPDATE rewrites the indexes
  * of all columns that it names, even when they do not change. So it names `keyColumns`, whose indexes are expensive to write,
  * only when one of them changes.
  */
-export function createRowWriter(
-  table: TextTable,
-  columns: readonly string[],
-  keyColumns: readonly string[],
-): RowWriter {
+export function createRowWriter(table: TextTable, columns: readonly string[], keyColumns: readonly string[]) {
   const facts = columns.flatMap((column, at) => (keyColumns.includes(column) ? [] : [at]))
   const updating = (some: readonly string[]) =>
     `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
   const insert = inEachDialect(({ texts }) => texts.createRowInserter(table, columns))
   const [updateAll, updateFacts] = [updating(columns), updating(facts.map((at) => columns[at] ?? ''))]
   return {
-    add: (to, ...row) => insert(to.connection)(to, ...row),
-    change(to, key, values, hasSameKeys, texts) {
+    add: (...[to, ...row]: Parameters<RowInserter>) => insert(to.connection)(to, ...row),
+    /** `hasSameKeys` means that no key column changed; `texts` is `undefined` when they did not change. */
+    change(
+      to: RowTarget,
+      key: number,
+      values: readonly Value[],
+      hasSameKeys: boolean,
+      texts: readonly string[] | undefined,
+    ) {
       if (hasSameKeys) send(to.connection, updateFacts, ...facts.map((at) => values[at] ?? null), key)
       else send(to.connection, updateAll, ...values, key)
       if (texts) dialectOf(to.connection).texts.replaceTexts(to, table, key, texts)
@@ -49,25 +39,34 @@ type Database = Pick<Connection, 'dialect'>
 
 const maxBytesOf = (database: Database): number | undefined => dialectOf(database).load.maxIndexedBytes
 
+/** Throws when one of some texts would not fit into an index; `message` says which. */
+function checkLength(database: Database, texts: () => readonly string[], message: () => string): void {
+  const maxBytes = maxBytesOf(database)
+  if (maxBytes !== undefined && texts().some((text) => Buffer.byteLength(text) > maxBytes))
+    throw new InvalidRecordError(message())
+}
+
 /** Throws when a company's row would not fit into an index. */
 export function checkCompany(
   database: Database,
   { domain, facts }: { readonly domain: string | null; readonly facts: readonly Value[] },
 ): void {
-  const maxBytes = maxBytesOf(database)
-  if (maxBytes === undefined) return
-  const texts = [domain, ...facts].filter((value) => typeof value === 'string')
-  if (Buffer.byteLength(texts.join('')) > maxBytes)
-    throw new InvalidRecordError('its domain, industry, place or id is too long')
+  const texts = () => [domain, ...facts].filter((value) => typeof value === 'string')
+  checkLength(
+    database,
+    () => [texts().join('')],
+    () => 'its domain, industry, place or id is too long',
+  )
 }
 
 /** Throws when a department, as given or as compared, would not fit into one. */
 export function checkHistory(database: Database, history: readonly { readonly department: string }[]): void {
-  const maxBytes = maxBytesOf(database)
-  if (maxBytes === undefined) return
   for (const { department } of history)
-    if ([department, foldText(department)].some((name) => Buffer.byteLength(name) > maxBytes))
-      throw new InvalidRecordError(`headcount_history: the department '${shorten(department)}' is too long`)
+    checkLength(
+      database,
+      () => [department, foldText(department)],
+      () => `headcount_history: the department '${shorten(department)}' is too long`,
+    )
 }
 
 /** Throws when the profile of an engager would not fit into one. */
@@ -75,11 +74,12 @@ export function checkEngagers(
   database: Database,
   engagers: readonly { readonly profile: string; readonly url: string }[],
 ): void {
-  const maxBytes = maxBytesOf(database)
-  if (maxBytes === undefined) return
   for (const { profile, url } of engagers)
-    if (Buffer.byteLength(profile) > maxBytes)
-      throw new InvalidRecordError(`engagers: the profile url '${shorten(url)}' is too long`)
+    checkLength(
+      database,
+      () => [profile],
+      () => `engagers: the profile url '${shorten(url)}' is too long`,
+    )
 }
 
 const factsInIndexes =
