@@ -4,13 +4,15 @@ import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, countRows, every, isOneOf } from '../full-text/sql-conditions.js'
 import { toLead } from '../records/person-record.js'
 import { toPostIdentity } from '../records/posts.js'
-import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Searches the people who reacted to a post or commented on it, each once, by profile. An unknown person has only a
  * profile url; an unknown post has no engagers.
  */
-export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'], {
+export const engagers: Searcher<'engagers'> = {
+  indexes: ['people_by_slug'],
+
   count: async (connection, filters) => {
     const [where, ...values] = toEngagementCondition(filters)
     return await countRows(connection, [selectEngagers(connection, where), ...values])
@@ -22,7 +24,7 @@ export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'],
     const { records, ...more } = toPage(rows, limit, ({ profile }) => [profile])
     return { records: records.map((engager) => toEngagerLead(engager, now)), ...more }
   },
-})
+}
 
 interface EngagerRow {
   readonly profile: string

@@ -5,7 +5,7 @@ import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
 import { atCompanies } from './company-conditions.js'
 import { hiringCompanyConditions, jobConditions } from './job-conditions.js'
-import { parseCursor, readRanges, requireIndexes, type Searcher, toPage } from './search-kind.js'
+import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /** Maximum number of jobs in a record. */
 const mostJobs = 100
@@ -14,7 +14,9 @@ const mostJobs = 100
  * Searches companies that hire, each with its matching jobs: those with the newest job first, those with only undated
  * jobs last.
  */
-export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company', 'jobs_by_date'], {
+export const hiringSearch: Searcher<'hiring'> = {
+  indexes: ['jobs_by_company', 'jobs_by_date'],
+
   count: async (connection, filters, now) => {
     const [matches, ...values] = every(jobConditions(connection, filters, now))
     const hires: Condition = [
@@ -41,7 +43,7 @@ export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company
     }
     return { records: records.map(record), ...more }
   },
-})
+}
 
 type HiringCursor = readonly [postedAt: number | null, key: number]
 

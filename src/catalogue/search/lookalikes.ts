@@ -7,13 +7,15 @@ import { type Condition, countRows, every } from '../full-text/sql-conditions.js
 import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
-import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Searches companies that resemble the given ones, which are left out; the most similar first. 404 when the catalogue
  * knows none of the profiles.
  */
-export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_technologies_by_company'], {
+export const lookalikes: Searcher<'lookalikes'> = {
+  indexes: ['company_technologies_by_company'],
+
   count: async (connection, filters) =>
     await countRows(connection, await selectLookalikes(connection, filters)),
 
@@ -37,7 +39,7 @@ export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_techn
     }
     return { records: records.map(record), ...more }
   },
-})
+}
 
 type LookalikeCursor = readonly [score: number, key: number]
 

@@ -1,4 +1,3 @@
-import { ApiError } from '../../api/calls/errors.js'
 import type {
   Awaitable,
   PageRequest,
@@ -8,10 +7,11 @@ import type {
   SearchKind,
 } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialects.js'
 
 /** Answers one kind of search from the catalogue. 422 names an unsupported filter. */
 export interface Searcher<K extends SearchKind> {
+  /** Indexes without which it would take hours. They are missing only while a table is filled for the first time. */
+  readonly indexes?: readonly string[]
   /** Returns how many records match; days count up to `now`. */
   count(connection: Connection, filters: Searches[K]['filters'], now: number): Awaitable<number>
   /** Returns a page of them, always in the same order. */
@@ -20,29 +20,6 @@ export interface Searcher<K extends SearchKind> {
     filters: Searches[K]['filters'],
     span: PageRequest,
   ): Awaitable<ResultPage<RecordOf<K>>>
-}
-
-/**
- * Returns a kind of search that would take hours without some indexes. It is refused as `busy` while they are missing,
- * which is only while a table is filled for the first time.
- */
-export function requireIndexes<K extends SearchKind>(
-  indexes: readonly string[],
-  searcher: Searcher<K>,
-): Searcher<K> {
-  const check = async (connection: Connection): Promise<void> => {
-    if (!(await dialectOf(connection).search.hasIndexes(connection, indexes))) throw new ApiError('busy')
-  }
-  return {
-    count: async (connection, filters, now) => {
-      await check(connection)
-      return await searcher.count(connection, filters, now)
-    },
-    find: async (connection, filters, span) => {
-      await check(connection)
-      return await searcher.find(connection, filters, span)
-    },
-  }
 }
 
 /** The values that a row is ordered by. */

@@ -1,12 +1,7 @@
-import type {
-  Awaitable,
-  PageRequest,
-  RecordOf,
-  ResultPage,
-  Search,
-  SearchKind,
-} from '../../engine/ports/ports.js'
+import { ApiError } from '../../api/calls/errors.js'
+import type { PageRequest, RecordOf, ResultPage, Search, SearchKind } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { companySearch } from './companies.js'
 import { engagers } from './engagers.js'
 import { growthSearch } from './growth.js'
@@ -26,14 +21,22 @@ const searchers: { readonly [K in SearchKind]: Searcher<K> } = {
   engagers,
 }
 
+/** Returns the searcher of a kind. Throws `busy` while an index is missing that it requires. */
+async function searcherOf<K extends SearchKind>(connection: Connection, kind: K): Promise<Searcher<K>> {
+  const searcher = searchers[kind] as unknown as Searcher<K>
+  const { indexes } = searcher
+  if (indexes && !(await dialectOf(connection).search.hasIndexes(connection, indexes)))
+    throw new ApiError('busy')
+  return searcher
+}
+
 /** Returns how many records a search finds. */
-export const countRecords = (connection: Connection, search: Search, now: number): Awaitable<number> =>
-  (searchers[search.kind] as Searcher<SearchKind>).count(connection, search.filters, now)
+export const countRecords = async (connection: Connection, search: Search, now: number): Promise<number> =>
+  (await searcherOf<SearchKind>(connection, search.kind)).count(connection, search.filters, now)
 
 /** Returns a page of the records that a search finds. */
-export const findRecords = <K extends SearchKind>(
+export const findRecords = async <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,
   span: PageRequest,
-): Awaitable<ResultPage<RecordOf<K>>> =>
-  (searchers[kind] as unknown as Searcher<K>).find(connection, filters, span)
+): Promise<ResultPage<RecordOf<K>>> => (await searcherOf(connection, kind)).find(connection, filters, span)

@@ -5,13 +5,15 @@ import { toAccount } from '../records/company-row.js'
 import { toSlug } from '../records/technologies.js'
 import { countCompanies, listCompanies } from './companies.js'
 import { inIndustries, ofSizes } from './company-conditions.js'
-import { requireIndexes, type Searcher } from './search-kind.js'
+import type { Searcher } from './search-kind.js'
 
 /**
  * Searches companies by the technologies they use, the largest first. Counts are exact. No company uses an unknown
  * technology.
  */
-export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technologies_by_company'], {
+export const stackSearch: Searcher<'stack'> = {
+  indexes: ['company_technologies_by_company'],
+
   count: async (connection, filters) =>
     await countCompanies(connection, await conditionsOf(connection, filters)),
 
@@ -29,7 +31,7 @@ export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technolog
     })
     return { records: records.map(record), ...more }
   },
-})
+}
 
 async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
   const { countries, included_industries, excluded_industries, company_size } = filters
