@@ -43,20 +43,32 @@ function conditions(
   selectivity: Selectivity,
   now: number,
 ): Condition[] {
-  const { matchTexts } = dialectOf(connection).texts
-  const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    matchTexts('jobs', within([column], anyOf(phrases.map(phrase))), selectivity)
-  const [title, description] = [holds('title'), holds('description')]
   const days = filters.posted_within_days
   return [
     ...(days === undefined ? [] : [postedSince(now, days)]),
-    ...ifAny(filters.job_title_keywords, title),
-    ...ifAny(filters.excluded_job_title_keywords, (phrases) => not(title(phrases))),
-    ...ifAny(filters.job_description_keywords, description),
-    ...ifAny(filters.excluded_job_description_keywords, (phrases) => not(description(phrases))),
+    ...phraseConditions(connection, selectivity, {
+      title: [filters.job_title_keywords, filters.excluded_job_title_keywords],
+      description: [filters.job_description_keywords, filters.excluded_job_description_keywords],
+    }),
     ...ifAny(filters.job_country_codes, inCountries),
     ...ifAny(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
   ]
+}
+
+type Phrases = readonly [wanted: string[] | undefined, unwanted: string[] | undefined]
+
+/** Returns the conditions that the texts of jobs have, and do not have, one of some phrases. */
+export function phraseConditions(
+  connection: Connection,
+  selectivity: Selectivity,
+  phrases: Readonly<Record<'title' | 'description', Phrases>>,
+): Condition[] {
+  const { matchTexts } = dialectOf(connection).texts
+  return Object.entries(phrases).flatMap(([column, [wanted, unwanted]]) => {
+    const hold = (some: readonly string[]) =>
+      matchTexts('jobs', within([column], anyOf(some.map(phrase))), selectivity)
+    return [...ifAny(wanted, hold), ...ifAny(unwanted, (some) => not(hold(some)))]
+  })
 }
 
 /** Returns a condition for jobs of the last days. Most postings are dated by day, so the first day counts whole. */

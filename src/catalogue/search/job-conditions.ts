@@ -3,7 +3,7 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, ifAny, not, some } from '../full-text/sql-conditions.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../full-text/text-query.js'
-import { postedSince } from '../lookup/jobs.js'
+import { phraseConditions, postedSince } from '../lookup/jobs.js'
 import keywords from './classification-keywords.json' with { type: 'json' }
 import { inIndustries, ofSizes } from './company-conditions.js'
 import { inPlaces } from './place-condition.js'
@@ -21,15 +21,12 @@ const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number
 /** Returns the conditions of a hiring search on jobs. Days count back from `now`. */
 export function jobConditions(connection: Connection, filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
-  const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    dialectOf(connection).texts.matchTexts('jobs', within([column], anyOf(phrases.map(phrase))), 'many')
-  const [title, description] = [holds('title'), holds('description')]
   return [
     ...(published_date === undefined ? [] : [postedSince(now, days[published_date])]),
-    ...ifAny(filters.selected_titles, title),
-    ...ifAny(filters.excluded_titles, (phrases) => not(title(phrases))),
-    ...ifAny(filters.selected_keywords, description),
-    ...ifAny(filters.excluded_keywords, (phrases) => not(description(phrases))),
+    ...phraseConditions(connection, 'many', {
+      title: [filters.selected_titles, filters.excluded_titles],
+      description: [filters.selected_keywords, filters.excluded_keywords],
+    }),
     ...(exclude_internships ? [not(isInternship(connection))] : []),
     ...ifAny(included_locations, (ids) => jobIn(inPlaces('included_locations', ids))),
     ...ifAny(excluded_locations, (ids) => not(jobIn(inPlaces('excluded_locations', ids)))),

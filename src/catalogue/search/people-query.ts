@@ -80,11 +80,11 @@ function toTextQueries(filters: PeopleFilters): TextQuery[] {
     items?.length ? [of(items)] : []
   return [
     ...(keyword === undefined ? [] : [within(['name', 'title', 'about'], parseKeyword(keyword))]),
-    ...(job_titles?.includes('*') ? [] : asked(job_titles, titleContains)),
-    ...asked(excluded_job_titles, (titles) => negate(titleContains(titles))),
-    ...asked(past_titles, pastTitleContains),
-    ...asked(excluded_past_titles, (titles) => negate(pastTitleContains(titles))),
-    ...asked(past_companies, workedAt),
+    ...(job_titles?.includes('*') ? [] : asked(job_titles, hold('title'))),
+    ...asked(excluded_job_titles, (titles) => negate(hold('title')(titles))),
+    ...asked(past_titles, hold('past_titles')),
+    ...asked(excluded_past_titles, (titles) => negate(hold('past_titles')(titles))),
+    ...asked(past_companies?.flatMap(toEmployerWords), hold('past_employers')),
   ]
 }
 
@@ -94,9 +94,12 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
   ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
   ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
-  ...ifAny(filters.years_of_experience, withExperience),
-  ...ifAny(filters.years_at_current_company, (ranges) => inCompany(ranges, now)),
-  ...ifAny(filters.years_in_current_position, (ranges) => inPosition(ranges, now)),
+  ...ifAny(
+    filters.years_of_experience,
+    ofRanges((least) => ['years_of_experience >= ?', least]),
+  ),
+  ...ifAny(filters.years_at_current_company, ofRanges(lasting('months_in_company', now))),
+  ...ifAny(filters.years_in_current_position, ofRanges(lasting('months_in_position', now))),
   ...nameIs('first_name', filters.first_name),
   ...nameIs('last_name', filters.last_name),
 ]
@@ -127,16 +130,8 @@ function companyConditionsOf(filters: PeopleFilters): Condition[] {
 
 // Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
 
-/** People whose title contains one of some titles. */
-const titleContains = (titles: readonly string[]): TextQuery => within(['title'], anyOf(titles.map(phrase)))
-
-/** People with a past title that contains one of some titles. */
-const pastTitleContains = (titles: readonly string[]): TextQuery =>
-  within(['past_titles'], anyOf(titles.map(phrase)))
-
-/** People who worked at one of some companies before, each given by its name or its id of the network. */
-const workedAt = (companies: readonly string[]): TextQuery =>
-  within(['past_employers'], anyOf(companies.flatMap(toEmployerWords).map(phrase)))
+/** People with one of some phrases in a text column. */
+const hold = (column: string) => (phrases: readonly string[]) => within([column], anyOf(phrases.map(phrase)))
 
 /** People who work at a company that fulfils conditions over the columns of `companies`. */
 export function atCompany(conditions: readonly Condition[]): Condition {
@@ -164,20 +159,8 @@ const atAccounts = (ids: readonly string[]): Condition => [
   JSON.stringify(ids),
 ]
 
-/** People whose experience lasts one of some ranges of years, by the ids of the ranges. */
-const withExperience = (ranges: readonly string[]): Condition =>
-  ofRanges(ranges, (least) => ['years_of_experience >= ?', least])
-
-/** People who are in their position for one of some ranges of years at a moment. */
-const inPosition = (ranges: readonly string[], now: number): Condition =>
-  ofRanges(ranges, (least) => lasting('months_in_position', least, now))
-
-/** People who are in their company for one of some ranges of years at a moment. */
-const inCompany = (ranges: readonly string[], now: number): Condition =>
-  ofRanges(ranges, (least) => lasting('months_in_company', least, now))
-
-/** Returns a condition for ranges of years, from a condition for a minimum of years. */
-const ofRanges = (ranges: readonly string[], atLeast: (least: number) => Condition): Condition =>
+/** Returns a condition for ranges of years, given by their ids, from a condition for a minimum of years. */
+const ofRanges = (atLeast: (least: number) => Condition) => (ranges: readonly string[]) =>
   some(
     ranges.flatMap((id) => {
       const [from, to] = years[id] ?? []
@@ -186,17 +169,15 @@ const ofRanges = (ranges: readonly string[], atLeast: (least: number) => Conditi
     }),
   )
 
-/** A minimum of full years, since the position began or as given. */
-const lasting = (
-  given: 'months_in_position' | 'months_in_company',
-  least: number,
-  now: number,
-): Condition => [
-  `position_since <= ? OR ${given} >= ?`,
-  // A person who begins tomorrow counts as less than one year in the position.
-  least === 0 ? endOfTime : dayNumber(now) - least * 10_000,
-  least * 12,
-]
+/** A minimum of full years at a moment, since the position began or as given. */
+const lasting =
+  (given: 'months_in_position' | 'months_in_company', now: number) =>
+  (least: number): Condition => [
+    `position_since <= ? OR ${given} >= ?`,
+    // A person who begins tomorrow counts as less than one year in the position.
+    least === 0 ? endOfTime : dayNumber(now) - least * 10_000,
+    least * 12,
+  ]
 const endOfTime = 9999_12_31
 
 const dayNumber = (at: number): number => Number(new Date(at).toISOString().slice(0, 10).replaceAll('-', ''))
