@@ -5,19 +5,8 @@ import type { SubjectIdentifiers } from './identifiers.js'
 /** What stands in the place of redacted data. */
 export const redacted = '[forgotten]'
 
-/** Recognises a person in texts by address, number or profile. */
-interface TextMatcher {
-  mentions(text: string): boolean
-  /** Returns whether a text is an identifier of the person and nothing else. */
-  isIdentifier(text: string): boolean
-  /** Returns the text with identifiers redacted, and the name beside them. */
-  redact(text: string): string
-  /** Returns the text with the full name redacted. */
-  redactName(text: string): string
-}
-
-/** Creates the matcher of a person's texts. */
-export function createTextMatcher(subject: SubjectIdentifiers): TextMatcher {
+/** Creates the matcher that recognises a person in texts by address, number or profile. */
+export function createTextMatcher(subject: SubjectIdentifiers) {
   const loose = anyOf([
     ...subject.emails.map(emailPattern),
     ...subject.phones.map(phonePattern),
@@ -39,10 +28,13 @@ export function createTextMatcher(subject: SubjectIdentifiers): TextMatcher {
   const redactName = (text: string) => text.replace(names, redacted)
   return {
     mentions,
-    isIdentifier: (text) =>
+    /** Returns whether a text is an identifier of the person and nothing else. */
+    isIdentifier: (text: string) =>
       mentions(text) && (whole.test(text) || isLookup(text) || isProfile(subject, text)),
+    /** Returns the text with the full name redacted. */
     redactName,
-    redact: (text) => {
+    /** Returns the text with identifiers redacted, and the name beside them. */
+    redact: (text: string) => {
       if (!mentions(text)) return text
       const rest = text.replace(all, redacted).replace(allIds, redacted)
       // An identifier in a spelling that cannot be cut out takes its whole text with it.

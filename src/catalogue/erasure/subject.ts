@@ -3,7 +3,7 @@ import type { SubjectMatcher } from '../../storage/erasure/traversal.js'
 import { parseProfile } from '../normalize/profile.js'
 import { findIdentifiers, type Subject, searchWords, toIdentifiers } from './identifiers.js'
 import { createMatcher } from './matcher.js'
-import { type ErasedRecords, eraseFromCatalogue } from './tables.js'
+import { type ErasedRecords, eraseFromCatalogue, noneErased } from './tables.js'
 
 const address = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/
 
@@ -30,11 +30,10 @@ export async function findSubject(catalogue: Driver | undefined, subject: Subjec
     ? await catalogue.read((connection) => findIdentifiers(connection, subject))
     : toIdentifiers(subject)
   const matcher = createMatcher(identifiers)
-  const nothing = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
   return {
     matcher,
     words: searchWords(identifiers),
     eraseCatalogue: async (dryRun) =>
-      catalogue ? eraseFromCatalogue(catalogue, identifiers, matcher, dryRun) : nothing,
+      catalogue ? eraseFromCatalogue(catalogue, identifiers, matcher, dryRun) : noneErased,
   }
 }

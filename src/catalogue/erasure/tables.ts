@@ -9,15 +9,11 @@ import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPost } from '../records/posts.js'
 import type { SubjectIdentifiers } from './identifiers.js'
 
+/** What is erased of the catalogue where nothing is found. */
+export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
+
 /** How many rows of the catalogue were erased, or lost a mention of the person. */
-export interface ErasedRecords {
-  readonly people: number
-  readonly phones: number
-  readonly engagements: number
-  readonly posts: number
-  readonly jobs: number
-  readonly companies: number
-}
+export type ErasedRecords = Readonly<typeof noneErased>
 
 /** Erases a person from the catalogue; with `dryRun` it only counts. */
 export async function eraseFromCatalogue(
@@ -32,7 +28,7 @@ export async function eraseFromCatalogue(
     const names = ['companies', ...tables.map(({ table }) => table)]
     await dialectOf(driver).load.forgetDeletedRows(driver, [...new Set(names)])
   }
-  return { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0, ...counts }
+  return { ...noneErased, ...counts }
 }
 
 /** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */

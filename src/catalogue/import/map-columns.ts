@@ -1,5 +1,5 @@
 import { columnNamed, isOwnColumn, normaliseName, synonymsOf } from '../../csv/names.js'
-import type { RecordKind } from '../kinds/kind.js'
+import type { FileColumns, RecordKind } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import {
   bool,
@@ -29,14 +29,9 @@ const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]
 }
 
 /** Which column is read as which field. */
-interface MappedColumns {
+interface MappedColumns extends Required<Omit<FileColumns, 'original'>> {
   /** The field of each column, in order. */
   readonly fields: readonly (string | undefined)[]
-  /** Column by field. */
-  readonly mapping: Readonly<Record<string, string>>
-  readonly ignored: readonly string[]
-  /** The first value of each field's column. */
-  readonly samples: Readonly<Record<string, string>>
 }
 
 /**

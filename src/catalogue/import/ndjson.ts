@@ -1,5 +1,5 @@
 import { parseJson, toJson } from '../../api/values/json.js'
-import { isObject } from '../../api/values/objects.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import { isOwnColumn } from '../../csv/names.js'
 import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
 import { checkField, findField } from './map-columns.js'
@@ -61,12 +61,8 @@ async function* toInputRows(
 }
 
 function parseRecord(json: string): RawRecord | undefined {
-  try {
-    const value: unknown = parseJson(json)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = resultOr(undefined, () => parseJson(json))
+  return isObject(value) ? value : undefined
 }
 
 function renameFields(

@@ -1,25 +1,15 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 
+const counted = ['companies', 'people', 'jobs', 'technologies', 'posts'] as const
+
 /** How many records of each kind the catalogue holds. */
-export interface Stats {
-  readonly companies: number
-  readonly people: number
-  readonly jobs: number
-  readonly technologies: number
-  readonly posts: number
-}
+export type Stats = Readonly<Record<(typeof counted)[number], number>>
 
 /** Counts the records of each kind. */
 export async function countAll(connection: Connection): Promise<Stats> {
-  const counts = await connection.get<Stats>(`SELECT
-    (SELECT count(*) FROM companies) AS companies,
-    (SELECT count(*) FROM people) AS people,
-    (SELECT count(*) FROM jobs) AS jobs,
-    (SELECT count(*) FROM technologies) AS technologies,
-    (SELECT count(*) FROM posts) AS posts`)
-  if (!counts) throw new Error('no counts')
-  return counts
+  const counts = counted.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`)
+  return (await connection.get<Stats>(`SELECT ${counts.join(', ')}`)) as Stats
 }
 
 /** An industry, and how many companies are in it. */

@@ -39,19 +39,9 @@ export function toE164(words: string, country?: string): string | undefined {
   return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
 }
 
-const types: Readonly<Record<NonNullable<NumberType>, PhoneDetail['type']>> = {
-  MOBILE: 'mobile',
-  FIXED_LINE_OR_MOBILE: 'fixed_or_mobile',
-  FIXED_LINE: 'fixed_line',
-  VOIP: 'voip',
-  TOLL_FREE: 'toll_free',
-  PREMIUM_RATE: 'premium_rate',
-  SHARED_COST: 'shared_cost',
-  PERSONAL_NUMBER: 'personal_number',
-  PAGER: 'pager',
-  UAN: 'uan',
-  VOICEMAIL: 'voicemail',
-}
+/** Returns the type of a number in our words: that of the numbering plans in lower case, but for one. */
+const toType = (type: NonNullable<NumberType>) =>
+  type === 'FIXED_LINE_OR_MOBILE' ? 'fixed_or_mobile' : (type.toLowerCase() as Lowercase<typeof type>)
 
 /** Mobile numbers that Arcep, Ofcom and ComReg reserve for fiction; numbering plans do not list them. */
 const fictional: readonly (readonly [beginning: string, country: string])[] = [
@@ -72,7 +62,7 @@ export function describePhone(number: string): PhoneDetail {
   const code = known?.country
   return {
     number,
-    type: type === undefined ? 'unknown' : types[type],
+    type: type === undefined ? 'unknown' : toType(type),
     country_code: code === undefined ? null : (islands[code] ?? code),
   }
 }

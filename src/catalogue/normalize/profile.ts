@@ -1,4 +1,5 @@
 import { networkHosts, parseNetworkUrl } from '../../api/values/network-url.js'
+import { resultOr } from '../../api/values/objects.js'
 
 /** What a profile url refers to: a slug (lower case), or an id of the network. */
 export interface NetworkProfile {
@@ -49,11 +50,7 @@ function parsePersonName(name: string | undefined): NetworkProfile | undefined {
 }
 
 function decodeName(name: string | undefined): string | undefined {
-  try {
-    const text = name === undefined ? undefined : decodeURIComponent(name).normalize('NFC').trim()
-    // Databases refuse NUL, and no profile contains it.
-    return text?.includes('\0') ? undefined : text
-  } catch {
-    return undefined
-  }
+  const text = name && resultOr(undefined, () => decodeURIComponent(name).normalize('NFC').trim())
+  // Databases refuse NUL, and no profile contains it.
+  return text?.includes('\0') ? undefined : text
 }

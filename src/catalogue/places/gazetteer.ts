@@ -18,23 +18,18 @@ export interface GazetteerEntry {
   readonly also: string | null
 }
 
-/** The countries, regions and cities of the world. Names are given folded. */
-interface Gazetteer {
-  byCode(code: string | number): GazetteerEntry | undefined
-  /** Returns the places with this name, the most important first. */
-  named(name: string): readonly GazetteerEntry[]
-  /** Returns the cities of a country with this name, the largest first. */
-  citiesNamed(country: string, name: string): readonly GazetteerEntry[]
-  /** Returns places whose name begins so, then those with a later word that does, the most important first. */
-  beginning(text: string, limit: number): readonly GazetteerEntry[]
-}
+let opened: ReturnType<typeof open> | undefined
 
 /** Returns the gazetteer, a read-only file beside the program that is opened on first use. */
-export const gazetteer: () => Gazetteer = once(open)
+export function gazetteer() {
+  opened ??= open()
+  return opened
+}
 
 const columns = 'places.key, code, country, region, places.name, also'
 
-function open(): Gazetteer {
+/** Opens the countries, regions and cities of the world. Names are given folded. */
+function open() {
   const database = new Database(findFile(), { readonly: true, fileMustExist: true })
   const byCode = database.prepare<[string | number], GazetteerEntry>(
     `SELECT ${columns} FROM places WHERE code = ?`,
@@ -54,10 +49,13 @@ function open(): Gazetteer {
       ) JOIN places ON places.key = place ORDER BY later, place`,
   )
   return {
-    byCode: (code) => byCode.get(code),
-    named: (name) => named.all(name),
-    citiesNamed: (country, name) => citiesNamed.all(name, country),
-    beginning: (text, limit) => beginning.all(text, `${text}\u{10ffff}`, limit),
+    byCode: (code: string | number) => byCode.get(code),
+    /** Returns the places with this name, the most important first. */
+    named: (name: string): readonly GazetteerEntry[] => named.all(name),
+    /** Returns the cities of a country with this name, the largest first. */
+    citiesNamed: (country: string, name: string) => citiesNamed.all(name, country),
+    /** Returns places whose name begins so, then those with a later word that does, the most important first. */
+    beginning: (text: string, limit: number) => beginning.all(text, `${text}\u{10ffff}`, limit),
   }
 }
 
@@ -70,12 +68,4 @@ function findFile(): string {
   if (path === undefined)
     throw new ApiError('storage_failed', { reason: 'places.db is missing: install the program again' })
   return path
-}
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }

@@ -1,4 +1,5 @@
 import { bounds } from '../../api/schemas/fields.js'
+import { resultOr } from '../../api/values/objects.js'
 
 /** A value in the nested notation `(key:value,list:List(…))`. Texts are still percent-encoded. */
 export type Nested = string | readonly Nested[] | NestedObject
@@ -118,19 +119,10 @@ export const parseParameters = (query: string): Parameter[] =>
     })
 
 /** Returns a text without percent-encoding. Invalid sequences stay as they are. */
-export function decodeText(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-      try {
-        return decodeURIComponent(run)
-      } catch {
-        return run
-      }
-    })
-  }
-}
+export const decodeText = (text: string): string =>
+  decodeWhole(text) ?? text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => decodeWhole(run) ?? run)
+
+const decodeWhole = (text: string) => resultOr(undefined, () => decodeURIComponent(text))
 
 /** Returns the value of a plain parameter. It is encoded once or twice, and `+` is a space. */
 export function decodeValue(value: string): string {
