@@ -174,6 +174,7 @@ describe.each(states())('%s', (name, open) => {
       )
       expect(report.stopped).toMatchObject({
         exit_code: 12,
+        budget: 'run',
         reason: 'Budget reached: 0 credits for this run',
         at_row: 1,
         rows_left: 5,

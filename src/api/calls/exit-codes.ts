@@ -30,6 +30,7 @@ export function describeBudgetReached(budget: 'run' | 'day', credits: number) {
   const amount = `${credits.toLocaleString('en-US')} ${credits === 1 ? 'credit' : 'credits'}`
   const isOfRun = budget === 'run'
   return {
+    budget,
     reason: `Budget reached: ${amount} ${isOfRun ? 'for this run' : 'a day'}`,
     hint: isOfRun
       ? 'Raise --max-credits, then resume.'

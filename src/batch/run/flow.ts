@@ -2,15 +2,10 @@ import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/cal
 import { describeBudgetReached, exitCodes } from '../../api/calls/exit-codes.js'
 import { CsvError } from '../../csv/errors.js'
 import type { BudgetShortage } from '../journal/journal.js'
+import type { RunStop } from '../output/report.js'
 import { OutputError } from '../output/writer.js'
 
-interface Cause {
-  readonly reason: string
-  readonly hint: string
-  readonly exit_code: number
-  /** Number of the row, counted from 1. */
-  readonly at_row: number | null
-}
+type Cause = Omit<RunStop, 'rows_left'>
 
 /** Rows that were paid for without a recorded answer are sent again under the same keys. */
 const notLost = 'Check free space and permissions; paid results are kept.'

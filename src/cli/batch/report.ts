@@ -62,7 +62,7 @@ export async function showReport(
   const isTold = !partial || stopped.reason.includes(report.partial ?? '')
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `${stopped.reason.replace(/\.$/, '')}.${left}`
-  const next = formatResumeHint(command, formatId(run.id, context.streams), stopped.hint)
+  const next = formatResumeHint(command, formatId(run.id, context.streams), stopped)
   const hint = [kept, next].filter((text) => text !== '').join(' ')
   await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })
 }
@@ -74,11 +74,11 @@ export async function showReport(
 function formatResumeHint(
   { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
   run: string,
-  first: string,
+  { hint: first, budget }: RunStop,
 ): string {
   const again = choices.fresh ? '' : ' the same command, or'
-  const budget = /--max-credits(?!-)/.exec(first) ? ' --max-credits N' : ''
-  const resumed = `${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${budget}${place}`
+  const more = budget === 'run' ? ' --max-credits N' : ''
+  const resumed = `${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${more}${place}`
   const how = `with${again}: prospect runs resume ${resumed}`
   return / then resume\.$/.test(first) ? first.replace(/\.$/, ` ${how}`) : `${first} Resume ${how}`.trim()
 }
@@ -128,45 +128,37 @@ export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
 
 type SummaryContext = StreamsContext & ClockContext
 
-type BatchWork = (ended: (what: EndedBatch) => void) => Promise<number>
-
 /** Runs a batch, and writes how it ended to the file of `--summary-json`, also where it fails. */
 export async function withSummary(
   context: SummaryContext,
   batch: SummarisedBatch,
-  work: BatchWork,
+  work: (onEnd: (ended: EndedBatch) => void) => Promise<number>,
 ): Promise<number> {
-  const { summaryJson: file } = batch.choices
-  if (file === undefined || batch.choices.dryRun) return work(() => {})
+  const { summaryJson: file, dryRun } = batch.choices
+  if (file === undefined || dryRun) return work(() => {})
   await checkFile(file)
-  // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
-  return interruptible(context.streams, (interrupted) => runAndWrite(context, batch, file, work, interrupted))
-}
-
-async function runAndWrite(
-  context: SummaryContext,
-  batch: SummarisedBatch,
-  file: string,
-  work: BatchWork,
-  interrupted: AbortSignal,
-): Promise<number> {
   const startedAt = context.clock.now()
-  let what: EndedBatch | undefined
-  const writeSummary = async (exit: number, stop: RunStop | null) => {
-    const text = toPrintableJson(createSummary(context, batch, startedAt, what, exit, stop), 2)
-    const sink = await openFile(context, file, '--summary-json', interrupted)
-    await sink.write(`${text}\n`)
-    await sink.finish()
-  }
-  const exit = await work((ended) => {
-    what = ended
-  }).catch(async (error) => {
-    const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
-    await writeSummary(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
-    throw error
+  let ended: EndedBatch | undefined
+  // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
+  return interruptible(context.streams, async (interrupted) => {
+    const writeSummary = async (exit: number, stop: RunStop | undefined) => {
+      const text = toPrintableJson(createSummary(context, batch, startedAt, ended, exit, stop), 2)
+      const sink = await openFile(context, file, '--summary-json', interrupted)
+      await sink.write(`${text}\n`)
+      await sink.finish()
+    }
+    const exit = await work((end) => {
+      ended = end
+    }).catch(async (error) => {
+      const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
+      await writeSummary(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(
+        () => {},
+      )
+      throw error
+    })
+    if (ended) await writeSummary(exit, ended.report.stopped)
+    return exit
   })
-  if (what) await writeSummary(exit, what.report.stopped ?? null)
-  return exit
 }
 
 const bugOf = (error: unknown) => ({
@@ -203,8 +195,9 @@ function createSummary(
   startedAt: number,
   ended: EndedBatch | undefined,
   exit_code: number,
-  stopped: RunStop | null,
+  stop: RunStop | undefined,
 ) {
+  const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
   const { output, partial, invalid_reasons } = report
@@ -218,10 +211,10 @@ function createSummary(
         ? 'declined'
         : ended === undefined
           ? 'refused'
-          : stopped
+          : stop
             ? 'stopped'
             : 'finished',
-    ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
+    ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
     ...{ credits, credits_before },
