@@ -12,6 +12,7 @@ import { failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ClockContext, Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
@@ -128,8 +129,6 @@ export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number):
   return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1_000))
 }
 
-type Body = Readonly<Record<string, unknown>>
-
 /** The most rows that a page can have, so that there are few requests. */
 const rowsPerPage = 500
 
@@ -138,8 +137,24 @@ export const hasPages = ({ output }: Shape): boolean =>
   'shape' in output && Object.hasOwn(output.shape as object, 'pagination')
 
 /**
- * Requests every page and returns them as one reply, or the reply of the page that failed. A cursor that was used
- * before ends the walk. Throws UsageError where a page is given.
+ * Requests the pages of a list one after the other, up to the last or one that fails. A cursor that was used before ends
+ * the walk.
+ */
+export async function* readPages(ask: (input: Input) => Promise<Reply>, input: Input): AsyncGenerator<Reply> {
+  const seen = new Set<unknown>()
+  for (let { cursor } = input; !seen.has(cursor); ) {
+    seen.add(cursor)
+    const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
+    yield page
+    const { has_more, next_cursor } = isOk(page) ? paginationOf(page) : {}
+    if (has_more !== true || next_cursor === undefined) return
+    cursor = next_cursor
+  }
+}
+
+/**
+ * Requests every page and returns them as one reply, or the reply of the page that failed. Throws UsageError where a page
+ * is given.
  */
 export async function everyPage(
   ask: (input: Input) => Promise<Reply>,
@@ -148,32 +163,24 @@ export async function everyPage(
 ): Promise<Reply> {
   if (input.page !== undefined)
     throw new UsageError(`${option} and a page cannot be used together: ${option} has every page.`)
-  const pages: Reply[] = []
-  const seen = new Set<unknown>()
-  for (let cursor = input.cursor; ; ) {
-    seen.add(cursor)
-    const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
-    if (!isOk(page) || !isPage(page)) return page
-    pages.push(page)
-    const { has_more, next_cursor } = paginationOf(page)
-    if (has_more !== true || next_cursor === undefined || seen.has(next_cursor)) return joinPages(pages, page)
-    cursor = next_cursor
-  }
+  const pages = await Array.fromAsync(readPages(ask, input))
+  const last = pages.at(-1) as Reply
+  return isOk(last) && isPage(last) ? joinPages(pages, last) : last
 }
 
-const isPage = ({ body }: Reply): boolean =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, 'pagination')
+const isPage = ({ body }: Reply): boolean => isObject(body) && Object.hasOwn(body, 'pagination')
 
-const paginationOf = ({ body }: Reply): Body => ((body as Body).pagination ?? {}) as Body
+const paginationOf = ({ body }: Reply): Fields =>
+  isObject(body) && isObject(body.pagination) ? body.pagination : {}
 
 /** Returns one reply with the rows of all pages; its other fields are those of the last page. */
 function joinPages(pages: readonly Reply[], last: Reply): Reply {
   const { page: _, ...pagination } = paginationOf(last)
-  const lists = Object.keys(last.body as Body).filter((name) => Array.isArray((last.body as Body)[name]))
-  const rows = lists.map((name) => [name, pages.flatMap(({ body }) => (body as Body)[name] ?? [])])
+  const lists = Object.keys(last.body as Fields).filter((name) => Array.isArray((last.body as Fields)[name]))
+  const rows = lists.map((name) => [name, pages.flatMap(({ body }) => (body as Fields)[name] ?? [])])
   return {
     ...last,
-    body: { ...(last.body as Body), ...Object.fromEntries(rows), pagination },
+    body: { ...(last.body as Fields), ...Object.fromEntries(rows), pagination },
     credits: pages.reduce((sum, { credits }) => sum + credits, 0),
   }
 }

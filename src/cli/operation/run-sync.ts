@@ -4,7 +4,7 @@ import { resolvesNothing } from '../../api/operations/units.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/dry-run.js'
 import type { Context } from '../context/context.js'
-import { fileOf, openSink, print, printTo } from '../output/output.js'
+import { print, printTo, withSink } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
 import { extraOf } from './extras.js'
 import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
@@ -34,8 +34,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation } = request
   const { layout, ids } = extraOf(operation.id)
-  const sink = await openSink(context, fileOf(context.globals))
-  try {
+  return withSink(context, async (sink) => {
     const reply = await sendRequest(context, request)
     // The times of an engine are those of its clock.
     const isLocal = context.isLocal()
@@ -47,10 +46,7 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
     if (isOk(reply)) await printTo(sink, withKnownFields(context, request, reply.body), reply.body, view)
     else await sink.discard()
     return reply
-  } catch (error) {
-    await sink.discard()
-    throw error
-  }
+  })
 }
 
 /** Whether a reply is a list of results without any. */

@@ -92,7 +92,7 @@ export async function print(
   body: unknown,
   view: View = {},
 ): Promise<void> {
-  await printTo(await openSink(context, fileOf(context.globals)), context, body, view)
+  await withSink(context, (sink) => printTo(sink, context, body, view))
 }
 
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
@@ -109,17 +109,14 @@ export async function printTo(
   const look = lookOn(context, stream, now)
   try {
     await sink.write(await render(body, format, options, view, look))
-    await sink.finish()
   } catch (error) {
+    if (options.jq === undefined || !(error instanceof UsageError)) throw error
     // The answer may have been paid for.
-    if (options.jq !== undefined && error instanceof UsageError) {
-      await sink.write(`${toPrintableJson(body, 2)}\n`)
-      await sink.finish()
-      throw error
-    }
-    await sink.discard()
+    await sink.write(`${toPrintableJson(body, 2)}\n`)
+    await sink.finish()
     throw error
   }
+  await sink.finish()
 }
 
 /** Returns a result as text. */
@@ -177,41 +174,45 @@ function escapeValues(value: unknown): unknown {
   )
 }
 
-/** Where a result goes. */
-export interface ResultSink {
-  write(text: string): Promise<void>
-  /** Makes the result appear under its name. */
-  finish(): Promise<void>
-  /** Leaves nothing behind. */
-  discard(): Promise<void>
+/** Where a result goes. `discard` leaves nothing behind. */
+export type ResultSink = Pick<BatchSink, 'write' | 'finish'> & { discard(): Promise<void> }
+
+/** Does work that writes a result. Leaves nothing of it behind where the work throws. */
+export async function withSink<T>(
+  context: StreamsContext,
+  work: (sink: ResultSink) => Promise<T>,
+): Promise<T> {
+  const sink = await openSink(context)
+  try {
+    return await work(sink)
+  } catch (error) {
+    await sink.discard()
+    throw error
+  }
 }
 
 /**
  * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
  * complete, so that half a result never has the final name.
  */
-export async function openSink(context: StreamsContext, file: string | undefined): Promise<ResultSink> {
-  const { stdout } = context.streams
-  const shown = formatOf(context) === 'table' ? styledStream(stdout) : stdout
-  if (file === undefined)
-    return {
-      write: (text) => write(shown, text),
-      finish: async () => {},
-      discard: async () => {},
-    }
-  checkOutputName(file, context.globals, context.streams)
-  const path = resolve(context.streams.cwd, file)
+export async function openSink(context: StreamsContext): Promise<ResultSink> {
+  const { streams, globals } = context
+  const file = fileOf(globals)
+  if (file === undefined) {
+    const shown = formatOf(context) === 'table' ? styledStream(streams.stdout) : streams.stdout
+    const nothing = async () => {}
+    return { write: (text) => write(shown, String(text)), finish: nothing, discard: nothing }
+  }
+  checkOutputName(file, globals, streams)
+  const path = resolve(streams.cwd, file)
   context.claimFile(path, '-o')
   await keepPartial(path, (text) => context.notify(text))
   const sink = await openFile(context, path, '-o')
-  return {
-    write: sink.write,
-    finish: sink.finish,
-    discard: async () => {
-      await sink.abandon()
-      if (sink.partial !== undefined) await rm(sink.partial, { force: true })
-    },
+  const discard = async () => {
+    await sink.abandon()
+    if (sink.partial !== undefined) await rm(sink.partial, { force: true })
   }
+  return { write: sink.write, finish: sink.finish, discard }
 }
 
 /**

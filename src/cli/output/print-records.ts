@@ -1,7 +1,7 @@
 import { toPrintableJson } from '../../api/values/json.js'
 import type { ClockContext, Format, GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
-import { fieldsOf, fileOf, formatOf, openSink, print, render, type View } from './output.js'
+import { fieldsOf, formatOf, print, render, type View, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
 import { formatNumber, lookOf } from './text.js'
 
@@ -20,23 +20,16 @@ export async function printRecords(
 ): Promise<void> {
   const format = formatOf(context)
   if (format === 'table') return printTable(context, records, view)
-  if (context.globals.jq !== undefined && !view.isStream) {
-    const rows: Row[] = []
-    for await (const row of records()) rows.push(row)
-    return print(context, rows, view)
-  }
-  const sink = await openSink(context, fileOf(context.globals))
-  try {
+  if (context.globals.jq !== undefined && !view.isStream)
+    return print(context, await Array.fromAsync(records()), view)
+  await withSink(context, async (sink) => {
     const pieces =
       context.globals.jq === undefined
         ? renderRecords(records, format, context.globals, view.columns)
         : filterRecords(records, context.globals.jq)
     for await (const text of pieces) await sink.write(text)
     await sink.finish()
-  } catch (error) {
-    await sink.discard()
-    throw error
-  }
+  })
 }
 
 async function printTable(

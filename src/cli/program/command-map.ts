@@ -66,7 +66,7 @@ export async function commandMap(environment: CommandEnvironment): Promise<Mappe
     }),
   )
   const written = await Promise.all(
-    Object.values(handwritten).map(async ({ load }) => (await load())(environment)),
+    Object.values(handwritten).map(async ([, load]) => (await load())(environment)),
   )
   return [
     ...derived,

@@ -1,60 +1,35 @@
 import type { Command } from 'commander'
 import type { CommandEnvironment } from '../options/command-environment.js'
 
-/** A hand-written command: its code, which is loaded when it is used. Its line of help is in `command-texts.json`. */
-export interface Handwritten {
-  /** Its heading in help. */
-  readonly group: 'machine' | 'data' | 'engine' | 'servers'
-  readonly load: () => Promise<(environment: CommandEnvironment) => Command>
-}
+/** A hand-written command: its heading in help, and its code, which is loaded when it is used. */
+export type Handwritten = readonly [
+  heading: 'machine' | 'data' | 'engine' | 'servers',
+  load: () => Promise<(environment: CommandEnvironment) => Command>,
+]
 
-/** The commands that are not derived from the operation table, in the order of help. */
+/** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-texts.json`. */
 export const handwritten: Readonly<Record<string, Handwritten>> = {
-  init: { group: 'machine', load: async () => (await import('../commands/setup/init.js')).initCommand },
-  login: { group: 'machine', load: async () => (await import('../commands/setup/login.js')).loginCommand },
-  logout: { group: 'machine', load: async () => (await import('../commands/setup/login.js')).logoutCommand },
-  engine: { group: 'engine', load: async () => (await import('../commands/engine/engine.js')).engineCommand },
-  data: { group: 'data', load: async () => (await import('../commands/data/data.js')).dataCommand },
-  industries: {
-    group: 'data',
-    load: async () => (await import('../commands/data/industries.js')).industriesCommand,
-  },
-  config: { group: 'machine', load: async () => (await import('../commands/setup/config.js')).configCommand },
-  profiles: {
-    group: 'machine',
-    load: async () => (await import('../commands/setup/profiles.js')).profilesCommand,
-  },
-  ledger: {
-    group: 'machine',
-    load: async () => (await import('../commands/ledger/ledger.js')).ledgerCommand,
-  },
-  serve: { group: 'servers', load: async () => (await import('../commands/serve/serve.js')).serveCommand },
-  dashboard: {
-    group: 'servers',
-    load: async () => (await import('../commands/serve/dashboard.js')).dashboardCommand,
-  },
-  worker: { group: 'servers', load: async () => (await import('../commands/serve/worker.js')).workerCommand },
-  listen: {
-    group: 'servers',
-    load: async () => (await import('../commands/listen/listen.js')).listenCommand,
-  },
-  runs: { group: 'data', load: async () => (await import('../commands/runs/runs.js')).runsCommand },
-  events: {
-    group: 'servers',
-    load: async () => (await import('../commands/events/events.js')).eventsCommand,
-  },
-  limits: {
-    group: 'machine',
-    load: async () => (await import('../commands/limits/limits.js')).limitsCommand,
-  },
-  doctor: {
-    group: 'machine',
-    load: async () => (await import('../commands/doctor/doctor.js')).doctorCommand,
-  },
-  api: { group: 'machine', load: async () => (await import('../commands/api/api.js')).apiCommand },
-  openapi: { group: 'machine', load: async () => (await import('../commands/api/api.js')).openapiCommand },
-  completion: {
-    group: 'machine',
-    load: async () => (await import('../commands/completion/completion.js')).completionCommand,
-  },
+  init: ['machine', async () => (await import('../commands/setup/init.js')).initCommand],
+  login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
+  logout: ['machine', async () => (await import('../commands/setup/login.js')).logoutCommand],
+  engine: ['engine', async () => (await import('../commands/engine/engine.js')).engineCommand],
+  data: ['data', async () => (await import('../commands/data/data.js')).dataCommand],
+  industries: ['data', async () => (await import('../commands/data/industries.js')).industriesCommand],
+  config: ['machine', async () => (await import('../commands/setup/config.js')).configCommand],
+  profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
+  ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
+  serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
+  dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],
+  worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
+  listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
+  runs: ['data', async () => (await import('../commands/runs/runs.js')).runsCommand],
+  events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
+  limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],
+  doctor: ['machine', async () => (await import('../commands/doctor/doctor.js')).doctorCommand],
+  api: ['machine', async () => (await import('../commands/api/api.js')).apiCommand],
+  openapi: ['machine', async () => (await import('../commands/api/api.js')).openapiCommand],
+  completion: [
+    'machine',
+    async () => (await import('../commands/completion/completion.js')).completionCommand,
+  ],
 }

@@ -17,7 +17,7 @@ const headings = {
 
 const others: Readonly<Record<string, Handwritten>> = {
   ...handwritten,
-  commands: { group: 'machine', load: async () => (await import('./command-map.js')).commandsCommand },
+  commands: ['machine', async () => (await import('./command-map.js')).commandsCommand],
 }
 
 /** The lines of help of commands that are not derived from the operation table. */
@@ -45,9 +45,9 @@ export async function buildProgram(
         : stub(name, areas[name])
       ).helpGroup(headings.api),
     )
-  for (const [name, { group, load }] of Object.entries(others)) {
+  for (const [name, [heading, load]] of Object.entries(others)) {
     const command = name === area ? (await load())(environment) : stub(name, summaries[name])
-    program.addCommand(command.helpGroup(headings[group]))
+    program.addCommand(command.helpGroup(headings[heading]))
   }
   if (area !== '') checkWord(program, area)
   return program

@@ -4,7 +4,7 @@ import { creditsOfRecord, foundIn } from '../../client/parse-delivery.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
-import { callOnce, secondsToWait } from '../operation/call.js'
+import { callOnce, readPages, secondsToWait } from '../operation/call.js'
 import { type Row, valueAt } from '../output/records.js'
 import { type AcceptedWork, noProgress, type Watch, type WorkProgress } from './watch.js'
 
@@ -13,8 +13,6 @@ const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
 
 /** How many requests in a row may fail, as they do while a server restarts. */
 const mostFailures = 20
-
-const rowsPerPage = 500
 
 /** Returns the operation that reads accepted work of a kind. */
 export function readerOf(kind: AcceptedWork['kind']): OperationId {
@@ -135,14 +133,8 @@ async function* contentOf(body: Row): AsyncGenerator<Row> {
 
 /** Yields all records of a search, page by page. */
 async function* found(ask: Ask, kind: AcceptedWork['kind']): AsyncGenerator<Row> {
-  const progress = new Set<unknown>()
-  for (let cursor: unknown; ; ) {
-    progress.add(cursor)
-    const reply = await ask({ per_page: rowsPerPage, ...(cursor === undefined ? {} : { cursor }) })
+  for await (const reply of readPages(ask, {})) {
     if (!isOk(reply)) throw toStop(reply)
-    const body = reply.body as Row
-    for (const { record } of foundIn(kind, body)) yield record
-    cursor = valueAt(body, 'pagination.next_cursor')
-    if (valueAt(body, 'pagination.has_more') !== true || cursor === undefined || progress.has(cursor)) return
+    for (const { record } of foundIn(kind, reply.body as Row)) yield record
   }
 }
