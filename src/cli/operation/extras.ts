@@ -10,7 +10,7 @@ import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
 import { durationMs, notNegative, whole } from '../options/values.js'
-import { valueAt } from '../output/records.js'
+import { numberAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
 import type { OperationRequest } from './request.js'
 
@@ -87,10 +87,10 @@ async function checkMinimums(context: Context, { body }: Reply, { options }: Inv
   for (const { field, what, ...flags } of minimums) {
     const { long, wanted } = readMinimum(flags, options)
     if (wanted === undefined) continue
-    const left = valueAt(body, `credits.${field}`)
+    const left = numberAt(body, `credits.${field}`)
     const all = wanted.endsWith('%') ? await wholeOf(context, field, body) : 0
-    if (typeof left !== 'number' || all === undefined) {
-      const reason = typeof left === 'number' ? `what ${wanted} of them are` : 'how many are left'
+    if (left === undefined || all === undefined) {
+      const reason = left !== undefined ? `what ${wanted} of them are` : 'how many are left'
       short.push(`${long}: the target does not say ${reason}`)
       continue
     }
@@ -122,10 +122,7 @@ function readMinimum(
 
 /** Returns what 100 % of a number is: the limit of the quota, or the plan's credits of a month; `undefined` if unknown. */
 async function wholeOf(context: Context, field: string, body: Reply['body']): Promise<number | undefined> {
-  if (field !== 'enrichment') {
-    const limit = valueAt(body, `limits.${field}`)
-    return typeof limit === 'number' ? limit : undefined
-  }
+  if (field !== 'enrichment') return numberAt(body, `limits.${field}`)
   const reply = await (await context.caller()).call('account.show', {}, { apiKey: await context.apiKey() })
   const plan = valueAt(reply.body, 'workspace.plan') ?? profileInUse(context).plan
   return typeof plan === 'string' && isListedPlan(plan) ? planOf(plan).monthlyCredits : undefined

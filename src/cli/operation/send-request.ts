@@ -1,9 +1,14 @@
 import { type Caller, ConnectionLost, type Input, type Reply } from '../../api/calls/caller.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
+import { mostCredits, unitsFor } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
+import { Stop } from '../context/errors.js'
+import { profileInUse } from '../context/settings.js'
+import { formatCredits, formatNumber } from '../output/text.js'
+import { profileName } from '../target/resolve-target.js'
 import { callOnce, everyPage } from './call.js'
-import { holdWithinBudget } from './hold-budget.js'
-import { recordSpent } from './record-spending.js'
+import { holds, openSpending, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
 import { openStoredLookups, reportStored, usesStoredAnswers } from './stored-lookups.js'
 
@@ -43,4 +48,56 @@ async function sendToTarget(
     if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, operation.id, 0)
     throw error
   }
+}
+
+/**
+ * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
+ * maximum price aside in the budget of the day. Throws Stop (exit 12) where a budget leaves too little.
+ */
+async function holdWithinBudget(
+  context: Context,
+  { operation: row, shape, input, invocation: { options } }: OperationRequest,
+): Promise<Input> {
+  const settings = profileInUse(context)
+  const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
+  const perCommand = number('maxCredits') ?? settings.max_credits
+  const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
+  if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
+  const parsed = shape.input.safeParse(input)
+  const most = mostCredits(row, parsed.success ? parsed.data : input)
+  /** The part of the request that credits pay for: its limit, where that is lower than the one asked for. */
+  const grantWithin = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
+    if (most !== null && most <= left) return { credits: most }
+    const isMany = row.needs === 'records' || row.price.job !== undefined
+    const limit = isMany ? unitsFor(row, left) : 0
+    return limit > 0 ? { credits: mostCredits(row, { limit }) ?? left, limit } : undefined
+  }
+  const refuse = (budget: string, setting: string, left: number): never => {
+    const price =
+      most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`
+    throw new Stop(
+      `Budget reached: ${price}, and ${budget} leaves ${formatNumber(left)}`,
+      exitCodes.budget,
+      `Raise --${setting.replaceAll('_', '-')} or the setting ${setting}.`,
+      'budget',
+    )
+  }
+  const ofCommand = grantWithin(perCommand ?? Number.POSITIVE_INFINITY)
+  if (!ofCommand) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
+  let granted = ofCommand
+  if (perDay !== undefined) {
+    const id = context.ids.uuid()
+    const decide = (left: number) => {
+      granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
+      return granted.credits < 0 ? undefined : granted.credits
+    }
+    const held = { id, profile: profileName(context), perDay }
+    const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
+    if (granted.credits < 0) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
+    holds.set(context.streams, id)
+  }
+  const { limit } = granted
+  if (limit === undefined) return input
+  context.notify(`--limit ${limit}: the budget pays for no more.`)
+  return { ...input, limit }
 }

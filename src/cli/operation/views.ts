@@ -3,7 +3,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { bars, sparkline } from '../output/charts.js'
 import { fileOf, formatOf, print } from '../output/output.js'
-import { type Row, valueAt } from '../output/records.js'
+import { numberAt, type Row, valueAt } from '../output/records.js'
 import { grid, record } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
 import { callOnce } from './call.js'
@@ -62,8 +62,7 @@ async function readDays(
   const read = async (part: readonly string[]): Promise<number | Reply> => {
     const range = { start_date: part[0], end_date: part.at(-1) }
     const reply = await callOnce(context, caller, operation, range)
-    const consumed = isOk(reply) ? valueAt(reply.body, 'credits_consumed') : undefined
-    return typeof consumed === 'number' ? consumed : reply
+    return (isOk(reply) ? numberAt(reply.body, 'credits_consumed') : undefined) ?? reply
   }
   const split = async (part: readonly string[], credits: number): Promise<DayCredits[] | Reply> => {
     if (part.length === 1 || credits === 0)
@@ -111,10 +110,7 @@ const spans = ['3', '6', '12'] as const
 /** Returns the table of `prospect accounts headcount`: departments, now and 3, 6 and 12 months ago, with their trend. */
 export function headcountView(body: unknown, look: Look): string {
   const rows = Object.entries(body as Row).map(([Department, headcount]) => {
-    const count = (path: string): number | null => {
-      const value = valueAt(headcount, path)
-      return typeof value === 'number' ? value : null
-    }
+    const count = (path: string) => numberAt(headcount, path) ?? null
     const now = count('current_headcount')
     const before = spans.map((months) => count(`${months}_months_evolution.base_headcount`))
     const growth = count('12_months_evolution.headcount_gain_percentage')

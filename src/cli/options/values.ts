@@ -12,54 +12,42 @@ export function word(text: string): string {
 export const parseDecimal = (text: string): number =>
   /^[+-]?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
 
+/** Returns what reads a number in decimal digits. It refuses one that is not valid, with a sentence. */
+const numberWhere =
+  (read: (text: string) => number, isValid: (value: number) => boolean, sentence: string) =>
+  (text: string): number => {
+    const value = read(text)
+    if (Number.isFinite(value) && isValid(value)) return value
+    throw new InvalidArgumentError(sentence)
+  }
+
 /** Reads a number above zero. */
-export function positive(text: string): number {
-  const value = parseDecimal(text)
-  if (!Number.isFinite(value) || value <= 0) throw new InvalidArgumentError('Give a number above 0.')
-  return value
-}
+export const positive = numberWhere(parseDecimal, (value) => value > 0, 'Give a number above 0.')
 
 /** Reads a number that is not negative. */
-export function notNegative(text: string): number {
-  const value = parseDecimal(text)
-  if (!Number.isFinite(value) || value < 0) throw new InvalidArgumentError('Give 0 or a number above.')
-  return value
-}
+export const notNegative = numberWhere(parseDecimal, (value) => value >= 0, 'Give 0 or a number above.')
 
 /** Reads a whole number that is not negative. */
-export function whole(text: string): number {
-  const value = notNegative(text)
-  if (!Number.isSafeInteger(value)) throw new InvalidArgumentError('Give a whole number.')
-  return value
-}
+export const whole = numberWhere(notNegative, Number.isSafeInteger, 'Give a whole number.')
 
 /** Reads a whole number above zero. */
-export function positiveWhole(text: string): number {
-  const value = whole(text)
-  if (value === 0) throw new InvalidArgumentError('Give a number above 0.')
-  return value
-}
+export const positiveWhole = numberWhere(whole, (value) => value > 0, 'Give a number above 0.')
 
 /** Reads a port; 0 stands for any free one. */
-export function port(text: string): number {
-  const value = whole(text)
-  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
-  return value
-}
+export const port = numberWhere(whole, (value) => value <= 65_535, 'Give a port from 0 to 65535.')
+
+/** Reads a number of seconds. */
+export const seconds = numberWhere(
+  parseDecimal,
+  (value) => value >= 0,
+  'Give a number of seconds, or none to wait until the end.',
+)
 
 /** Collects the values of a repeated option. */
 export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
   ...(before ?? []),
   text,
 ]
-
-/** Reads a number of seconds. */
-export function seconds(text: string): number {
-  const value = parseDecimal(text)
-  if (!Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError('Give a number of seconds, or none to wait until the end.')
-  return value
-}
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const dayMs = unitMs.d

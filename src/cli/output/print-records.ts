@@ -6,7 +6,7 @@ import { columnsOf, flatten, pickFields, type Row } from './records.js'
 import { formatNumber, lookOf } from './text.js'
 
 /** Reads the records, from the first one each time it is called. */
-export type Records = () => AsyncIterable<Row>
+export type Records = () => AsyncIterable<Row> | Iterable<Row>
 
 /** The most rows of a table on a terminal. */
 const tableRows = 1_000
@@ -117,13 +117,13 @@ function renderDelimited(format: 'csv' | 'tsv') {
   }
 }
 
-async function namesIn(records: AsyncIterable<Row>): Promise<string[]> {
+async function namesIn(records: ReturnType<Records>): Promise<string[]> {
   const names = new Set<string>()
   for await (const row of records) for (const name of Object.keys(flatten(row))) names.add(name)
   return [...names]
 }
 
-async function* chunks(records: AsyncIterable<Row>): AsyncGenerator<Row[]> {
+async function* chunks(records: ReturnType<Records>): AsyncGenerator<Row[]> {
   let rows: Row[] = []
   for await (const row of records) {
     rows.push(row)

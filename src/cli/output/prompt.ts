@@ -41,38 +41,43 @@ export async function confirm(context: Context, message: string, preset: 'yes' |
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
 }
 
-/** Asks for a line of text on stderr, again while `check` throws. Returns `undefined` without a person to ask. */
-export async function askText(
+/** Asks a question on stderr. Returns `undefined` without a person to ask. */
+async function ask<T>(
+  context: Context,
+  draw: (
+    prompts: typeof import('@inquirer/prompts'),
+    streams: ReturnType<typeof promptStreams>,
+  ) => Promise<T>,
+): Promise<T | undefined> {
+  return canAsk(context) ? draw(await import('@inquirer/prompts'), promptStreams(context)) : undefined
+}
+
+/** Asks for a line of text, again while `check` throws. */
+export const askText = (
   context: Context,
   message: string,
   preset?: string,
   check: (answer: string) => unknown = () => {},
-): Promise<string | undefined> {
-  if (!canAsk(context)) return undefined
-  const { input } = await import('@inquirer/prompts')
-  return input(
-    {
-      message: oneLine(message),
-      validate: toValidator(check),
-      ...(preset === undefined ? {} : { default: preset }),
-    },
-    promptStreams(context),
+): Promise<string | undefined> =>
+  ask(context, ({ input }, streams) =>
+    input(
+      {
+        ...{ message: oneLine(message), validate: toValidator(check) },
+        ...(preset === undefined ? {} : { default: preset }),
+      },
+      streams,
+    ),
   )
-}
 
-/** Asks for a secret on stderr without showing it, again while `check` throws. `undefined` without a person to ask. */
-export async function askSecret(
+/** Asks for a secret without showing it, again while `check` throws. */
+export const askSecret = (
   context: Context,
   message: string,
   check: (answer: string) => unknown,
-): Promise<string | undefined> {
-  if (!canAsk(context)) return undefined
-  const { password } = await import('@inquirer/prompts')
-  return password(
-    { message: oneLine(message), mask: false, validate: toValidator(check) },
-    promptStreams(context),
+): Promise<string | undefined> =>
+  ask(context, ({ password }, streams) =>
+    password({ message: oneLine(message), mask: false, validate: toValidator(check) }, streams),
   )
-}
 
 const toValidator =
   (check: (answer: string) => unknown) =>
@@ -85,29 +90,27 @@ const toValidator =
     }
   }
 
-/** Asks for one of several values on stderr. Returns `undefined` without a person to ask. */
-export async function askChoice<T extends string>(
+/** Asks for one of several values. */
+export const askChoice = <T extends string>(
   context: Context,
   message: string,
   choices: readonly { readonly value: T; readonly name: string }[],
-): Promise<T | undefined> {
-  if (!canAsk(context)) return undefined
-  const { select } = await import('@inquirer/prompts')
-  const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
-  return select({ message: oneLine(message), choices: shown }, promptStreams(context))
-}
+): Promise<T | undefined> =>
+  ask(context, ({ select }, streams) => {
+    const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
+    return select({ message: oneLine(message), choices: shown }, streams)
+  })
 
-/** Asks for some of several values on stderr, at least one. Returns `undefined` without a person to ask. */
-export async function askChoices(
+/** Asks for some of several values, at least one. */
+export const askChoices = (
   context: Context,
   message: string,
   values: readonly string[],
-): Promise<readonly string[] | undefined> {
-  if (!canAsk(context)) return undefined
-  const { checkbox } = await import('@inquirer/prompts')
-  const choices = values.map((value) => ({ value, name: labelOf(value) }))
-  return checkbox({ message: oneLine(message), choices, required: true }, promptStreams(context))
-}
+): Promise<readonly string[] | undefined> =>
+  ask(context, ({ checkbox }, streams) => {
+    const choices = values.map((value) => ({ value, name: labelOf(value) }))
+    return checkbox({ message: oneLine(message), choices, required: true }, streams)
+  })
 
 const promptStreams = ({ streams }: StreamsContext) => ({
   input: streams.stdin,

@@ -12,6 +12,12 @@ export function valueAt(record: unknown, path: string): unknown {
   return dot < 0 ? undefined : valueAt(record[path.slice(0, dot)], path.slice(dot + 1))
 }
 
+/** Returns the number at a dotted path; `undefined` where there is none. */
+export function numberAt(record: unknown, path: string): number | undefined {
+  const value = valueAt(record, path)
+  return typeof value === 'number' ? value : undefined
+}
+
 /** The list inside a body. */
 export interface Listing {
   readonly rows: readonly Row[]

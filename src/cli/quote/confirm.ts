@@ -8,7 +8,7 @@ import { isLargePrice } from '../context/settings.js'
 import { callOnce } from '../operation/call.js'
 import type { OperationRequest } from '../operation/request.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { valueAt } from '../output/records.js'
+import { numberAt } from '../output/records.js'
 import { formatCredits, formatNumber, priceText } from '../output/text.js'
 import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
@@ -42,8 +42,7 @@ export async function confirmCall(
 async function readBalance(context: Context): Promise<number | null> {
   const caller = await context.caller()
   const reply = await callOnce(context, caller, rowOf('credits.show'), {})
-  const balance = isOk(reply) ? valueAt(reply.body, 'credits.enrichment') : undefined
-  return typeof balance === 'number' ? balance : null
+  return (isOk(reply) ? numberAt(reply.body, 'credits.enrichment') : undefined) ?? null
 }
 
 async function confirmImport(context: Context, operation: Operation, input: Input): Promise<void> {
@@ -87,6 +86,5 @@ async function matchesOf(context: Context, operation: Operation, input: Input): 
   if (operation.id !== 'intents.stack') return undefined
   const caller = await context.caller()
   const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input)
-  const total = isOk(reply) ? valueAt(reply.body, 'total_count') : undefined
-  return typeof total === 'number' ? total : undefined
+  return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }

@@ -8,7 +8,7 @@ import type { ClockContext, Context, HomeContext, TargetContext } from '../conte
 import { openStateOf } from '../context/open-databases.js'
 import { callOnce } from '../operation/call.js'
 import { isoTime } from '../options/values.js'
-import { valueAt } from '../output/records.js'
+import { numberAt, valueAt } from '../output/records.js'
 import { type RemoteTarget, targetIn } from '../target/resolve-target.js'
 
 /** Returns what is left of credits, quotas and rate windows at a target. */
@@ -32,16 +32,13 @@ function toLimits({ plan, credits, weekly, quotas, windows }: LimitsReport): Lim
     },
     weekly: weekly && withResetTime(weekly),
     quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, withResetTime(quota)])),
-    windows: windows.map(({ resetsAt, ...window }) => ({
-      ...window,
-      resets_at: isoTime(resetsAt),
-    })),
+    windows: windows.map(withResetTime),
   }
 }
 
-const withResetTime = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T) => ({
+const withResetTime = <T extends { readonly resetsAt: number | null }>({ resetsAt, ...rest }: T) => ({
   ...rest,
-  resets_at: isoTime(resetsAt),
+  resets_at: isoTime<T['resetsAt']>(resetsAt),
 })
 
 /** Whether the server refused to say what is left. */
@@ -60,7 +57,11 @@ export async function serverLimits(context: Context): Promise<Limits | TargetRef
   const plan = typeof found === 'string' ? found : undefined
   return {
     plan: plan ?? null,
-    credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },
+    credits: {
+      enrichment: numberAt(credits.reply.body, 'credits.enrichment') ?? null,
+      held: null,
+      next_allocation: null,
+    },
     weekly: null,
     quotas: quotasOf(credits.reply),
     windows: await windowsKnown(context, plan),
@@ -86,19 +87,14 @@ const names: readonly QuotaName[] = [
 ]
 
 /** Returns the quotas of which the server gives limit and remainder. */
-function quotasOf(reply: Reply): Limits['quotas'] {
+function quotasOf({ body }: Reply): Limits['quotas'] {
   const known: Partial<Record<QuotaName, ShownQuota>> = {}
   for (const name of names) {
-    const [limit, remaining] = [countAt(reply, `limits.${name}`), countAt(reply, `credits.${name}`)]
-    if (limit === null || remaining === null) continue
+    const [limit, remaining] = [numberAt(body, `limits.${name}`), numberAt(body, `credits.${name}`)]
+    if (limit === undefined || remaining === undefined) continue
     known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resets_at: null }
   }
   return known
-}
-
-function countAt({ body }: Reply, path: string): number | null {
-  const value = valueAt(body, path)
-  return typeof value === 'number' ? value : null
 }
 
 /**

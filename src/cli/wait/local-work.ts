@@ -1,7 +1,7 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { AsyncJob, ListedCompany } from '../../engine/ports/ports.js'
+import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context, TargetContext } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
@@ -12,7 +12,7 @@ import { reportError } from '../output/report-error.js'
 import { formatNumber } from '../output/text.js'
 import type { Wait } from './options.js'
 import { reportOfWork, resultCommand, stepText, successText } from './outcome.js'
-import { printResult } from './result.js'
+import { printResult, readByOrdinal } from './result.js'
 
 /** Work that this machine's engine accepted, and what the command does with it. */
 export interface LocalWork {
@@ -133,7 +133,6 @@ async function reportOutcome(
   return exitCodes.ok
 }
 
-const pageRows = 1_000
 /** The most companies that are named; the others are counted. */
 const maxNames = 10
 
@@ -145,7 +144,9 @@ async function reportUnresolved(
 ): Promise<void> {
   const names: string[] = []
   let count = 0
-  for await (const { company, ordinal, accountId } of listedCompanies(await context.admin(), job)) {
+  const admin = await context.admin()
+  const listed = readByOrdinal((...page) => admin.listed(job.id, ...page))
+  for await (const { company, ordinal, accountId } of listed) {
     if (accountId !== null) continue
     count++
     const line = lineOf(ordinal)
@@ -156,15 +157,6 @@ async function reportUnresolved(
   const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
   const of = `${formatNumber(count)} of ${formatNumber(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
   context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
-}
-
-async function* listedCompanies(admin: Admin, { id }: AsyncJob): AsyncGenerator<ListedCompany> {
-  for (let after = 0; ; ) {
-    const page = await admin.listed(id, after, pageRows)
-    yield* page
-    if (page.length < pageRows) return
-    after = page.at(-1)?.ordinal ?? after
-  }
 }
 
 /** How long deliveries may take before a notice explains the wait, in milliseconds. */

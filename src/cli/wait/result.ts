@@ -35,18 +35,14 @@ export async function printResult(context: Context, job: AsyncJob): Promise<bool
   if (kind === 'contact_enrichment') {
     const body = await readResult(context, 'contacts.get', job)
     const contacts = body.contacts as readonly Row[] | undefined
-    return printFound(context, { kind, single: !contacts }, () => each(contacts ?? [body]))
+    return printFound(context, { kind, single: !contacts }, () => contacts ?? [body])
   }
   if (kind === 'list_import') {
     const list = await readResult(context, 'lists.get', job)
-    return printFound(context, { kind, single: true }, () => each([list]))
+    return printFound(context, { kind, single: true }, () => [list])
   }
   const admin = await context.admin()
   return printFound(context, { kind, single: false }, () => recordsOf(admin, job))
-}
-
-async function* each(rows: readonly Row[]): AsyncGenerator<Row> {
-  yield* rows
 }
 
 /** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
@@ -60,8 +56,7 @@ export async function printFound(
     await printRecords(context, records, { columns })
     return true
   }
-  const found: Row[] = []
-  for await (const record of records()) found.push(record)
+  const found = await Array.fromAsync(records())
   await print(context, single ? found[0] : found, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
   return kind === 'list_import' || !found.every((contact) => resolvesNothing(sync, contact))
@@ -82,9 +77,17 @@ const pageRows = 500
  * fields.
  */
 export async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
+  for await (const { record } of readByOrdinal((...page) => admin.jobRecords(id, ...page)))
+    yield recordOf(kind, JSON.parse(record) as Row)
+}
+
+/** Yields what is read in pages of so many, each after the last ordinal of the one before. */
+export async function* readByOrdinal<T extends { readonly ordinal: number }>(
+  read: (after: number, limit: number) => Promise<readonly T[]>,
+): AsyncGenerator<T> {
   for (let after = 0; ; ) {
-    const page = await admin.jobRecords(id, after, pageRows)
-    for (const { record } of page) yield recordOf(kind, JSON.parse(record) as Row)
+    const page = await read(after, pageRows)
+    yield* page
     if (page.length < pageRows) return
     after = page.at(-1)?.ordinal ?? after
   }

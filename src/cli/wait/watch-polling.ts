@@ -5,7 +5,7 @@ import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, readPages, secondsToWait } from '../operation/call.js'
-import { type Row, valueAt } from '../output/records.js'
+import { numberAt, type Row, valueAt } from '../output/records.js'
 import { type AcceptedWork, noProgress, type Watch, type WorkProgress } from './watch.js'
 
 /** The pauses between two requests, in milliseconds. They become longer by the factor. */
@@ -43,7 +43,7 @@ export function watchPolled(context: Context, accepted: AcceptedWork): Watch {
       }
     },
     records: () =>
-      reader === 'searches.get' ? found(retrying(context, ask), accepted.kind) : contentOf(body),
+      reader === 'searches.get' ? found(retrying(context, ask), accepted.kind) : contactsIn(body),
   }
 }
 
@@ -92,7 +92,7 @@ function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
     (sum, contact) => sum + creditsOfRecord(accepted.operation, accepted.kind, contact),
     0,
   )
-  const done = isFinished ? contacts.length : countAt(body, 'finished')
+  const done = isFinished ? contacts.length : (numberAt(body, 'finished') ?? 0)
   const state = isFinished ? 'finished' : 'going'
   return { ...noProgress, state, done, spent, expected: accepted.expected }
 }
@@ -103,7 +103,7 @@ const fatalStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
 function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
   const status = valueAt(body, 'search.status')
   const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
-  const done = Math.max(...counts.map((path) => countAt(body, path)))
+  const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0))
   const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
   if (fatalStatuses.includes(status))
     return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
@@ -118,18 +118,9 @@ function listProgress({ expected = 0 }: AcceptedWork, { status }: Row): WorkProg
   return status === 'completed' ? { ...progress, state: 'finished', done: expected } : progress
 }
 
-function countAt(body: Row, path: string): number {
-  const value = valueAt(body, path)
-  return typeof value === 'number' ? value : 0
-}
-
 /** Returns the contacts of a waterfall; a waterfall of one contact is its own result. */
 const contactsIn = (body: Row): readonly Row[] =>
   Array.isArray(body.contacts) ? (body.contacts as readonly Row[]) : [body]
-
-async function* contentOf(body: Row): AsyncGenerator<Row> {
-  yield* contactsIn(body)
-}
 
 /** Yields all records of a search, page by page. */
 async function* found(ask: Ask, kind: AcceptedWork['kind']): AsyncGenerator<Row> {

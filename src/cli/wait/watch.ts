@@ -2,7 +2,7 @@ import type { Operation } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import type { ClockContext } from '../context/context.js'
 import type { OperationRequest } from '../operation/request.js'
-import { type Row, valueAt } from '../output/records.js'
+import { numberAt, type Row, valueAt } from '../output/records.js'
 import { jobIdOf } from './result.js'
 
 /** How work on a server stands, as far as this command knows. */
@@ -37,7 +37,7 @@ export interface Watch {
   /** Follows the work to its end, or until `over`. Calls `onProgress` on the way. */
   follow(over: AbortSignal, onProgress: (progress: WorkProgress) => void): Promise<WorkProgress>
   /** Yields all records in the order found. */
-  records(): AsyncIterable<Row>
+  records(): AsyncIterable<Row> | Iterable<Row>
 }
 
 /** Reads accepted work from the reply of a server; `undefined` where no work was started. */
@@ -50,10 +50,10 @@ export function toAcceptedWork(
   if (id === undefined) return undefined
   const contacts = valueAt(body, 'contacts')
   const isOne = kind === 'contact_enrichment' && !Array.isArray(contacts)
-  const limit = typeof input.limit === 'number' ? input.limit : undefined
+  const limit = numberAt(input, 'limit')
   const counted = ['total', 'total_count', 'preview_count', 'message.expected_profiles_count']
-    .map((path) => valueAt(body, path))
-    .find((value): value is number => typeof value === 'number')
+    .map((path) => numberAt(body, path))
+    .find((count) => count !== undefined)
   const several = [contacts, input.companies].find(Array.isArray)?.length
   const expected = counted === undefined ? (isOne ? 1 : several) : Math.min(counted, limit ?? counted)
   return { operation: row, kind, id, single: isOne || kind === 'list_import', limit, expected }
@@ -62,26 +62,22 @@ export function toAcceptedWork(
 /** How long nothing may arrive before the server is polled too, in milliseconds: it may not reach this machine. */
 const quietMs = 30_000
 
-/** How work stood at the end of a wait, and the watch that has its records. */
-export interface WatchedWork {
-  readonly progress: WorkProgress
-  readonly watch: Watch
-}
-
-/** Follows work by deliveries, and after a while by polling too. At least one of the watches is given. */
+/**
+ * Follows work by deliveries where it has any, and by polling, with deliveries only after a while. Returns how the work stood
+ * at the end, and the watch that has its records.
+ */
 export async function followWatches(
   context: ClockContext,
   received: Watch | undefined,
-  polled: Watch | undefined,
+  polled: Watch,
   over: AbortSignal,
   onProgress: (progress: WorkProgress) => void,
-): Promise<WatchedWork> {
-  const by = async (watch: Watch, until: AbortSignal): Promise<WatchedWork> => ({
+) {
+  const by = async (watch: Watch, until: AbortSignal) => ({
     progress: await watch.follow(until, onProgress),
     watch,
   })
-  if (!received) return by(polled as Watch, over)
-  if (!polled) return by(received, over)
+  if (!received) return by(polled, over)
   const done = new AbortController()
   const until = AbortSignal.any([over, done.signal])
   const polling = context

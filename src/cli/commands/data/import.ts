@@ -10,8 +10,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated, whole } from '../../options/values.js'
 import { openFile, print } from '../../output/output.js'
-import { takeFile, untilSignal } from './import-file.js'
-import { openInput, toCsv } from './import-input.js'
+import { openInput, takeFile, toCsv, untilSignal } from './import-file.js'
 import {
   collectRejects,
   describeImport,

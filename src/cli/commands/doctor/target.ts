@@ -3,7 +3,7 @@ import { isObject, resultOr } from '../../../api/values/objects.js'
 import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
-import { valueAt } from '../../output/records.js'
+import { numberAt, valueAt } from '../../output/records.js'
 import { formatNumber } from '../../output/text.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
@@ -144,8 +144,8 @@ async function key(context: DoctorContext, target: RemoteTarget): Promise<readon
     const { call } = context.server(target)
     const credits = await call('credits.show')
     if (!isOk(credits)) return [refusal(credits)]
-    const balance = valueAt(credits.body, 'credits.enrichment')
-    const left = typeof balance === 'number' ? `; ${formatNumber(balance)} credits are left` : ''
+    const balance = numberAt(credits.body, 'credits.enrichment')
+    const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
     return [ok(`The server accepts the key${left}.`), ...serverSessions(await call('account.show'))]
   } catch (error) {
     if (error instanceof Stop) return [problem(error.message, error.hint)]

@@ -61,23 +61,8 @@ export const checkCommand: CommandFactory = ({ command }) =>
       )
     })
 
-/** The result of a comparison. */
-interface Comparison {
-  readonly profile: string
-  readonly target: string
-  readonly start_date: string
-  readonly end_date: string
-  /** Credits on record here. */
-  readonly ledger: number
-  /** Credits consumed by all users of the target. */
-  readonly target_says: number
-  readonly elsewhere: number
-  /** Credits held here for rows whose outcome is unknown. */
-  readonly open: number
-  readonly ok: boolean
-}
-
-async function compareWithTarget(context: Context, place: RunsLocation, days: Days): Promise<Comparison> {
+/** Returns what is on record here beside what the target says that all of its users consumed. */
+async function compareWithTarget(context: Context, place: RunsLocation, days: Days) {
   const who = { profile: profileName(context), target: await targetName(context) }
   const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })
@@ -88,6 +73,7 @@ async function compareWithTarget(context: Context, place: RunsLocation, days: Da
     ...who,
     ...range,
     ...{ ledger, target_says: consumed, elsewhere: Math.max(0, consumed - ledger) },
+    // Credits held here for rows whose outcome is unknown.
     open: await spending.open(who),
     ok: ledger <= consumed,
   }

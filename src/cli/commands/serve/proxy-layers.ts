@@ -1,9 +1,14 @@
 import type { Layer } from '../../../api/calls/compose.js'
+import type { WireNames } from '../../../api/calls/wire-names.js'
+import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
+import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context } from '../../context/context.js'
-import { openEngineStore } from '../../context/open-databases.js'
+import { once } from '../../context/once.js'
+import { openEngineStore, openStateOf } from '../../context/open-databases.js'
 import { createSpendingLayer } from '../../operation/record-spending.js'
 import { openStoredLookups, usesStoredAnswers } from '../../operation/stored-lookups.js'
+import { profileName, targetName } from '../../target/resolve-target.js'
 
 /**
  * Opens the layers of a governed proxy: keys are checked, then stored answers are given where the setting `max_age` permits
@@ -19,4 +24,36 @@ export async function openLayers(context: Context, apiKey: string, work: Layer) 
 async function openGuard(context: Context, apiKey: string) {
   await context.admin()
   return guardCaller({ ...(await openEngineStore(context)), apiKey, sleep: context.sleep })
+}
+
+/** Opens what puts the cost of proxied work on record in this machine's state. */
+export function openProxiedWork(
+  context: Context,
+  names: WireNames | undefined,
+  { parse }: BodyThreads,
+): ProxiedWork {
+  const profile = profileName(context)
+  const open = once(async () => {
+    const { passedWorkOver } = await import('../../../storage/state/proxied-work.js')
+    return { target: await targetName(context), work: passedWorkOver(await openStateOf(context)) }
+  })
+  const ledger: ProxiedWorkLedger = {
+    start: async (ids, operation) => {
+      const { target, work } = await open()
+      await work.start(target, ids, operation, context.clock.now())
+    },
+    operationOf: async (ids) => {
+      const { target, work } = await open()
+      return work.operationOf(target, ids)
+    },
+    count: async (operation, records) => {
+      const { target, work } = await open()
+      await work.count({ profile, target, operation }, records, context.clock.now())
+    },
+    onError: (error) => {
+      const reason = error instanceof Error ? error.message : String(error)
+      context.notify(`The cost of proxied work is missing in prospect ledger: ${reason}`)
+    },
+  }
+  return createProxiedWork(ledger, names, parse)
 }

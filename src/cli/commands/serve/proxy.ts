@@ -7,8 +7,7 @@ import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 import { type Backend, createApp } from './http-server.js'
-import { openProxiedWork } from './proxied-work.js'
-import { openLayers } from './proxy-layers.js'
+import { openLayers, openProxiedWork } from './proxy-layers.js'
 import { type DeliveryRetargeting, openRetargeting } from './retarget.js'
 
 /** What a proxy serves, and how. */

@@ -1,13 +1,14 @@
-import type { DeliveryShape } from '../../../api/webhooks/events.js'
+import { hintOf } from '../../../engine/request/keys.js'
+import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context, GlobalOptions, TargetOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
-import { deliveringOptions, secretOptions, targetsOf } from '../../options/webhooks.js'
+import { deliveringOptions, type SecretChoice, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
 import {
   type DashboardChoices,
@@ -23,7 +24,6 @@ import {
   openLocalBackend,
   startListening,
 } from './http-server.js'
-import { logRequests } from './log-requests.js'
 
 const defaultPort = 4010
 
@@ -47,19 +47,19 @@ export const serveCommand: CommandFactory = ({ command }) =>
     .run(serve)
 
 /** The options of `serve`. */
-interface ServeCommandOptions extends AddressOptions, ExposureOptions {
+interface ServeCommandOptions
+  extends AddressOptions,
+    ExposureOptions,
+    SecretChoice,
+    Pick<TargetOptions, 'observedLimits' | 'deliveryShape'> {
   readonly dashboard?: boolean
   readonly allowHost?: readonly string[]
   readonly allowTarget?: readonly string[]
   readonly database?: string
-  readonly observedLimits?: boolean
-  readonly deliveryShape?: DeliveryShape
   readonly worker: boolean
   readonly upstream?: string
   readonly logRequests?: boolean
   readonly publicUrl?: string
-  readonly secretFile?: string
-  readonly secretStdin?: boolean
 }
 
 async function serve(context: Context, { options }: Invocation): Promise<number> {
@@ -136,4 +136,54 @@ async function openBackend(
 function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {
   if (!json && format !== 'json') return link === undefined ? baseUrl : `${baseUrl}\n${link}`
   return JSON.stringify({ base_url: baseUrl, pid: process.pid, dashboard_url: link })
+}
+
+type Handler = (request: Request) => Promise<Response>
+
+/** Returns a handler that writes one line to stderr for each request: NDJSON with `--json`. */
+function logRequests(
+  { streams, clock, ids, redact }: Pick<Context, 'streams' | 'clock' | 'ids' | 'redact'>,
+  handler: Handler,
+  { json, format }: GlobalOptions,
+): Handler {
+  const isJson = json === true || format === 'json'
+  return async (request) => {
+    const from = performance.now()
+    const response = await handler(request)
+    const entry = {
+      time: new Date(clock.now()).toISOString(),
+      method: request.method,
+      path: pathOf(request.url),
+      status: response.status,
+      ms: Math.round(performance.now() - from),
+      credits: creditsOf(response),
+      key: keyOf(request.headers.get('x-api-key')),
+      request_id: request.headers.get('x-request-id')?.slice(0, longestId) ?? ids.uuid(),
+    }
+    // A log that cannot be written must not end the server.
+    streams.stderr.write(`${redact(isJson ? JSON.stringify(entry) : toLine(entry))}\n`, () => {})
+    return response
+  }
+}
+
+const longestId = 64
+const longestPath = 500
+
+/** Returns the path with the names of its query. The values could be personal data or secrets. */
+function pathOf(url: string): string {
+  const { pathname, searchParams } = new URL(url)
+  const names = [...new Set(searchParams.keys())]
+  return `${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`.slice(0, longestPath)
+}
+
+/** Returns the beginning of a key of the engine, as its list of keys shows it; of others nothing. */
+const keyOf = (key: string | null): string | null =>
+  key === null ? null : key.startsWith('pk_') ? hintOf(key) : '(other)'
+
+function toLine(entry: Readonly<Record<string, string | number | null>>): string {
+  const { time, method, path, status, ms, credits, key, request_id } = entry
+  const charged = `${credits} ${credits === 1 ? 'credit' : 'credits'}`
+  return [time, method, path, status, `${ms} ms`, charged, key ?? '-', request_id]
+    .map((part) => String(part).replace(/[\r\n\t]/g, ' '))
+    .join(' ')
 }

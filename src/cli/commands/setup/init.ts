@@ -82,18 +82,20 @@ async function readNames(
   admin: Admin,
   options: Invocation['options'],
 ): Promise<InitChoices> {
-  const given = options as InitChoices
+  const { workspace, email } = options as InitChoices
   const isAsking = !context.globals.yes && (await admin.workspaces()).length === 0
-  const ask = (question: string, preset: string, check: (text: string) => string) =>
-    askText(context, question, preset, check)
-  const workspace =
-    given.workspace ??
-    (isAsking ? await ask('Name of the workspace', 'Local', parseWorkspaceName) : undefined)
-  const email =
-    given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', parseEmail) : undefined)
+  const read = async (
+    given: string | undefined,
+    question: string,
+    preset: string,
+    parse: (text: string) => string,
+  ) => {
+    const text = given ?? (isAsking ? await askText(context, question, preset, parse) : undefined)
+    return text === undefined ? undefined : parse(text)
+  }
   return withoutUndefined({
-    workspace: workspace === undefined ? undefined : parseWorkspaceName(workspace),
-    email: email === undefined ? undefined : parseEmail(email),
+    workspace: await read(workspace, 'Name of the workspace', 'Local', parseWorkspaceName),
+    email: await read(email, 'Your e-mail address', 'me@localhost', parseEmail),
   })
 }
 

@@ -6,7 +6,7 @@ import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askSecret } from '../../output/prompt.js'
-import { valueAt } from '../../output/records.js'
+import { numberAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server after trying it. */
@@ -86,6 +86,5 @@ export async function tryKey(context: TargetContext, apiKey: string): Promise<nu
     const { error, code, exit_code } = reportOfReply(reply)
     throw new Stop(`${error.replace(/\.$/, '')}.`, exit_code, 'The key was not stored.', code)
   }
-  const balance = valueAt(reply.body, 'credits.enrichment')
-  return typeof balance === 'number' ? balance : undefined
+  return numberAt(reply.body, 'credits.enrichment')
 }

@@ -65,6 +65,7 @@ const addProfile: CommandFactory = ({ command }) =>
     .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
     .printResult(async (context, { args: [name = ''], options }) => {
       checkNewName(context, name)
+      const { plan, idempotency, publicUrl, syncBaseUrl } = options as Record<string, string | undefined>
       const change = {
         ...{
           base_url: context.globals.baseUrl,
@@ -72,12 +73,7 @@ const addProfile: CommandFactory = ({ command }) =>
           max_wait: context.globals.maxWait,
         },
         ...{ network_name: context.globals.networkName, premium_name: context.globals.premiumName },
-        ...{
-          plan: options.plan as string | undefined,
-          idempotency: options.idempotency as string | undefined,
-        },
-        public_url: options.publicUrl as string | undefined,
-        sync_base_url: options.syncBaseUrl as string | undefined,
+        ...{ plan, idempotency, public_url: publicUrl, sync_base_url: syncBaseUrl },
       }
       const settings = Object.fromEntries(
         Object.entries(change).map(([key, value]) => [key, parseSetting(key, value)]),
@@ -149,32 +145,21 @@ function readOr<T>(read: () => T | false): T | undefined {
 
 const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
 
-function parseMatching(pattern: RegExp) {
-  return (text: string) => (pattern.test(text.trim()) ? text.trim() : undefined)
-}
-
-/** Permission for an http address is given with each command, so it is not checked here. */
-function baseUrl(text: string): string {
-  return baseUrlOf(text, 'base_url', true).href
-}
-
-function syncBaseUrl(text: string): string {
-  return syncBaseUrlOf(text, true).href
-}
-
-function publicUrl(text: string): string {
-  publicAddress(text)
-  return text
-}
+const parseMatching = (pattern: RegExp) => (text: string) =>
+  pattern.test(text.trim()) ? text.trim() : undefined
 
 /** The settings of a profile, by name. */
 export const profileKeys = {
   timeout: { description: 'seconds after which a request is given up', parse: parseSeconds(0, true) },
   max_wait: { description: 'seconds that a rate limit is waited for', parse: parseSeconds(0, false) },
-  base_url: { description: 'the address of a server, which ends in /api/v2', parse: baseUrl },
+  base_url: {
+    description: 'the address of a server, which ends in /api/v2',
+    // Permission for an http address is given with each command.
+    parse: (text) => baseUrlOf(text, 'base_url', true).href,
+  },
   sync_base_url: {
     description: 'the address of its synchronous waterfall, where it has one; ends in /v2',
-    parse: syncBaseUrl,
+    parse: (text) => syncBaseUrlOf(text, true).href,
   },
   target: { description: 'local or remote', parse: parseMatching(/^(?:local|remote)$/) },
   plan: {
@@ -189,7 +174,7 @@ export const profileKeys = {
   premium_name: { description: "the server's word for premium in fields", parse: parseMatching(fieldWord) },
   public_url: {
     description: 'where the server reaches this machine, in place of --public-url',
-    parse: publicUrl,
+    parse: (text) => publicAddress(text) && text,
   },
   max_age: {
     description: 'how old a stored answer may be that is used again, such as 90d',
