@@ -46,7 +46,7 @@ export interface ProxiedWork {
 export function createProxiedWork(
   ledger: ProxiedWorkLedger,
   names: WireNames | undefined,
-  parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]> = async (task) => packRecords(task),
+  parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]>,
 ): ProxiedWork {
   const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
   const count = async (id: OperationId, records: readonly ProxiedRecord[]) => {

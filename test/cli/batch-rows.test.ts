@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
@@ -155,6 +156,17 @@ describe('columns of the output', () => {
       'First name,Last name,Company,enrichment_id,first_name,last_name,network_profile_url,status,email,email_status,' +
         'credits_used,_status,_error,_credits,_source',
     )
+  })
+
+  it.each([
+    ['Profile URL', '"Profile URL" is empty'],
+    ['Notes', 'no column holds network_url'],
+  ])('says why a row without a profile URL is invalid: with the column %s, %s', async (column, why) => {
+    const caller = target(() => ({ status: 200, body: {}, credits: 0 }))
+    const csv = `First name,Last name,Company,${column}\nJo,Doe,A,\n`
+    const { stdout } = await batch('contacts waterfall', csv, ['--enrichment-type', 'phone'], { caller })
+    const [row] = parse(stdout, { columns: true }) as Record<string, string>[]
+    expect([row?._status, row?._error, caller.asked]).toEqual(['invalid', expect.stringContaining(why), []])
   })
 
   it('writes one column for each fact of a phone check', async () => {

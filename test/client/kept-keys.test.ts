@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import { idempotent } from '../../src/client/kept-keys.js'
+import { type Remote, withSyncServer } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
 import { seededIds, TestClock } from '../support/engine.js'
+import { remoteTo } from './serving.js'
 
 const ok: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
 const cut = new ConnectionLost('cut', true)
@@ -126,3 +128,19 @@ describe('a call with a known outcome', () => {
     await close()
   })
 })
+
+it.each([
+  [true, true, true],
+  [true, false, false],
+  [false, true, false],
+])(
+  'a server with a synchronous address of its own honours keys where both do: %s and %s is %s',
+  async (main, sync, both) => {
+    const remote = (honours: boolean): Remote => ({
+      ...remoteTo('https://a.example/api/v2'),
+      supportsIdempotency: async () => honours,
+    })
+    const server = withSyncServer(remote(main), remote(sync), async (key) => key)
+    expect(await server.supportsIdempotency()).toBe(both)
+  },
+)

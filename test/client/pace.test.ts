@@ -4,7 +4,7 @@ import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/cal
 import { ApiError } from '../../src/api/calls/errors.js'
 import { operation } from '../../src/api/operations/table.js'
 import { windowsOf } from '../../src/api/operations/windows.js'
-import type { PacedWindow } from '../../src/client/pace.js'
+import { corrected, type PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 import { tries } from '../support/effort.js'
 
@@ -372,6 +372,26 @@ describe('a paced caller', () => {
       expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 1_000 })
     },
   )
+
+  it.each([
+    ['of a minute', '30', [7, undefined]],
+    ['of a second', '1', [undefined, 7]],
+    ['of neither', '90', [undefined, undefined]],
+  ])('takes a limit that it does not know for the one %s, after which window it ends', (_, reset, limits) => {
+    const windows = [
+      { name: 'plan', limit: 60, windowMs: 60_000 },
+      { name: 'own', limit: 5, windowMs: 1_000 },
+    ]
+    const headers = { 'ratelimit-limit': '7', 'ratelimit-remaining': '0', 'ratelimit-reset': reset }
+    const known = corrected(
+      windows,
+      [undefined, undefined],
+      { status: 200, body: {}, headers, credits: 0 },
+      undefined,
+      0,
+    )
+    expect(known.map((one) => one?.most)).toEqual(limits)
+  })
 
   it('keeps the count when the clock goes back, and sends again after one length of the window', async () => {
     const [clock, real] = [hand(), hand()]

@@ -6,6 +6,7 @@ import { hasBody } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import type { ReplyTask } from '../../src/client/reply.js'
+import { performTask } from '../../src/http/body-tasks.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
 import { bundled } from '../support/processes.js'
@@ -212,7 +213,7 @@ describe('a large response of another server', () => {
         onError: (error) => void counted.push(error),
       }
       const { caller } = await openForProxy(200, body)
-      await createProxiedWork(ledger, names).layer(caller).call('contacts.get', { id: 'x' })
+      await createProxiedWork(ledger, names, performTask).layer(caller).call('contacts.get', { id: 'x' })
       return counted
     }
     const text = JSON.stringify({ enrichment_id: 'b', status: 'finished', contacts })

@@ -61,14 +61,18 @@ const delivery = (id: string, search: string | null = null): ReceivedDelivery =>
 })
 
 /** Starts a forwarder with very short pauses. Returns the results it reports. */
-function start(pausesMs: readonly number[] = [1, 1, 1, 1], outbox: Outbox = events.outbox(target)) {
+function start(
+  pausesMs: readonly number[] = [1, 1, 1, 1],
+  outbox: Outbox = events.outbox(target),
+  report: (error: unknown) => void = () => {},
+) {
   const told: [string, boolean, boolean][] = []
   const work = forwarder({
     outbox,
     pass: (each, signal) => passOn(target, each, signal),
     clock: { now: () => Date.now() },
     sleep: (ms, signal) => sleep(Math.min(ms, 5), undefined, { signal }),
-    pausesMs,
+    ...{ pausesMs, report },
     passed: ({ delivery: { headers } }, { ok }, isLast) =>
       told.push([headers['webhook-id'] ?? '', ok, isLast]),
   })
@@ -84,6 +88,17 @@ describe('forwarding deliveries', () => {
     start()
     await until(() => got.length > 0)
     expect(got[0]).toMatchObject({ body: delivery('a').body, headers: delivery('a').headers })
+  })
+
+  it('goes on after the outbox could not be read', async () => {
+    await events.keep(delivery('a'), target)
+    const outbox = events.outbox(target)
+    const [broken, errors] = [new Error('disk full'), [] as unknown[]]
+    const take: Outbox['take'] = (...given) =>
+      errors.length === 0 ? Promise.reject(broken) : outbox.take(...given)
+    start([1], { ...outbox, take }, (error) => errors.push(error))
+    await until(() => got.length > 0)
+    expect(errors).toEqual([broken])
   })
 
   it('sends the first attempts of a search in order, and retries those that failed', async () => {

@@ -248,7 +248,7 @@ describe('what is handed back by the thread', () => {
       live: false,
       webhook_url: 'https://a.example/hook',
     }
-    const parsed = await threads.parse(taskOf(fields, { validates: false }), 'w', never)
+    const parsed = await performTask(taskOf(fields, { validates: false }))
     const { input } = readRequestOf(parsed)
     expect(input).toMatchObject({ live: false, webhook_url: 'https://a.example/hook' })
     const packed = Object.values(input).filter((value) => value instanceof PackedJson)
@@ -302,6 +302,10 @@ describe('the threads', () => {
       done('other', 'other'),
     ])
     expect(order.indexOf('other')).toBeLessThanOrEqual(2)
+  })
+
+  it('take no body of a client that has left', async () => {
+    await expect(threads.parse(taskOf({}), 'w', AbortSignal.abort())).rejects.toThrow('given up')
   })
 
   it('give up a body whose client left, and go on with the next', async () => {

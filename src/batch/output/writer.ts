@@ -346,7 +346,6 @@ function parseRecord(text: string): Readonly<Record<string, unknown>> {
 
 /** The file of rejected rows. */
 export interface Rejects {
-  readonly count: number
   /** The complete file; null when it has none, or is not complete. */
   readonly file: string | null
   /** The incomplete file; null where it is complete or empty. */
@@ -368,9 +367,6 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat): Reject
     if (sink.partial !== undefined) await rm(sink.partial, { force: true })
   }
   return {
-    get count() {
-      return count
-    },
     get file() {
       return end === 'complete' ? (sink.output ?? null) : null
     },

@@ -11,6 +11,7 @@ import {
   type OutputFile,
   streamSink,
 } from '../../../src/batch/output/writer.js'
+import { checkSheetRows } from '../../../src/batch/run/open-output.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -188,4 +189,18 @@ describe('a stream as the output', () => {
     expect((error as OutputError).code).toBe('EPIPE')
     await expect(streamSink(closed).write('b\n')).rejects.toThrow(OutputError)
   })
+})
+
+test('a place below a file is refused with the reason of the system', async () => {
+  const path = await folder.file('')
+  await expect(fileSink(`${path}/out.csv`)).rejects.toThrow(/out\.csv.*ENOTDIR/)
+})
+
+test('a workbook holds no more rows than a sheet does', () => {
+  expect(() => checkSheetRows('out.xlsx', 1_048_576)).toThrow('a workbook holds 1,048,575')
+  for (const [path, rows] of [
+    ['out.xlsx', 1_048_575],
+    ['out.csv', 2_000_000],
+  ] as const)
+    expect(() => checkSheetRows(path, rows)).not.toThrow()
 })

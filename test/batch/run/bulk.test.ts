@@ -283,6 +283,28 @@ describe.each(states())('%s', (name, open) => {
       },
     })
 
+  describe('results that cannot be read', () => {
+    test.each([
+      ['the target refuses', reply(400, { error: 'Bad request' }), 10],
+      ['the key is wrong', reply(401, { error: 'Invalid API key' }), 3],
+      ['the target does not answer', undefined, 10],
+    ])('end the run where %s, and are read when it is resumed', async (_, refusal, exit) => {
+      const target = bulkTarget(1_000)
+      const { part, run: now } = await machine(names(4))
+      const unread = instead((id) => {
+        if (id === 'contacts.get' && !refusal) throw new ConnectionLost('gone', false)
+        return id === 'contacts.get' ? refusal : undefined
+      })
+      const { stopped } = await (await part(target, {}, unread)).ended
+      expect(stopped).toMatchObject({
+        exit_code: exit,
+        reason: expect.stringContaining('The results of accepted rows cannot be read: '),
+      })
+      expect(await (await part(target)).ended).toMatchObject({ found: 4 })
+      expect([target.sizes, await now()]).toMatchObject([[4], { credits: 4 * price, reserved: 0 }])
+    })
+  })
+
   describe('a request whose outcome the engine does not know', () => {
     const lostAtCommit = reply(503, errorBody(new ApiError('outcome_unknown')))
 
