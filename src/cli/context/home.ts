@@ -40,11 +40,7 @@ export function homeOf(streams: Streams, platform: NodeJS.Platform = process.pla
   return database ? withEngine(home, database, cwd, 'PROSPECT_DATABASE_URL') : home
 }
 
-interface Folders {
-  readonly config: string
-  readonly data: string
-  readonly state: string
-}
+type Folders = Readonly<Record<'config' | 'data' | 'state', string>>
 
 const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
 
@@ -79,10 +75,14 @@ function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folder
   }
 }
 
+/** Returns the folders of this machine's files. */
+export const foldersOf = ({ config, catalogue, state }: Home): string[] => [
+  ...new Set([config, catalogue, state].map((file) => dirname(file))),
+]
+
 /** Creates the folders (0700). Throws Stop, with the command that fixes it, where others could read or change files. */
 export function prepareHome(home: Home): void {
-  const own = [home.config, home.catalogue, home.state].map((file) => dirname(file))
-  for (const folder of new Set(own)) privateFolder(folder)
+  for (const folder of foldersOf(home)) privateFolder(folder)
   for (const file of [home.config, home.credentials, home.catalogue, home.state]) checkFile(file)
   if (!home.engine.startsWith('/')) return
   checkFile(home.engine)

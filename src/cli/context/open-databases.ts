@@ -8,6 +8,9 @@ import type { ClockContext, Context, HomeContext, TargetContext } from './contex
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
 
+/** Whether a database exists, or is at an address of a server. */
+export const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)
+
 /** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
 export async function openStateOf(
   context: Pick<HomeContext, 'home' | 'onClose'>,
@@ -49,11 +52,11 @@ export async function requireWorkspace(
 ): Promise<void> {
   const { engine, state } = context.home
   if (!context.isLocal() || (reads === 'records' && existsSync(state))) return
-  const isServer = isPostgres(engine)
-  if (isServer || existsSync(engine)) {
+  if (isThere(engine)) {
     const admin = await context.admin({ create: false })
     if ((await admin.workspaces()).length > 0) return
   }
+  const isServer = isPostgres(engine)
   throw new UsageError(
     `There is no workspace in ${isServer ? 'the database' : dirname(engine)} yet.`,
     `Create one with prospect init, or correct ${isServer ? 'PROSPECT_DATABASE_URL' : 'PROSPECT_HOME or HOME'}.`,
@@ -62,8 +65,7 @@ export async function requireWorkspace(
 
 /** Creates the workspace of this machine's engine with the first data for it. An engine on a server is not touched. */
 export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>): Promise<void> {
-  const { engine } = context.home
-  if (!isPostgres(engine) && !existsSync(engine)) await context.admin()
+  if (!isThere(context.home.engine)) await context.admin()
 }
 
 /** Holds a lock until the command ends. Throws (exit 15) where another command has it. */

@@ -16,6 +16,9 @@ interface Candidate {
   readonly summary: string
 }
 
+const toCandidates = (names: Iterable<string>): readonly Candidate[] =>
+  Array.from(names, (name) => ({ name, summary: '' }))
+
 /**
  * `prospect __complete WORD…`: prints lines of a word, a tab and its description. The last word is the one being typed.
  * Prints nothing where any text or a file can follow; the shell then offers files.
@@ -104,7 +107,7 @@ async function valuesOf(
     option.long === '--profile'
       ? ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]
       : (option.argChoices ?? optionValues.get(option) ?? [])
-  return [...new Set(names)].map((name) => ({ name, summary: '' }))
+  return toCandidates(new Set(names))
 }
 
 /** Returns the options that help shows. A group hides those of all commands, which can be typed there, too. */
@@ -132,7 +135,7 @@ async function columnsOf(
   try {
     const { openTable } = await import('../../batch/input/table.js')
     const { header } = await openTable(resolve(streams.cwd, file))
-    return header.map((name) => ({ name, summary: '' }))
+    return toCandidates(header)
   } catch {
     return []
   }
@@ -147,8 +150,8 @@ async function storedAt(
   const words = `${command.parent?.name()} ${command.name()}`
   if (position > 0) return []
   if (/^profiles (?:use|remove)$/.test(words))
-    return Object.keys(context.settings().profiles ?? {}).map((name) => ({ name, summary: '' }))
-  if (words === 'plan set') return Object.keys(plans).map((name) => ({ name, summary: '' }))
+    return toCandidates(Object.keys(context.settings().profiles ?? {}))
+  if (words === 'plan set') return toCandidates(Object.keys(plans))
   if (!/^runs (?:show|resume|export|forget)$/.test(words) || !existsSync(context.home.state)) return []
   const { runs } = await openRuns(toRunHome(context))
   return (await runs.list()).map(({ id, file, operation }) => ({ name: id, summary: `${operation} ${file}` }))
@@ -159,6 +162,6 @@ function wordsAt(command: Command, position: number): readonly Candidate[] {
   const choices = command.registeredArguments[position]?.argChoices ?? []
   return [
     ...below.map((each) => ({ name: each.name(), summary: each.description() })),
-    ...choices.map((name) => ({ name, summary: '' })),
+    ...toCandidates(choices),
   ]
 }

@@ -85,11 +85,6 @@ interface Limits {
   readonly maxWait?: number
 }
 
-/** The engine of this machine. */
-export interface LocalTarget extends Limits {
-  readonly kind: 'local'
-}
-
 /** A server. */
 export interface RemoteTarget extends Limits {
   readonly kind: 'remote'
@@ -112,8 +107,8 @@ export interface RemoteTarget extends Limits {
   readonly publicUrl?: string
 }
 
-/** Where requests go. */
-export type Target = LocalTarget | RemoteTarget
+/** Where requests go: the engine of this machine, or a server. */
+export type Target = ({ readonly kind: 'local' } & Limits) | RemoteTarget
 
 /** Chooses the target: `--local`, else the option, else the environment, else the profile, else local. */
 export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings): Target {

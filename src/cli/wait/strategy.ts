@@ -5,11 +5,10 @@ import { wantsWebhook } from '../../api/validation/own-webhook.js'
 import { isOwnMachine } from '../../api/values/url.js'
 import { type EventKind, eventOf, isCompanyImport } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
-import type { HomeContext, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { type PublicAddress, publicAddress } from '../options/webhooks.js'
-import { type Target, targetIn } from '../target/resolve-target.js'
+import type { Target } from '../target/resolve-target.js'
 
 /** How a command gets the result of work on a server. */
 export interface WaitStrategy {
@@ -22,12 +21,6 @@ export interface WaitStrategy {
   /** The server's words in the names of fields. */
   readonly names: WireNames | undefined
 }
-
-/** Chooses how to get the result of a request. */
-export const strategyFor = (
-  context: StreamsContext & HomeContext,
-  { operation, input, invocation: { options } }: OperationRequest,
-): WaitStrategy => waitStrategyOf(operation, input, targetIn(context), options)
 
 /** Chooses how to get the result of an operation from a target: the command receives it, or polls for it. */
 export function waitStrategyOf(

@@ -6,7 +6,7 @@ import {
   parseDelivery,
   recordKey,
 } from '../../client/parse-delivery.js'
-import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
+import type { Arrived } from '../../storage/state/webhook-inbox.js'
 import type { Row } from '../output/records.js'
 import type { Receiver } from './receiver.js'
 import type { AcceptedWork, Watch, WorkProgress } from './watch.js'
@@ -14,24 +14,20 @@ import type { AcceptedWork, Watch, WorkProgress } from './watch.js'
 /** How many deliveries are read at once. */
 const atOnce = 100
 
-/** Where the deliveries for a command are stored. */
-export interface Arrivals {
-  readonly events: Events
-  readonly receiver: Pick<Receiver, 'token' | 'arrived'>
-  /** The server's words in the names of fields. */
-  readonly names: WireNames | undefined
-}
-
 /**
- * Watches work by the deliveries of the server. Duplicates count once; a result can come in parts or record by record.
+ * Watches work by the deliveries of the server, whose words in the names of fields are `names`. Duplicates count once; a result can come in parts or record by record.
  */
-export function watchDeliveries(accepted: AcceptedWork, { events, receiver, names }: Arrivals): Watch {
+export function watchDeliveries(
+  accepted: AcceptedWork,
+  { events, token, arrived: awaitArrival }: Pick<Receiver, 'events' | 'token' | 'arrived'>,
+  names: WireNames | undefined,
+): Watch {
   const gathering = createGathering(accepted)
   const read = (one: Arrived): Carried => parseDelivery(accepted.kind, one, names)
   let last = 0
   const catchUp = async () => {
     for (;;) {
-      const arrived = await events.arrived(receiver.token, last, atOnce)
+      const arrived = await events.arrived(token, last, atOnce)
       for (const one of arrived) gathering.take(one.seq, read(one))
       last = arrived.at(-1)?.seq ?? last
       if (arrived.length < atOnce) return gathering.progress()
@@ -43,13 +39,13 @@ export function watchDeliveries(accepted: AcceptedWork, { events, receiver, name
         const progress = await catchUp()
         onProgress(progress)
         if (over.aborted || progress.state !== 'going') return progress
-        await receiver.arrived(over)
+        await awaitArrival(over)
       }
     },
     async *records() {
       const printed = new Set<string>()
       for (const seq of gathering.order()) {
-        const [arrived] = await events.arrived(receiver.token, seq - 1, 1)
+        const [arrived] = await events.arrived(token, seq - 1, 1)
         if (arrived?.seq === seq) yield* newRecords(read(arrived), printed)
       }
     },

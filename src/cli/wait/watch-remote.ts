@@ -35,8 +35,7 @@ export async function watchRemote(
   const { kind } = accepted
   const { id } = accepted.operation
   const polled = watchPolled(context, accepted)
-  const received =
-    receiver && watchDeliveries(accepted, { events: receiver.events, receiver, names: strategy.names })
+  const received = receiver && watchDeliveries(accepted, receiver, strategy.names)
   const display = await startProgress(context, stepText({ kind, operation: id }))
   const onProgress = ({ done, spent, expected }: WorkProgress) =>
     display.update({ rows: done, found: done, credits: spent, total: expected })

@@ -52,16 +52,11 @@ async function toReply(response: Response): Promise<Reply> {
   return { status: response.status, headers, body: parseOrText(await response.text()), credits: 0 }
 }
 
-/** A request that can be made more than once, with another query each time. */
-interface RepeatableRequest {
-  readonly query: Fields
-  createRequest(query: Fields): Request
-}
-
+/** Reads a request that can be made more than once, with another query each time. */
 async function readRequest(
   context: StreamsContext & TargetContext,
   { args: [methodText = '', pathText = ''], options }: Invocation,
-): Promise<RepeatableRequest> {
+) {
   const method = parseMethod(methodText)
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
@@ -82,7 +77,7 @@ async function readRequest(
     ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
   }
   const init = { method, headers, ...(body === undefined ? {} : { body }) }
-  return { query, createRequest: (given) => new Request(toUrl(path, isSent ? {} : given), init) }
+  return { query, createRequest: (given: Fields) => new Request(toUrl(path, isSent ? {} : given), init) }
 }
 
 function parseMethod(text: string): string {

@@ -20,12 +20,6 @@ export interface DashboardChoices {
   readonly apiUrl: () => string
 }
 
-/** What a dashboard is opened with. */
-interface DashboardSetup extends DashboardChoices {
-  /** Answers the operations that are tried. */
-  readonly caller: Caller
-}
-
 /** Options of a command that serves the dashboard. */
 export interface ExposureOptions {
   readonly public?: boolean
@@ -49,10 +43,11 @@ export function readExposure({ public: isPublic, readOnly, dashboardPublic }: Ex
   return readOnly === true || isPublic === true
 }
 
-/** Opens the dashboard of the workspace in use over the ports behind the commands. */
+/** Opens the dashboard of the workspace in use over the ports behind the commands. `caller` answers what is tried. */
 export async function openDashboard(
   context: Context,
-  { isReadOnly, caller, origin, apiUrl }: DashboardSetup,
+  caller: Caller,
+  { isReadOnly, origin, apiUrl }: DashboardChoices,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
   const { watchDatabases } = await import('../../../storage/database/changes.js')

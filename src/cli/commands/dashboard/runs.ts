@@ -34,6 +34,8 @@ export function openRunsPort(context: Context): RunsPort {
     const rate = view.status === 'running' ? rateOf(run) : undefined
     return { ...view, number: run.number, ...(rate === undefined ? {} : { rate }) }
   }
+  const holderOf = async (run: Run, { locks }: RunRecords) =>
+    (await isRunning(context, run, locks)) ? locks.holder(run.knownBy) : undefined
   const start = (args: readonly string[], stdout: 'ignore' | 'pipe', isShared: boolean) => {
     const started = startCommand(context, [...args, ...(isShared ? ['--shared'] : [])], stdout)
     children.add(started.child)
@@ -50,8 +52,7 @@ export function openRunsPort(context: Context): RunsPort {
     show: async (id, isShared) => {
       const [run, records] = await find(id, isShared)
       const answers = await records.runs.countAnswers(run)
-      const isHeld = await isRunning(context, run, records.locks)
-      const holder = isHeld ? await records.locks.holder(run.knownBy) : undefined
+      const holder = await holderOf(run, records)
       const known = { answers, invalid: invalidRowsOf(run), holder, problem: problems.get(id) }
       return { ...(await toListed(run, records)), ...known }
     },
@@ -76,8 +77,7 @@ export function openRunsPort(context: Context): RunsPort {
     },
     stop: async (id, isShared) => {
       const [run, records] = await find(id, isShared)
-      const isHeld = await isRunning(context, run, records.locks)
-      const holder = isHeld ? await records.locks.holder(run.knownBy) : undefined
+      const holder = await holderOf(run, records)
       if (holder === undefined) throw new UsageError('The run is not running.', 'It has ended meanwhile.')
       const [, pid, , host] = /^process (\d+), since \S+?(, on (.+))?$/.exec(holder) ?? []
       if (pid === undefined || (host !== undefined && host !== hostname()))

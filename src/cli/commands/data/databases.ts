@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../batch/run/records.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
@@ -7,7 +6,8 @@ import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import { openEngineDatabase } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
-import { prepareHome } from '../../context/home.js'
+import { foldersOf, prepareHome } from '../../context/home.js'
+import { isThere } from '../../context/open-databases.js'
 
 /** The databases of this machine. Those that do not exist are `undefined`. */
 export interface ExistingDatabases {
@@ -23,8 +23,8 @@ export interface ExistingDatabases {
 export async function openExisting(context: ClockContext & HomeContext): Promise<ExistingDatabases> {
   const { home, clock } = context
   prepareHome(home)
-  const engine = exists(home.engine) ? await openEngineDatabase(home.engine) : undefined
-  const state = exists(home.state) ? await openState(home.state) : undefined
+  const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
+  const state = isThere(home.state) ? await openState(home.state) : undefined
   const shared = isPostgres(home.engine)
     ? await findShared(home.engine, { now: () => clock.now() })
     : undefined
@@ -44,7 +44,7 @@ export async function openExistingCatalogue({
   clock,
   ids,
 }: ClockContext & HomeContext): Promise<Driver | undefined> {
-  if (!isShared(home) && !exists(home.catalogue)) return undefined
+  if (!isShared(home) && !isThere(home.catalogue)) return undefined
   const catalogue = isShared(home)
     ? await findSharedCatalogue(home.engine)
     : await openCatalogueDatabase(home)
@@ -52,16 +52,13 @@ export async function openExistingCatalogue({
   return catalogue
 }
 
-const exists = (location: string): boolean => isPostgres(location) || existsSync(location)
-
 /** Returns where copies of personal data may be: in the folders of this program, beside its databases in use. */
 export async function searchedPlaces(context: HomeContext) {
   const { home } = context
-  const { config, catalogue, engine, state } = home
-  const folders = [config, catalogue, state].map((file) => dirname(file))
+  const { catalogue, engine, state } = home
   // A catalogue file is not in use where the catalogue is on a server, so it is searched.
   const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
-  return { databases, folders: [...new Set(folders), ...(await runFolders(context))] }
+  return { databases, folders: [...foldersOf(home), ...(await runFolders(context))] }
 }
 
 /** Rewrites the database files, so that no deleted bytes are left. `remaining` are those that another process uses. */

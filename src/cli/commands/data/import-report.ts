@@ -67,13 +67,8 @@ export function showColumns(context: StreamsContext, { mapping, ignored, samples
     context.notify(oneLine(line))
 }
 
-interface Description {
-  readonly body: Readonly<Record<string, unknown>>
-  readonly layout: string
-}
-
 /** Returns the report of an import, as JSON and as one line. */
-export function describeImport(kind: string, { report }: ImportResult): Description {
+export function describeImport(kind: string, { report }: ImportResult) {
   const { added, updated, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
   return {
     body: {
@@ -90,7 +85,7 @@ export function describeImport(kind: string, { report }: ImportResult): Descript
 }
 
 /** Returns what an import would do, as JSON and in lines. */
-export function describePreview(kind: string, { report, reasons }: ImportResult): Description {
+export function describePreview(kind: string, { report, reasons }: ImportResult) {
   const { added, updated, unchanged, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
   const changed = updated - unchanged
   const counts = formatCounts([

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Context } from '../../context/context.js'
@@ -43,11 +44,12 @@ export const importCommand: CommandFactory = ({ command }) =>
 async function runImport(outer: Context, { args, options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
-  const { map, from, encoding, sheet } = options as {
+  const { map, from, encoding, sheet, skipLines } = options as {
     map?: string[]
     from?: 'csv' | 'ndjson'
     encoding?: string
     sheet?: string
+    skipLines?: number
   }
   const csv = file === '-' ? undefined : await toCsv(context, resolve(context.streams.cwd, file), sheet)
   if (csv === undefined && sheet !== undefined) {
@@ -59,13 +61,9 @@ async function runImport(outer: Context, { args, options }: Invocation): Promise
       `${file} is a workbook; --from and --encoding are for text files.`,
       'Leave out --from and --encoding.',
     )
-  const settings: ImportOptions = {
-    ...(map === undefined ? {} : { map: parsePins(map) }),
-    ...(from === undefined ? {} : { format: from }),
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(csv === undefined ? {} : { isSheet: true }),
-    ...(typeof options.skipLines === 'number' ? { skipLines: options.skipLines } : {}),
-  }
+  const isSheet = csv === undefined ? undefined : true
+  const pins = map && parsePins(map)
+  const settings: ImportOptions = withoutUndefined({ map: pins, format: from, encoding, isSheet, skipLines })
   const open = await openInput(context, csv ?? file)
   const rejects = rejectsPath(context, options.rejects)
   const isDryRun = options.dryRun === true

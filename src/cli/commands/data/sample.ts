@@ -29,29 +29,21 @@ export interface Size {
   readonly seed?: number
 }
 
-/** The number of records that a sample added, by kind. */
-export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', number>>
-
 const dayMs = 86_400_000
 
-/** Loads a sample into the catalogue; its newest dates are of today. */
-export async function addSample(context: Context, size: Size): Promise<Added> {
+/** Loads a sample into the catalogue; its newest dates are of today. Returns the number of its records, by kind. */
+export async function addSample(context: Context, size: Size): Promise<object> {
   const { loadSample } = await import('../../../catalogue/sample/sample.js')
   const catalogue = await context.catalogue()
   context.notify('Loading sample data…')
   const now = Math.floor(context.clock.now() / dayMs) * dayMs
   const reports = await loadSample(catalogue, { ...size, now })
   await ensureWorkspace(context)
-  const count = (kind: keyof Added) => reports[kind].added + reports[kind].updated
-  return {
-    companies: count('companies'),
-    people: count('people'),
-    jobs: count('jobs'),
-    posts: count('posts'),
-  }
+  const kinds = ['companies', 'people', 'jobs', 'posts'] as const
+  return Object.fromEntries(kinds.map((kind) => [kind, reports[kind].added + reports[kind].updated]))
 }
 
 const formatSummary = (added: unknown): string =>
-  `Loaded ${Object.entries(added as Added)
+  `Loaded ${Object.entries(added as Readonly<Record<string, number>>)
     .map(([kind, count]) => `${formatNumber(count)} ${kind}`)
     .join(', ')}.\n`

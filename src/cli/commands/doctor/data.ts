@@ -9,7 +9,7 @@ import {
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
-import { quoteForShell } from '../../context/home.js'
+import { foldersOf, quoteForShell } from '../../context/home.js'
 import { formatNumber } from '../../output/text.js'
 import type { DoctorContext } from './context.js'
 import { formatSize, type Name, type Readable, reasonOf, type Served } from './disk.js'
@@ -214,8 +214,7 @@ function unknownFolders(context: DoctorContext, runs: readonly Run[]): readonly 
 /** Finds temporary files whose command was killed before it renamed them. */
 function partialFiles(context: DoctorContext): readonly Verdict[] {
   const { home, files } = context
-  const all = [...new Set([home.config, home.catalogue, home.state].map((file) => dirname(file)))]
-  const left = all.flatMap((folder) =>
+  const left = foldersOf(home).flatMap((folder) =>
     files
       .names(folder)
       .filter((name) => name.endsWith('.partial'))

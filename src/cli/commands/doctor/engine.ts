@@ -1,4 +1,3 @@
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { resultOr } from '../../../api/values/objects.js'
 import { parseUrl } from '../../../api/values/url.js'
@@ -7,7 +6,7 @@ import { verifyLedger } from '../../../engine/credits/ledger.js'
 import type { AsyncJob, Delivery, Reads, Store, Workspace } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
 import { localOrigin } from '../../context/credentials.js'
-import { Stop } from '../../context/errors.js'
+import { UsageError } from '../../context/errors.js'
 import { isoTime } from '../../options/values.js'
 import type { DoctorContext } from './context.js'
 import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
@@ -43,7 +42,7 @@ async function askEngine<T>(
   return state ? await state.store.read((reads) => work(reads, state)) : []
 }
 
-/** Returns the key stored for an origin, whatever the mode of the file. Throws a `Stop` when the file is damaged. */
+/** Returns the key stored for an origin, whatever the mode of the file. Throws UsageError when the file is damaged. */
 function readStoredKey({ home, files }: DoctorContext, origin: string): string | undefined {
   if (files.entry(home.credentials)?.kind !== 'file') return undefined
   try {
@@ -51,12 +50,7 @@ function readStoredKey({ home, files }: DoctorContext, origin: string): string |
     return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
   } catch {
     // The parser's message could quote a key.
-    throw new Stop(
-      `${home.credentials} is damaged.`,
-      exitCodes.key,
-      'Delete it and store the keys again.',
-      'key',
-    )
+    throw new UsageError(`${home.credentials} is damaged.`, 'Delete it and store the keys again.')
   }
 }
 

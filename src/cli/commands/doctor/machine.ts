@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { addressOf } from '../../../client/proxy.js'
-import { quoteForShell } from '../../context/home.js'
+import { foldersOf, quoteForShell } from '../../context/home.js'
 import type { DoctorContext } from './context.js'
 import { type DirectoryEntry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
 import { type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
@@ -95,8 +95,7 @@ function unusable(env: DoctorContext['env']): readonly Verdict[] {
 
 /** Checks that the folders are private and writable. */
 export function folders(context: DoctorContext): readonly Verdict[] {
-  const { home } = context
-  const all = [...new Set([home.config, home.catalogue, home.state].map((file) => dirname(file)))]
+  const all = foldersOf(context.home)
   const there = all.filter((folder) => context.files.entry(folder))
   const fine = there.length === 0 ? 'is made by the first command' : 'is private'
   return orElse(

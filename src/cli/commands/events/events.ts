@@ -125,22 +125,20 @@ export async function* readNumbers(events: Events, which: EventSelection): Async
 /** A time as typed, in milliseconds: before now, or since 1970. */
 type TypedTime = { readonly agoMs: number } | { readonly at: number }
 
-const isDuration = (text: string): boolean => /[smhd]$/.test(text)
-
-const parseSince = (text: string): TypedTime =>
-  isDuration(text) ? { agoMs: durationMs(text) } : { at: momentMs(text) }
-const parseUntil = (text: string): TypedTime =>
-  isDuration(text) ? { agoMs: durationMs(text) } : { at: endMs(text) }
+const parseTime =
+  (parseMoment: (text: string) => number) =>
+  (text: string): TypedTime =>
+    /[smhd]$/.test(text) ? { agoMs: durationMs(text) } : { at: parseMoment(text) }
 
 /** Creates the options that select received events. */
 const filterOptions = (): Option[] => [
   new Option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do'),
   new Option('--search <id>', 'of this search, import, list or enrichment, or its beginning'),
   new Option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h').argParser(
-    parseSince,
+    parseTime(momentMs),
   ),
   new Option('--until <time>', 'received until: a day, included, a time, or so long ago').argParser(
-    parseUntil,
+    parseTime(endMs),
   ),
   new Option('-L, --limit <n>', 'at most so many').argParser(positiveWhole),
 ]

@@ -8,7 +8,7 @@ import { fileOf, formatOf } from '../../output/output.js'
 import { oneLine } from '../../output/text.js'
 
 /** What a receiver prints first. */
-export interface FirstLines {
+interface FirstLines {
   /** Where it listens. */
   readonly listening: string
   /** The address to give as `--webhook-url`. */
@@ -21,16 +21,8 @@ export interface FirstLines {
   readonly secret_from: string | null
 }
 
-/** What a receiver prints on stdout, one line each, in order. */
-export interface PrintedLines {
-  open(opening: FirstLines): Promise<void>
-  event(delivery: ReceivedDelivery): void
-  /** Resolves when all is written; rejects when the reader of stdout has gone. */
-  written(): Promise<void>
-}
-
 /** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
-export function openLines(context: StreamsContext, failed: () => void): PrintedLines {
+export function openLines(context: StreamsContext, failed: () => void) {
   const { stdout } = context.streams
   const isObjects = printsJson(context)
   let last = Promise.resolve()
@@ -39,12 +31,14 @@ export function openLines(context: StreamsContext, failed: () => void): PrintedL
     last.catch(failed)
   }
   return {
-    open: (opening) => {
+    open: (opening: FirstLines): Promise<void> => {
       line(isObjects ? JSON.stringify(opening) : opening.url)
       if (!isObjects && opening.secret !== null) line(opening.secret)
       return last
     },
-    event: (delivery) => line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
+    event: (delivery: ReceivedDelivery) =>
+      line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
+    /** Resolves when all is written; rejects when the reader of stdout has gone. */
     written: () => last,
   }
 }

@@ -21,7 +21,7 @@ import {
 } from '../../options/webhooks.js'
 import { deliveriesPort } from '../../wait/receiver.js'
 import { type AddressOptions, listenOptions, startListening } from '../serve/http-server.js'
-import { openLines, type PrintedLines } from './lines.js'
+import { openLines } from './lines.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
@@ -83,7 +83,7 @@ async function prepare(context: Context, choices: ListenChoices): Promise<Setup>
 async function serve(
   context: StreamsContext & ClockContext,
   { place, token, trust, known, forwardTo, events }: Setup,
-  lines: PrintedLines,
+  lines: ReturnType<typeof openLines>,
   sending: Forwarder | undefined,
   over: AbortSignal,
 ): Promise<void> {

@@ -66,19 +66,8 @@ export const showCommand: CommandFactory = ({ command }) =>
       { layout: formatRun },
     )
 
-/** What the lookups of a run found, as far as it is recorded. */
-interface LookupCounts {
-  readonly total: number
-  readonly found: number
-  readonly not_found: number
-  readonly failed: number
-  /** Rows that are invalid; null for a run whose end is not recorded. */
-  readonly invalid: number | null
-  /** null where the operation finds no e-mail addresses. */
-  readonly valid_emails: number | null
-}
-
-async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCounts> {
+/** Returns what the lookups of a run found, as far as it is recorded; null for what is not. */
+async function countLookups(run: Run, { runs }: RunRecords) {
   const answers = await runs.countAnswers(run)
   const of = (wanted?: string) =>
     answers.reduce(
@@ -90,6 +79,7 @@ async function countLookups(run: Run, { runs }: RunRecords): Promise<LookupCount
   return {
     ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
     invalid: invalidRowsOf(run),
+    // null where the operation finds no e-mail addresses.
     valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
   }
 }
@@ -102,7 +92,11 @@ export const invalidRowsOf = ({ request }: Run): number | null =>
 async function formatRun(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/charts.js')
   const { record } = await import('../../output/table.js')
-  const { lookups, ...run } = body as { lookups: LookupCounts; rows: number; done: number }
+  const { lookups, ...run } = body as {
+    lookups: Awaited<ReturnType<typeof countLookups>>
+    rows: number
+    done: number
+  }
   const steps = [
     ['Rows', run.rows],
     ['Answered', run.done],

@@ -39,11 +39,11 @@ async function serveDashboard(outer: Context, { options }: Invocation): Promise<
   let listening: Listening | undefined
   const caller = await context.withGlobals({ local: true }).caller()
   const setup = {
-    ...{ isReadOnly, caller, origin: () => listening?.origin ?? '' },
+    ...{ isReadOnly, origin: () => listening?.origin ?? '' },
     // Where prospect serve listens unless told otherwise.
     apiUrl: () => `http://127.0.0.1:${defaultApiPort}/api/v2`,
   }
-  const dashboard = await openDashboard(context, setup)
+  const dashboard = await openDashboard(context, caller, setup)
   const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
   await interruptible(context.streams, async (signal) => {
     listening = await startListening(answer, choices, defaultPort, allowHost, dashboard.isPage)

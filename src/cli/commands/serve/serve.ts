@@ -77,8 +77,7 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
       })
     : undefined
   const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
-  const answer =
-    choices.logRequests || context.globals.verbose ? logRequests(context, plain, context.globals) : plain
+  const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
     listening = await startListening(answer, address, defaultPort, hosts, dashboard?.isPage)
@@ -98,7 +97,7 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
 }
 
 function openDashboardOf({ own }: Backend, choices: DashboardChoices) {
-  if (own) return openDashboard(own.context, { ...choices, caller: own.caller })
+  if (own) return openDashboard(own.context, own.caller, choices)
   throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 
@@ -142,9 +141,8 @@ type Handler = (request: Request) => Promise<Response>
 
 /** Returns a handler that writes one line to stderr for each request: NDJSON with `--json`. */
 function logRequests(
-  { streams, clock, ids, redact }: Pick<Context, 'streams' | 'clock' | 'ids' | 'redact'>,
+  { streams, clock, ids, redact, globals: { json, format } }: Context,
   handler: Handler,
-  { json, format }: GlobalOptions,
 ): Handler {
   const isJson = json === true || format === 'json'
   return async (request) => {

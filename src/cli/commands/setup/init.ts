@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs'
 import { InvalidArgumentError } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { localOrigin, storeKey } from '../../context/credentials.js'
+import { isThere } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askChoice, askText } from '../../output/prompt.js'
@@ -61,9 +60,6 @@ async function init(context: Context, { options }: Invocation): Promise<number> 
   return 0
 }
 
-/** Returns whether there is an engine, or the address of a database server for one. */
-const hasEngine = (engine: string): boolean => isPostgres(engine) || existsSync(engine)
-
 /** Asks which server to use, if nothing is set up yet and no option decides it. */
 async function chooseServer(
   context: Context,
@@ -72,7 +68,7 @@ async function chooseServer(
   const isGiven = [workspace, email, sample, context.globals.yes, context.globals.local].some(
     (value) => value !== undefined,
   )
-  const isSetUp = hasEngine(context.home.engine) || currentProfile(context).profile.base_url !== undefined
+  const isSetUp = isThere(context.home.engine) || currentProfile(context).profile.base_url !== undefined
   return isGiven || isSetUp ? undefined : askForServer(context)
 }
 
