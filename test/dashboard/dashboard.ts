@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { openPage } from '../support/browser.js'
+import { openPage, ready, type Watched } from '../support/browser.js'
 import { type Machine, machine } from '../support/command.js'
+import { isLong } from '../support/effort.js'
 import { launchServer, prospect } from '../support/processes.js'
 
 /** Fills a machine with sample companies, a finished run, a run that its budget stopped, and a received event. */
@@ -46,12 +47,12 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
 /** Environment variables of the server and of the commands. */
 type Environment = Readonly<Record<string, string>>
 
-/** A machine with a real `serve --dashboard`, whose commands can be run beside it. */
+/** A machine with `serve --dashboard`, whose commands can be run beside it. */
 export interface ServedDashboard extends Machine {
   readonly origin: string
   /** Returns a link that was not used yet. */
   nextLink(): Promise<string>
-  /** Opens a view in a new profile of the browser. */
+  /** Opens a view; with options or `--long` in a new profile of the browser, else in the page that a test has closed. */
   open(
     browser: Browser,
     path?: string,
@@ -60,7 +61,10 @@ export interface ServedDashboard extends Machine {
   close(): Promise<void>
 }
 
-/** Starts `serve --dashboard` of the built program, after `prepare` has filled the machine. */
+/**
+ * Starts `serve --dashboard`, after `prepare` has filled the machine: in this process, or with `--long` as a process of
+ * the built program.
+ */
 export async function serveDashboard(
   prepare: (here: Machine) => Promise<void> = async () => {},
   { options = [], env = {} }: { readonly options?: readonly string[]; readonly env?: Environment } = {},
@@ -69,36 +73,93 @@ export async function serveDashboard(
   await here.run(['init'], { env })
   await prepare(here)
   const argv = ['serve', '--port', '0', '--json', '--dashboard', ...options]
-  const { line, server, stop } = await launchServer(prospect, argv, here.home, {
-    PROSPECT_HOME: here.home,
-    ...env,
-  })
-  const links = [(JSON.parse(line) as { dashboard_url: string }).dashboard_url]
+  const links: string[] = []
   const waiting: ((link: string) => void)[] = []
-  server.stderr.on('data', (text: Buffer) => {
-    for (const [link] of text.toString().matchAll(/http:\S+#\S+/g)) {
+  let seen = 0
+  const readLinks = (stderr: string) => {
+    const printed = stderr.match(/http:\S+#\S+/g) ?? []
+    for (const link of printed.slice(seen)) {
       const next = waiting.shift()
       if (next) next(link)
       else links.push(link)
     }
-  })
+    seen = printed.length
+  }
+  const { line, stop } = await (isLong ? startProcess : startHere)(here, argv, env, readLinks)
+  links.unshift((JSON.parse(line) as { dashboard_url: string }).dashboard_url)
+  const { origin } = new URL(links[0] ?? '')
   const nextLink = async () => links.shift() ?? new Promise<string>((resolve) => waiting.push(resolve))
+  const idle: Watched[] = []
+  const openNew = async (
+    browser: Browser,
+    path: string,
+    search: string,
+    pageOptions: BrowserContextOptions,
+  ) => {
+    const link = new URL(await nextLink())
+    link.pathname += path
+    link.search = search
+    return openPage(browser, link.href, pageOptions)
+  }
   return {
     ...here,
-    origin: new URL(links[0] ?? '').origin,
+    origin,
     nextLink,
     open: async (browser, path = '', pageOptions = {}) => {
-      const link = new URL(await nextLink())
       const [pathname = '', search = ''] = path.split('?')
-      link.pathname += pathname === '' ? '' : `/${pathname}`
-      link.search = search
-      return openPage(browser, link.href, pageOptions)
+      const below = pathname === '' ? '' : `/${pathname}`
+      const isOwn = isLong || Object.keys(pageOptions).length > 0
+      const known = isOwn ? undefined : idle.pop()
+      const opened = known ?? (await openNew(browser, below, search, pageOptions))
+      if (isOwn) return opened
+      if (known) {
+        await known.page.goto(`${origin}/dashboard${below}${search && `?${search}`}`)
+        await ready(known.page)
+      }
+      const close = async () => {
+        const { page, problems } = opened
+        await Promise.all(
+          page
+            .context()
+            .pages()
+            .filter((other) => other !== page)
+            .map((other) => other.close()),
+        )
+        problems.length = 0
+        idle.push(opened)
+      }
+      return { ...opened, close }
     },
     close: async () => {
+      await Promise.all(idle.map((page) => page.close()))
       await stop()
       here.remove()
     },
   }
+}
+
+/** Starts a server; `onErrorOutput` gets all of stderr after each write. */
+type StartServer = (
+  here: Machine,
+  argv: readonly string[],
+  env: Environment,
+  onErrorOutput: (text: string) => void,
+) => Promise<{ readonly line: string; stop(): Promise<unknown> }>
+
+const startHere: StartServer = async (here, argv, env, onErrorOutput) => {
+  // The dashboard starts the program that it is part of for what runs as a process.
+  process.argv[1] = prospect
+  return here.start(argv, { env, onErrorOutput })
+}
+
+const startProcess: StartServer = async (here, argv, env, onErrorOutput) => {
+  const started = await launchServer(prospect, argv, here.home, { PROSPECT_HOME: here.home, ...env })
+  let stderr = ''
+  started.server.stderr.on('data', (text: Buffer) => {
+    stderr += text.toString()
+    onErrorOutput(stderr)
+  })
+  return started
 }
 
 /** Returns the cells of a table, row by row. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasNoBrowser, launchBrowser, ready } from '../support/browser.js'
+import { hasNoBrowser, ready, sharedBrowser } from '../support/browser.js'
 import { machine } from '../support/command.js'
 import { until } from '../support/until.js'
 import { fillWithSamples, type ServedDashboard, serveDashboard } from './dashboard.js'
@@ -254,7 +254,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
   const markup = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
   beforeAll(async () => {
-    browser = await launchBrowser('--host-resolver-rules=MAP rebound.example 127.0.0.1')
+    browser = await sharedBrowser()
     here = await serveDashboard(async (machine) => {
       await fillWithSamples(machine)
       // Nothing in a file name of a URL or a Windows path: it is a name like any other.
@@ -309,7 +309,7 @@ describe.skipIf(hasNoBrowser)('hostile pages', () => {
   })
   afterAll(async () => {
     evil?.close()
-    await Promise.all([here?.close(), browser?.close()])
+    await here?.close()
   })
 
   it('of another origin read nothing, change nothing and frame nothing', async () => {

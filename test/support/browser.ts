@@ -24,8 +24,9 @@ const usualPaths = [
 
 let shared: Promise<Browser> | undefined
 
-/** Returns the browser that the test files of a process share. It ends with the process. */
-export const sharedBrowser = (): Promise<Browser> => (shared ??= launchBrowser())
+/** Returns the browser that the test files of a process share, for which `rebound.example` is here. It ends with the process. */
+export const sharedBrowser = (): Promise<Browser> =>
+  (shared ??= launchBrowser('--host-resolver-rules=MAP rebound.example 127.0.0.1'))
 
 /** Starts an installed Chromium, or the one that ships through npm. Throws a sentence where neither starts. */
 export async function launchBrowser(...args: readonly string[]): Promise<Browser> {

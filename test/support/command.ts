@@ -128,7 +128,10 @@ export interface Machine {
   /** Runs with `--json` and returns what was printed. Throws when the command fails. */
   json<T>(...argv: string[]): Promise<T>
   /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */
-  start(argv: readonly string[], given?: Pick<Given, 'stdin' | 'env' | 'sleep'>): Promise<StartedCommand>
+  start(
+    argv: readonly string[],
+    given?: Pick<Given, 'stdin' | 'env' | 'sleep' | 'onErrorOutput'>,
+  ): Promise<StartedCommand>
   remove(): void
 }
 
