@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sample } from '../support/effort.js'
 import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
 let here: Clone
@@ -193,14 +194,14 @@ describe('a relaunched program', () => {
     expect([code, stdout.equals(bytes), stderr]).toEqual([0, true, 'read'])
   })
 
-  it.each([0, 1, 2, 9, 13, 141, 255])(
+  it.each(sample([0, 1, 2, 9, 13, 141, 255], 3))(
     'exits with the exit code %i of the relaunched program',
     async (code) => {
       expect((await relaunched(`process.exit(${code})`).ended).code).toBe(code)
     },
   )
 
-  it.each(['SIGKILL', 'SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGSEGV'] as const)(
+  it.each(sample(['SIGKILL', 'SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGSEGV'] as const, 3))(
     'ends by %s when the relaunched program does',
     async (signal) => {
       const { ended } = relaunched(`process.kill(process.pid, '${signal}'); setTimeout(() => {}, 60_000)`)
