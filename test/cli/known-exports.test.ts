@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../support/command.js'
+import { sample } from '../support/effort.js'
 
 const folder = join(import.meta.dirname, '../fixtures/exports')
 
@@ -53,7 +54,7 @@ function checkMapping(pairs: (readonly [string, string])[], command: string, exp
 }
 
 describe('exports of other tools, without --map', () => {
-  it.each(batches)(
+  it.each(sample(batches, 2))(
     '$command maps, quotes and looks up the rows of $file',
     async ({ file, command, expected }) => {
       const types = command === 'contacts waterfall' ? ['--enrichment-type', 'email'] : []

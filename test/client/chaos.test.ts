@@ -98,7 +98,7 @@ describe('a paid call over a faulty connection', () => {
   })
 })
 
-const callsInAll = tries(100, 1_000)
+const callsInAll = tries(50, 1_000)
 
 /** Repeats a call until it is answered, as running the command again does. Returns the number of tries. */
 async function settled(remote: Caller, at: number): Promise<number> {

@@ -11,6 +11,7 @@ import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
 import { openShared } from '../../../src/storage/database/open.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { tries } from '../../support/effort.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { countedIds, exported, longText, stillClock } from '../open.js'
 
@@ -46,7 +47,7 @@ const built = () =>
 
 it('P45: a catalogue that is copied to a server and back to a file is the same, byte for byte', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
-  await loadSample(first.catalogue, { companies: 60, people: 2_500, now: stillClock.now() })
+  await loadSample(first.catalogue, { companies: 60, people: tries(800, 2_500), now: stillClock.now() })
   const [expected, rules] = [await said(first.catalogue), await built()]
   const copied = await copyCatalogue(first.driver, server.driver)
   expect(copied).toMatchObject({ rows: expect.any(Number) })

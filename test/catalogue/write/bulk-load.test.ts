@@ -263,7 +263,7 @@ describe('an import into an empty table', () => {
         const first = [filler[kind](many)]
         expect(await resultOf(kind, records, [])).toEqual(await resultOf(kind, records, first))
       }),
-      { numRuns: tries(2, 6) },
+      { numRuns: tries(1, 6) },
     )
   })
 })

@@ -168,7 +168,7 @@ describe('two processes with the same run', () => {
 
 describe('an interrupted run', () => {
   it('exits 130 on Ctrl-C, and runs resume completes the run', async () => {
-    here.write('in.csv', csvOf(20_000))
+    here.write('in.csv', csvOf(tries(5_000, 20_000)))
     const running = enrich()
     await begun(running)
     running.kill('SIGINT')
