@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../support/command.js'
-import { sample, tries } from '../support/effort.js'
+import { tries } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
 
