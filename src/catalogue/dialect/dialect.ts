@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../engine/ports/ports.js'
-import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
+import type { Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
 import type { Condition, EstimatedCondition, Selectivity } from '../full-text/sql-conditions.js'
 import type { TextQuery, TextTable } from '../full-text/text-query.js'
 import type { Tokenizer } from '../full-text/tokenizer.js'
@@ -28,13 +28,20 @@ interface PeoplePath {
   readonly isCounted: boolean
 }
 
-/** What companies are compared by; see `lookalikes.ts` in `search`. */
-export interface SimilarityScale {
-  readonly leastScore: number
-  readonly scoreUnits: number
-  readonly sizeFactor: number
-  readonly growthPoints: number
-  readonly usualHeadcounts: readonly number[]
+/** What `similarity.sql` has words for. */
+export interface SimilarityWords {
+  /** The rows of the examples, and the column of their order. */
+  readonly examples: string
+  readonly place: string
+  /** The function that returns the greater of two values. */
+  readonly max: string
+  /** The natural logarithm of the headcount of a company, and of an example: of one at least, NULL where it is unknown. */
+  readonly logarithm: string
+  readonly logarithmOfExample: string
+  /** What selects the best row of a company: follows SELECT, is its score, and ends the query. */
+  readonly first: string
+  readonly bestScore: string
+  readonly once: string
 }
 
 /** What an import wrote: its table, all tables it filled, and how many records it updated. */
@@ -54,21 +61,19 @@ export interface BulkSettings {
 
 /** A table as a copy takes it. */
 export interface CopiedTable {
-  /** How many of the first columns its rows are known by. */
-  readonly keys: number
-  readonly columns: Readonly<Record<string, 'whole' | 'number' | 'text'>>
+  /** The columns that its rows are known by. */
+  readonly key: readonly string[]
+  /** Its columns, with their types as `tables.sql` calls them. */
+  readonly columns: Readonly<Record<string, string>>
   /** The texts that a record is found by. */
-  readonly textsOf?: (record: string) => readonly string[]
+  readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
-
-/** A row by its columns. */
-export type CopiedRow = Readonly<Record<string, Value>>
 
 /** Writes a copy into an empty catalogue, within one transaction. */
 export interface CopyTarget {
   /** Puts aside what would only cost time until the copy is complete. */
   begin(): Promise<void>
-  add(table: string, rows: readonly CopiedRow[]): Promise<void>
+  add(table: string, rows: readonly StoredRow[]): Promise<void>
   end(): Promise<void>
 }
 
@@ -95,15 +100,8 @@ export interface CatalogueDialect {
     readonly hasOrderedNames: boolean
     /** Returns whether indexes are there; while a table is filled for the first time, they may be missing. */
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
-    /**
-     * Returns a query for the companies that fulfil a condition and resemble one of the examples, which are its first
-     * value as JSON. Each company comes once, as `key`, `score` in whole units and its parts from 0 to 1, for the example
-     * it resembles most; of equal ones the first.
-     *
-     * Only companies that are near by industry, size and country are compared by technologies and growth. A technology
-     * weighs more the rarer it is.
-     */
-    selectSimilar(condition: string, scale: SimilarityScale): string
+    /** Returns the words of `similarity.sql`; a company of unknown headcount has the usual one of its size. */
+    similarityWords(usualHeadcounts: readonly number[]): SimilarityWords
   }
   readonly load: {
     /** Maximum bytes of texts that may stand together in an index; `undefined` for any number. */

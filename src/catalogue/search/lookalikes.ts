@@ -1,8 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
-import type { Connection } from '../../storage/driver/connection.js'
-import type { SimilarityScale } from '../dialect/dialect.js'
+import { type Connection, fillSql } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import similaritySql from '../dialect/similarity.sql'
 import { type Condition, countRows, every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
@@ -66,11 +66,23 @@ const toSimilarity = ({
 
 const round = (part: number): number => Math.round(part * scoreUnits) / scoreUnits
 
+const base = 'for_industry * same_industry + for_size * alike_size + for_country * same_country'
+
 async function selectLookalikes(connection: Connection, filters: LookalikeFilters): Promise<Condition> {
   const examples = await findExamples(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
-  const { selectSimilar } = dialectOf(connection).search
-  return [selectSimilar(condition, similarityScale), JSON.stringify(examples.map(weighExample)), ...values]
+  const sql = fillSql(similaritySql, {
+    ...dialectOf(connection).search.similarityWords(usualHeadcounts),
+    ...{
+      base,
+      condition,
+      scoreUnits,
+      leastUnits: Math.round(leastScore * scoreUnits),
+      sizeFactor,
+      growthPoints,
+    },
+  })
+  return [sql, JSON.stringify(examples.map(weighExample)), ...values]
 }
 
 const facts = `SELECT key, industry, industry_name, country, headcount, size,
@@ -114,7 +126,7 @@ export const weights: Readonly<Record<Aspect, number>> = {
 const leastKnown = 0.5
 
 /** How likeness is measured. */
-export const similarityScale: SimilarityScale = {
+export const similarityScale = {
   /** Companies are alike from this score on. */
   leastScore: 0.6,
   /** Scores are whole numbers of this, so that companies of one score keep the order of their keys. */
@@ -126,7 +138,7 @@ export const similarityScale: SimilarityScale = {
   /** A headcount for each company size, in their order, where no exact one is known. */
   usualHeadcounts: [1, 5, 25, 110, 320, 700, 2_200, 7_000, 15_000],
 }
-const { leastScore, scoreUnits, usualHeadcounts } = similarityScale
+const { leastScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = similarityScale
 
 /** A company that others are compared with; unknown values are null. */
 interface CompanyExample {
@@ -141,18 +153,12 @@ interface CompanyExample {
   readonly growth: number | null
 }
 
-/** An example with weights for its known aspects, whose sum is 1. */
-interface WeighedExample extends CompanyExample {
-  readonly weights: Readonly<Record<Aspect, number>>
-  /**
-   * The minimum score of industry, size and country; technologies and growth cannot make up for less. Null when too
-   * little is known of the company for anything to resemble it.
-   */
-  readonly leastBase: number | null
-}
-
-/** Returns the weights to compare others with a company. */
-function weighExample(example: CompanyExample): WeighedExample {
+/**
+ * Returns an example with weights for its known aspects, whose sum is 1. `least_base` is the minimum score of industry, size and
+ * country; technologies and growth cannot make up for less. It is null when too little is known of the company for anything to
+ * resemble it.
+ */
+function weighExample(example: CompanyExample) {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,
     technologies: example.technologies > 0,
@@ -163,8 +169,8 @@ function weighExample(example: CompanyExample): WeighedExample {
   const aspects = Object.keys(weights) as Aspect[]
   const whole = aspects.reduce((sum, aspect) => sum + (known[aspect] ? weights[aspect] : 0), 0)
   const scaled = (aspect: Aspect) => (known[aspect] ? weights[aspect] / whole : 0)
-  const own = Object.fromEntries(aspects.map((aspect) => [aspect, scaled(aspect)])) as Record<Aspect, number>
+  const own = Object.fromEntries(aspects.map((aspect) => [`for_${aspect}`, scaled(aspect)]))
   // A unit of the score is left for its rounding.
-  const leastBase = leastScore - own.technologies - own.growth - 1 / scoreUnits
-  return { ...example, weights: own, leastBase: whole < leastKnown ? null : leastBase }
+  const least = leastScore - scaled('technologies') - scaled('growth') - 1 / scoreUnits
+  return { ...example, ...own, least_base: whole < leastKnown ? null : least }
 }
