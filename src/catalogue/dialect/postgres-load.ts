@@ -1,7 +1,7 @@
-import { type Connection, type Driver, mapResult } from '../../storage/driver/connection.js'
+import { type Connection, type Driver, mapResult, type StoredRow } from '../../storage/driver/connection.js'
 import type { TextTable } from '../full-text/text-query.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
-import type { CatalogueDialect, CopiedRow, CopiedTable, CopyTarget } from './dialect.js'
+import type { CatalogueDialect, CopiedTable, CopyTarget } from './dialect.js'
 import { createVectorWriter } from './postgres-search.js'
 
 const analyze = (driver: Driver, tables: readonly string[]): Promise<void> =>
@@ -36,7 +36,11 @@ export const postgresLoad: CatalogueDialect['load'] = {
   beginBulkWrites: async () => ({ restoreMemory: async () => {}, restoreDurability: async () => {} }),
 }
 
-const types = { whole: 'BIGINT', number: 'DOUBLE PRECISION', text: 'TEXT' }
+/** The types of columns, by the words for them in `tables.sql`. */
+const types: Readonly<Record<string, string>> = {
+  ...{ int: 'BIGINT', identity: 'BIGINT', real: 'DOUBLE PRECISION', percent: 'DOUBLE PRECISION' },
+  ...{ words: 'TSVECTOR' },
+}
 
 /** Constraints and indexes of the catalogue, in an order in which they can be made; the reverse order drops them. */
 const builtSql = `
@@ -66,23 +70,17 @@ const listFinalStatements = (tables: readonly string[]): string[] => [
 
 /** Returns a function that adds many rows by one statement. */
 function createAdder(connection: Connection, table: string, { columns, textsOf }: CopiedTable) {
-  const typed = Object.entries(columns).map(([name, type]) => `${name} ${types[type]}`)
-  const names = Object.keys(columns)
-  if (!textsOf) {
-    const sql = buildInsert(table, names, typed)
-    return (rows: readonly CopiedRow[]) => connection.run(sql, JSON.stringify(rows))
-  }
-  const sql = buildInsert(table, [...names, 'words'], [...typed, 'words TSVECTOR'])
+  const all = Object.entries({ ...columns, ...(textsOf ? { words: 'words' } : {}) })
+  const names = all.map(([name]) => name).join(', ')
+  const typed = all.map(([name, type]) => `${name} ${types[type] ?? 'TEXT'}`).join(', ')
+  const sql = `INSERT INTO ${table} (${names})
+    SELECT ${names} FROM json_to_recordset(CAST(? AS JSON)) AS rows (${typed})`
   const vector = createVectorWriter(table as TextTable, createTokenizer())
-  return (rows: readonly CopiedRow[]) => {
-    const whole = rows.map((row) => ({ ...row, words: vector(textsOf(String(row.record))) }))
+  return (rows: readonly StoredRow[]) => {
+    const whole = textsOf ? rows.map((row) => ({ ...row, words: vector(textsOf(String(row.record))) })) : rows
     return connection.run(sql, JSON.stringify(whole))
   }
 }
-
-const buildInsert = (table: string, names: readonly string[], typed: readonly string[]): string =>
-  `INSERT INTO ${table} (${names.join(', ')})
-    SELECT ${names.join(', ')} FROM json_to_recordset(CAST(? AS JSON)) AS rows (${typed.join(', ')})`
 
 /**
  * Creates the target of a copy. Constraints and indexes are dropped and made again at the end, which takes a fraction of
@@ -102,7 +100,7 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
       const dropping = [...built].reverse().map(({ drop }) => drop)
       await connection.exec([roomy, ...dropping].join(';\n'))
     },
-    async add(table: string, rows: readonly CopiedRow[]) {
+    async add(table: string, rows: readonly StoredRow[]) {
       // The next rows are read while these are written.
       const before = underWay
       underWay = Promise.resolve(adders.get(table)?.(rows))

@@ -1,12 +1,20 @@
 import { createHash } from 'node:crypto'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { CopiedRow, CopiedTable } from '../dialect/dialect.js'
+import {
+  type Connection,
+  type Driver,
+  fillSql,
+  readPortions,
+  type StoredRow,
+  tablesIn,
+} from '../../storage/driver/connection.js'
+import type { CopiedTable } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
 import { toPersonTexts } from '../records/person-row.js'
 import { findTooLong } from '../records/upsert.js'
+import tables from '../schema/tables.sql'
 import { endBulkLoad } from '../write/bulk-load.js'
 
 /** The number of copied rows, or why nothing was copied. */
@@ -70,89 +78,31 @@ async function copyAll(
 /** Reads all rows; returns their hash. */
 async function digest(
   connection: Connection,
-  each: (table: string, rows: readonly CopiedRow[]) => Promise<void>,
+  each: (table: string, rows: readonly StoredRow[]) => Promise<void>,
 ): Promise<string> {
   const hash = createHash('sha256')
   for (const [name, table] of Object.entries(copiedTables)) {
     const columns = Object.keys(table.columns)
-    for (let last: CopiedRow | undefined, more = true; more; ) {
-      const rows = await readRows(connection, name, table, last)
+    const all = { table: name, key: table.key, columns: columns.join(', '), limit: portion }
+    for await (const rows of readPortions(connection, all)) {
       for (const row of rows) hash.update(`${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`)
       if (rows.length > 0) await each(name, rows)
-      last = rows.at(-1)
-      more = rows.length === portion
     }
     hash.update(`${name}\n`)
   }
   return hash.digest('hex')
 }
 
-async function readRows(
-  connection: Connection,
-  name: string,
-  { keys, columns }: CopiedTable,
-  last: CopiedRow | undefined,
-): Promise<CopiedRow[]> {
-  const all = Object.keys(columns)
-  const key = all.slice(0, keys)
-  const behind = last ? ` WHERE (${key.join(', ')}) > (${key.map(() => '?').join(', ')})` : ''
-  const sql = `SELECT ${all.join(', ')} FROM ${name}${behind} ORDER BY ${key.join(', ')} LIMIT ${portion}`
-  return await connection.all<CopiedRow>(
-    sql,
-    ...key.flatMap((column) => (last ? [last[column] ?? null] : [])),
-  )
+const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
+  companies: (record) => toCompanyTexts(JSON.parse(record) as StoredAccount),
+  people: (record) => toPersonTexts(JSON.parse(record) as StoredPerson),
+  jobs: (record) => toJobTexts(JSON.parse(record) as StoredJob),
 }
-
-const whole = 'whole'
-const number = 'number'
-const text = 'text'
 
 /** The tables of a catalogue, each after those it refers to. */
-export const copiedTables: Readonly<Record<string, CopiedTable>> = {
-  companies: {
-    keys: 1,
-    columns: {
-      ...{ key: whole, domain: text, network_id: text, slug: text, name: text, country: text },
-      ...{ industry: text, size: whole, headcount: whole, id: text, city: text, region: text },
-      ...{ industry_name: text, company_type: text, revenue: number, revenue_currency: text, record: text },
-    },
-    textsOf: (record) => toCompanyTexts(JSON.parse(record) as StoredAccount),
-  },
-  technologies: { keys: 1, columns: { key: whole, slug: text, name: text, category: text } },
-  company_technologies: {
-    keys: 2,
-    columns: { technology: whole, company: whole, confidence: number, mentions: whole },
-  },
-  headcount_history: {
-    keys: 3,
-    columns: { company: whole, department: text, date: text, headcount: whole },
-  },
-  headcount_growth: {
-    keys: 2,
-    columns: { company: whole, department: text, headcount: whole, growth: number },
-  },
-  people: {
-    keys: 1,
-    columns: {
-      ...{ key: whole, company: whole, network_id: text, slug: text, email: text, personal_email: text },
-      ...{ name: text, country: text, seniority: whole, function: whole, city: text, region: text },
-      ...{ employer: text, first_name: text, last_name: text, years_of_experience: whole },
-      ...{ position_since: whole, months_in_position: whole, months_in_company: whole, record: text },
-    },
-    textsOf: (record) => toPersonTexts(JSON.parse(record) as StoredPerson),
-  },
-  phones: { keys: 2, columns: { number: text, person: whole, messenger: whole } },
-  jobs: {
-    keys: 1,
-    columns: {
-      ...{ key: whole, company: whole, identity: text, posted_at: whole, country: text, region: text },
-      ...{ city: text, statuses: text, record: text },
-    },
-    textsOf: (record) => toJobTexts(JSON.parse(record) as StoredJob),
-  },
-  posts: {
-    keys: 1,
-    columns: { key: whole, identity: text, author: text, published_at: whole, record: text },
-  },
-  engagers: { keys: 3, columns: { post: whole, profile: text, engagement: text, url: text } },
-}
+export const copiedTables: Readonly<Record<string, CopiedTable>> = Object.fromEntries(
+  tablesIn(fillSql(tables, { record: '\n  record TEXT,' })).map(({ name, ...table }) => [
+    name,
+    { ...table, textsOf: textsOf[name] },
+  ]),
+)

@@ -112,8 +112,54 @@ interface ColumnTypes {
 }
 
 /** Returns SQL of both databases with a word of one in place of each `{name}`. */
-export const fillSql = (sql: string, words: Readonly<Record<string, string>>): string =>
-  Object.entries(words).reduce((text, [name, word]) => text.replaceAll(`{${name}}`, word), sql)
+export const fillSql = (sql: string, words: Readonly<Record<string, string | number>>): string =>
+  Object.entries(words).reduce((text, [name, word]) => text.replaceAll(`{${name}}`, String(word)), sql)
+
+/** A table as a text of SQL declares it. */
+interface DeclaredTable {
+  readonly name: string
+  /** The type of each column, without the braces of a word to fill in. */
+  readonly columns: Readonly<Record<string, string>>
+  /** The columns of its primary key. */
+  readonly key: readonly string[]
+}
+
+/** Returns the tables that a text such as `tables.sql` creates, in its order. */
+export const tablesIn = (sql: string): DeclaredTable[] =>
+  [...sql.matchAll(/CREATE TABLE (\w+) \(\n(.*?)\n\)/gs)].map(([, name = '', body = '']) => {
+    const columns = [...body.matchAll(/^ {2}([a-z_]+) \{?(\w+)/gm)].map(([, column, type]) => [column, type])
+    const key = /PRIMARY KEY \((.*)\)/.exec(body)?.[1]?.split(', ') ?? [String(columns[0]?.[0])]
+    return { name, columns: Object.fromEntries(columns), key }
+  })
+
+/** Returns at most `limit` rows of a table behind the row `last`, in the order of a key. */
+export function readBehind(
+  connection: Connection,
+  { table, key, columns = '*', where: [condition, ...values] = ['TRUE'], last, limit }: RowsBehind,
+): Awaitable<StoredRow[]> {
+  const order = key.join(', ')
+  const behind = last ? ` AND (${order}) > (${key.map(() => '?').join(', ')})` : ''
+  const sql = `SELECT ${columns} FROM ${table} WHERE (${condition})${behind} ORDER BY ${order} LIMIT ?`
+  return connection.all(sql, ...values, ...(last ? key.map((column) => last[column] ?? null) : []), limit)
+}
+
+interface RowsBehind {
+  readonly table: string
+  readonly key: readonly string[]
+  readonly columns?: string
+  readonly where?: readonly [sql: string, ...values: Value[]]
+  readonly last?: StoredRow | undefined
+  readonly limit: number
+}
+
+/** Yields all rows of a table in the order of a key, in portions of `limit`; the last one is smaller, maybe empty. */
+export async function* readPortions(
+  connection: Connection,
+  rows: Omit<RowsBehind, 'last'>,
+): AsyncGenerator<StoredRow[]> {
+  for (let portion: StoredRow[] | undefined; !portion || portion.length === rows.limit; yield portion)
+    portion = await readBehind(connection, { ...rows, last: portion?.at(-1) })
+}
 
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {

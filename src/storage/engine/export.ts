@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
 import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
-import type { Connection, Driver, StoredRow } from '../driver/connection.js'
+import { type Connection, type Driver, readPortions, type StoredRow } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
 import { engineSchema, engineTables } from './migrations.js'
 
@@ -63,13 +63,9 @@ async function writeAll(connection: Connection, to: number): Promise<number> {
     let written = 0
     write({ format, schema: storedNumber(newestVersion(engineSchema)) })
     for (const [table, key] of Object.entries(engineTables))
-      for (let last: StoredRow | undefined, more = true; more; ) {
-        const most = withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce
-        const rows: StoredRow[] = await rowsBehind(connection, table, key, last, most)
+      for await (const rows of readPortions(connection, { table, key, limit: limitOf(table) })) {
         for (const row of rows) write({ table, row })
         written += rows.length
-        last = rows.at(-1)
-        more = rows.length === most
       }
     write({ rows: written })
     fsyncSync(to)
@@ -79,18 +75,7 @@ async function writeAll(connection: Connection, to: number): Promise<number> {
   }
 }
 
-function rowsBehind(
-  connection: Connection,
-  table: string,
-  key: readonly string[],
-  last: StoredRow | undefined,
-  most: number,
-): StoredRow[] | Promise<StoredRow[]> {
-  const columns = key.join(', ')
-  const behind = last ? ` WHERE (${columns}) > (${key.map(() => '?').join(', ')})` : ''
-  const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${most}`
-  return connection.all<StoredRow>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
-}
+const limitOf = (table: string): number => (withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce)
 
 /**
  * Imports an exported state into a database that has no workspace yet, in one transaction. Triggers check every movement

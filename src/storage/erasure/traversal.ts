@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../engine/ports/ports.js'
-import type { Connection, Driver, StoredRow, Value } from '../driver/connection.js'
+import { type Connection, type Driver, readBehind, type StoredRow, type Value } from '../driver/connection.js'
 
 /** Recognises the person who is to be erased in values and texts. */
 export interface SubjectMatcher {
@@ -72,7 +72,9 @@ async function eraseRows(
   after: StoredRow | undefined,
   dryRun: boolean,
 ): Promise<{ counts: [name: string, count: number][]; last: StoredRow | undefined }> {
-  const rows = await readRows(connection, table, after)
+  const { key, columns, portion: limit = rowsAtOnce, where } = table
+  const some = { table: table.table, key, columns: [...new Set([...key, ...columns])].join(', '), limit }
+  const rows = await readBehind(connection, { ...some, where: where?.() ?? ['TRUE'], last: after })
   const counts: [string, number][] = []
   for (const row of rows) {
     const erasure = await table.erase(row as never, connection)
@@ -81,22 +83,6 @@ async function eraseRows(
     counts.push(...Object.entries(erasure.counts ?? (table.counted ? { [table.counted]: 1 } : {})))
   }
   return { counts, last: rows.at(-1) }
-}
-
-const readRows = async (
-  connection: Connection,
-  { table, key, columns, portion = rowsAtOnce, where }: PersonalTable,
-  after: StoredRow | undefined,
-): Promise<StoredRow[]> => {
-  const [condition, ...values] = where?.() ?? ['TRUE']
-  const behind = after ? ` AND (${key.join(', ')}) > (${key.map(() => '?').join(', ')})` : ''
-  return await connection.all<StoredRow>(
-    `SELECT ${[...new Set([...key, ...columns])].join(', ')} FROM ${table}
-      WHERE (${condition})${behind} ORDER BY ${key.join(', ')} LIMIT ?`,
-    ...values,
-    ...keyOf(key, after),
-    portion,
-  )
 }
 
 async function eraseRow(
@@ -108,16 +94,10 @@ async function eraseRow(
   await also?.(connection)
   if (change === undefined) return
   const at = `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`
-  if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...keyOf(key, row))
+  const own = key.map((column) => row[column] ?? null)
+  if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...own)
   else {
     const columns = Object.keys(change).map((column) => `${column} = ?`)
-    await connection.run(
-      `UPDATE ${table} SET ${columns.join(', ')} ${at}`,
-      ...Object.values(change),
-      ...keyOf(key, row),
-    )
+    await connection.run(`UPDATE ${table} SET ${columns.join(', ')} ${at}`, ...Object.values(change), ...own)
   }
 }
-
-const keyOf = (key: readonly string[], row: StoredRow | undefined): Value[] =>
-  row ? key.map((column) => row[column] ?? null) : []
