@@ -14,39 +14,30 @@ export const shapes = {
   'account.show': () => ({
     input: z.object({}),
     output: z.object({
-      account: field.describe(
-        z.object({
-          email: value.string('E-mail of the user who owns the key'),
-          name: value.maybe('Name of that user'),
-          plan: value.string('Plan of the workspace'),
-        }),
-        'The user',
-      ),
-      workspace: field.describe(
-        z.object({
-          id: value.uuid('Identifier'),
-          name: value.string('Name'),
-          plan: value.string('Plan, which sets request limits and quotas'),
-        }),
-        'The workspace, which owns credits and quotas',
-      ),
-      integrations: field.describe(
-        z.object({
-          network_session_valid: value.yesNo('Whether calls that act on the network can'),
-          premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
-        }),
-        'The stored sessions',
-      ),
+      account: value.object('The user', {
+        email: value.string('E-mail of the user who owns the key'),
+        name: value.maybe('Name of that user'),
+        plan: value.string('Plan of the workspace'),
+      }),
+      workspace: value.object('The workspace, which owns credits and quotas', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        plan: value.string('Plan, which sets request limits and quotas'),
+      }),
+      integrations: value.object('The stored sessions', {
+        network_session_valid: value.yesNo('Whether calls that act on the network can'),
+        premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
+      }),
     }),
   }),
   'credits.show': () => ({
     input: z.object({}),
     output: z.object({
-      credits: field.describe(
-        z.object({ enrichment: value.count('Credits that can be spent'), ...quotas('Remaining quota') }),
-        'The balance, and what remains of the quotas',
-      ),
-      limits: field.describe(z.object(quotas('Quota')), 'The quotas'),
+      credits: value.object('The balance, and what remains of the quotas', {
+        enrichment: value.count('Credits that can be spent'),
+        ...quotas('Remaining quota'),
+      }),
+      limits: value.object('The quotas', quotas('Quota')),
     }),
   }),
   'credits.consumption': () => ({

@@ -53,15 +53,12 @@ const someFilter = () =>
   )
 
 const evolution = (months: number) =>
-  field.describe(
-    z.object({
-      base_headcount: value.maybeCount('Headcount then; null when not known'),
-      current_headcount: value.count('Headcount now'),
-      headcount_gain: value.maybeCount('Difference'),
-      headcount_gain_percentage: value.maybeCount('Difference in percent, rounded'),
-    }),
-    `Evolution over ${months} months; omitted with live: false`,
-  )
+  value.object(`Evolution over ${months} months; omitted with live: false`, {
+    base_headcount: value.maybeCount('Headcount then; null when not known'),
+    current_headcount: value.count('Headcount now'),
+    headcount_gain: value.maybeCount('Difference'),
+    headcount_gain_percentage: value.maybeCount('Difference in percent, rounded'),
+  })
 
 /** Schemas of the area `accounts`. */
 export const shapes = {
@@ -77,17 +74,14 @@ export const shapes = {
       limit: field.limit('companies').optional(),
     }),
     output: z.object({
-      message: field.describe(
-        z.object({
-          id: value.uuid('Identifier of the import'),
-          import_name: value.string('Name of the import'),
-          import_url: value.string('The search URL', { format: 'uri' }),
-          created_at: value.moment('When it was created'),
-          limit: value.count('Maximum number of companies, when given').optional(),
-          custom: value.echo(),
-        }),
-        'The import',
-      ),
+      message: value.object('The import', {
+        id: value.uuid('Identifier of the import'),
+        import_name: value.string('Name of the import'),
+        import_url: value.string('The search URL', { format: 'uri' }),
+        created_at: value.moment('When it was created'),
+        limit: value.count('Maximum number of companies, when given').optional(),
+        custom: value.echo(),
+      }),
     }),
   }),
   'accounts.search': () => ({
@@ -196,16 +190,11 @@ export const shapes = {
     input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
     output: z.object({
       technologies: value.strings('Names'),
-      technologies_with_confidence: field.describe(
-        z.array(
-          z.object({
-            name: value.string('Name'),
-            slug: value.string('Slug'),
-            confidence: field.describe(z.number(), 'From 0 to 1'),
-          }),
-        ),
-        'Names with slugs and confidence',
-      ),
+      technologies_with_confidence: value.objects('Names with slugs and confidence', {
+        name: value.string('Name'),
+        slug: value.string('Slug'),
+        confidence: field.describe(z.number(), 'From 0 to 1'),
+      }),
     }),
   }),
   'accounts.technologies': () => ({
@@ -214,16 +203,11 @@ export const shapes = {
       limit: field.whole('Maximum number of technologies', 1, 100).default(20),
     }),
     output: z.object({
-      technologies: field.describe(
-        z.array(
-          z.object({
-            slug: value.string('Slug, as filters take it'),
-            name: value.string('Name'),
-            category: value.maybe('Category'),
-          }),
-        ),
-        'Technologies, best match first',
-      ),
+      technologies: value.objects('Technologies, best match first', {
+        slug: value.string('Slug, as filters take it'),
+        name: value.string('Name'),
+        category: value.maybe('Category'),
+      }),
     }),
   }),
 } as const

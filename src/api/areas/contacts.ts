@@ -88,12 +88,10 @@ export const shapes = {
     output: z.object({
       enrichment_id: value.uuid('Identifier of the bulk enrichment'),
       status: field.describe(z.literal('queued'), 'Always queued'),
-      contacts: field.describe(
-        z.array(
-          z.object({ enrichment_id: value.uuid('Identifier of the enrichment'), custom: value.echo() }),
-        ),
-        'One enrichment for each contact, in the order given',
-      ),
+      contacts: value.objects('One enrichment for each contact, in the order given', {
+        enrichment_id: value.uuid('Identifier of the enrichment'),
+        custom: value.echo(),
+      }),
     }),
   }),
   'contacts.get': () => ({
@@ -109,16 +107,11 @@ export const shapes = {
       .object({ contacts: list.some(z.object(identity()), '1 to 100 contacts', 100) })
       .check(allIdentifiable()),
     output: z.object({
-      results: field.describe(
-        z.array(
-          z.object({
-            email: value.yesNo('Whether a professional address can be found'),
-            phone: value.yesNo('Whether a phone number can be found; false without network_url'),
-            personal_email: value.yesNo('Whether a personal address can be found; false without network_url'),
-          }),
-        ),
-        'One result for each contact, in the order given',
-      ),
+      results: value.objects('One result for each contact, in the order given', {
+        email: value.yesNo('Whether a professional address can be found'),
+        phone: value.yesNo('Whether a phone number can be found; false without network_url'),
+        personal_email: value.yesNo('Whether a personal address can be found; false without network_url'),
+      }),
     }),
   }),
   'contacts.reverse_lookup': () => ({
@@ -135,16 +128,11 @@ export const shapes = {
       })
       .check(exactlyOne('phone_numbers', 'phone_number')),
     output: z.object({
-      results: field.describe(
-        z.array(
-          z.object({
-            phone_number: value.string('Phone number in E.164'),
-            reachable: value.yesNo('Whether the messaging app reaches it'),
-            checked_at: value.moment('When it was checked'),
-          }),
-        ),
-        'One result for each number, in the order given',
-      ),
+      results: value.objects('One result for each number, in the order given', {
+        phone_number: value.string('Phone number in E.164'),
+        reachable: value.yesNo('Whether the messaging app reaches it'),
+        checked_at: value.moment('When it was checked'),
+      }),
     }),
   }),
 } as const

@@ -134,17 +134,14 @@ export const shapes = {
       })
       .check(someFilter(), liveFiltersOnlyLive(), noLeadLists()),
     output: z.object({
-      message: field.describe(
-        z.object({
-          id: value.uuid('Identifier of the search'),
-          search_name: value.string('Name of the search'),
-          search_url: value.address('The search on the network'),
-          expected_profiles_count: value.count('People that match, estimated'),
-          created_at: value.moment('When it was created'),
-          custom: value.echo(),
-        }),
-        'The search',
-      ),
+      message: value.object('The search', {
+        id: value.uuid('Identifier of the search'),
+        search_name: value.string('Name of the search'),
+        search_url: value.address('The search on the network'),
+        expected_profiles_count: value.count('People that match, estimated'),
+        created_at: value.moment('When it was created'),
+        custom: value.echo(),
+      }),
     }),
   }),
   'leads.advanced_search_preview': () => ({

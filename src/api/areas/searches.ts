@@ -27,17 +27,12 @@ export const shapes = {
       })
       .check(cursorOrPage()),
     output: z.object({
-      searches: field.describe(
-        z.array(
-          z.object({
-            id: value.uuid('Identifier'),
-            name: value.string('Name'),
-            leads_count: value.count('Number of leads'),
-            created_at: value.moment('When it was created'),
-          }),
-        ),
-        'Saved searches, newest first',
-      ),
+      searches: value.objects('Saved searches, newest first', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        leads_count: value.count('Number of leads'),
+        created_at: value.moment('When it was created'),
+      }),
       pagination: record.pagination(),
     }),
   }),
@@ -50,18 +45,15 @@ export const shapes = {
       })
       .check(cursorOrPage()),
     output: z.object({
-      search: field.describe(
-        z.object({
-          id: value.uuid('Identifier'),
-          name: value.string('Name'),
-          created_at: value.moment('When it was created'),
-          status: field.describe(z.enum(states), 'Status of the search'),
-          leads_count: value.count('Number of leads; absent in a company search').optional(),
-          accounts_count: value.count('Number of companies; only in a company search').optional(),
-          truncated: value.yesNo('Whether a quota or the credits ended it'),
-        }),
-        'The search',
-      ),
+      search: value.object('The search', {
+        id: value.uuid('Identifier'),
+        name: value.string('Name'),
+        created_at: value.moment('When it was created'),
+        status: field.describe(z.enum(states), 'Status of the search'),
+        leads_count: value.count('Number of leads; absent in a company search').optional(),
+        accounts_count: value.count('Number of companies; only in a company search').optional(),
+        truncated: value.yesNo('Whether a quota or the credits ended it'),
+      }),
       leads: field
         .describe(
           z.array(record.leadAndCompany()),

@@ -21,6 +21,12 @@ export const yesNo = (description: string) => describe(z.boolean(), description)
 export const maybeYesNo = (description: string) => yesNo(description).nullable()
 /** Several texts. */
 export const strings = (description: string) => describe(z.array(z.string()), description)
+/** Several fields. */
+export const object = <S extends z.ZodRawShape>(description: string, shape: S) =>
+  describe(z.object(shape), description)
+/** A list of which each item has several fields. */
+export const objects = <S extends z.ZodRawShape>(description: string, shape: S) =>
+  describe(z.array(z.object(shape)), description)
 /** The caller's own values. */
 export const echo = () =>
   describe(z.record(z.string(), z.unknown()), 'Your own values, as given with the request').optional()

@@ -158,24 +158,16 @@ export const jobRecord = () =>
     employment_statuses: value.strings('Kinds of employment, such as Full-time'),
     date_posted: value.maybe('Day of the posting'),
     description: value.maybe('The description, or its first 300 characters'),
-    hiring_team: describe(
-      z.array(
-        z.object({
-          name: value.maybe('Name'),
-          title: value.maybe('Job title'),
-          network_url: value.address('Profile on the network'),
-        }),
-      ),
-      'The hiring team',
-    ),
-    company: describe(
-      z.object({
-        name: value.maybe('Name'),
-        domain: value.maybe('Website domain'),
-        network_url: value.address('Profile on the network'),
-      }),
-      'The employer',
-    ),
+    hiring_team: value.objects('The hiring team', {
+      name: value.maybe('Name'),
+      title: value.maybe('Job title'),
+      network_url: value.address('Profile on the network'),
+    }),
+    company: value.object('The employer', {
+      name: value.maybe('Name'),
+      domain: value.maybe('Website domain'),
+      network_url: value.address('Profile on the network'),
+    }),
   })
 
 /** Kinds of phone numbers. */
@@ -207,16 +199,13 @@ export const contactResult = () =>
     personal_email: value.maybe('Personal e-mail address').optional(),
     personal_email_status: emailStatus('the personal e-mail address').nullable().optional(),
     phone: value.strings('Phone numbers in E.164').optional(),
-    phone_details: describe(
-      z.array(
-        z.object({
-          number: value.string('Phone number in E.164'),
-          type: describe(z.enum(phoneTypes), 'Kind of number'),
-          country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
-        }),
-      ),
-      'The same numbers with their kinds',
-    ).optional(),
+    phone_details: value
+      .objects('The same numbers with their kinds', {
+        number: value.string('Phone number in E.164'),
+        type: describe(z.enum(phoneTypes), 'Kind of number'),
+        country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
+      })
+      .optional(),
     credits_used: value.count('Credits charged for this contact'),
     custom: value.echo(),
     message: value.string('No data found, when nothing was').optional(),
@@ -235,44 +224,33 @@ export const listRecord = () =>
 
 /** Where a page stands among all rows. */
 export const pagination = () =>
-  describe(
-    z.object({
-      page: value.count('Number of the page; absent with a cursor').optional(),
-      per_page: value.count('Rows per page'),
-      total_count: value.count('Rows in all'),
-      has_more: value.yesNo('Whether another page follows'),
-      next_cursor: value.string('Cursor of the next page; absent on the last').optional(),
-    }),
-    'Where the page stands',
-  )
+  value.object('Where the page stands', {
+    page: value.count('Number of the page; absent with a cursor').optional(),
+    per_page: value.count('Rows per page'),
+    total_count: value.count('Rows in all'),
+    has_more: value.yesNo('Whether another page follows'),
+    next_cursor: value.string('Cursor of the next page; absent on the last').optional(),
+  })
 
 // Findings of signals with a company: functions, for the same reason as records.
 
 /** The technologies of a company that match a search. */
 export const technologiesFound = () =>
-  describe(
-    z.array(
-      z.object({
-        technology_name: value.string('Name'),
-        confidence: describe(z.enum(['low', 'medium', 'high']), 'How sure it is'),
-        job_mentions: value.count('Job postings that mention it'),
-      }),
-    ),
-    'Technologies that match',
-  )
+  value.objects('Technologies that match', {
+    technology_name: value.string('Name'),
+    confidence: describe(z.enum(['low', 'medium', 'high']), 'How sure it is'),
+    job_mentions: value.count('Job postings that mention it'),
+  })
 
 const share = (of: string) => describe(z.number(), `Similarity in ${of}, from 0 to 1`)
 
 /** Why a company resembles the given ones. */
 export const similarity = () =>
-  describe(
-    z.object({
-      score: share('all'),
-      industry: share('industry'),
-      size: share('headcount'),
-      country: share('country'),
-      technologies: share('technologies'),
-      growth: share('growth of the headcount'),
-    }),
-    'Why it resembles the companies given',
-  )
+  value.object('Why it resembles the companies given', {
+    score: share('all'),
+    industry: share('industry'),
+    size: share('headcount'),
+    country: share('country'),
+    technologies: share('technologies'),
+    growth: share('growth of the headcount'),
+  })
