@@ -1,3 +1,4 @@
+import type { JSX } from 'hono/jsx'
 import type { Html } from './view.js'
 
 /** Returns a number with commas between its thousands; a dash for none. */
@@ -47,7 +48,7 @@ export const Section = ({
 export const Empty = ({ children, command }: { readonly children?: Html; readonly command?: string }) => (
   <p class="empty">
     {children}
-    {command === undefined ? '' : <code>prospect {command}</code>}
+    {command !== undefined && <code>prospect {command}</code>}
   </p>
 )
 
@@ -138,6 +139,17 @@ export const Bar = ({
   <progress aria-label={label} value={Math.min(value, max)} max={Math.max(max, 1)}>
     {value} of {max}
   </progress>
+)
+
+/** An input with its label. */
+export const Input = ({
+  label,
+  ...attributes
+}: JSX.IntrinsicElements['input'] & { readonly label: string }) => (
+  <label>
+    {label}
+    <input {...attributes} />
+  </label>
 )
 
 /** Facts, one a line. */

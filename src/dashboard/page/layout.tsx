@@ -78,7 +78,7 @@ export const Content = ({
       <h1 tabindex={-1}>{title}</h1>
       <p>
         Workspace {workspace}
-        {isReadOnly ? ' · read-only' : ''}
+        {isReadOnly && ' · read-only'}
       </p>
     </div>
     {body}

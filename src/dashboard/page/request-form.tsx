@@ -49,13 +49,11 @@ export const RequestControl = ({
     <label for={`field-${name}`}>
       {kind.description}
       {noteOf(kind)}
-      {showsName ? (
+      {showsName && (
         <>
           {' '}
           <code>{name}</code>
         </>
-      ) : (
-        ''
       )}
     </label>
     <Control name={name} kind={kind} value={value} />
@@ -90,7 +88,7 @@ function Control({ name, kind, value }: RequestField & { readonly value: string 
         multiple={kind.type === 'array'}
         size={kind.type === 'array' ? 3 : undefined}
       >
-        {kind.type === 'array' ? '' : <option value="" />}
+        {kind.type !== 'array' && <option value="" />}
         {words.map((word) => (
           <option value={word} selected={chosen.has(word)}>
             {word}

@@ -74,7 +74,7 @@ const Filters = ({
     some.map((field) => <RequestControl field={field} value={texts[field.name]} />)
   return (
     <form class="fields">
-      {kind === 'people' ? <input type="hidden" name="of" value="people" /> : ''}
+      {kind === 'people' && <input type="hidden" name="of" value="people" />}
       {controls(fields.slice(0, firstFilters))}
       <details open={more.some(({ name }) => texts[name])}>
         <summary>{count(more.length, 'more filter')}</summary>
@@ -164,13 +164,11 @@ async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, a
         <People records={page.records as readonly RecordOf<'people'>[]} />
       )}
       <nav class="pages" aria-label="Pages">
-        {after === undefined ? '' : <a href={pathOf('catalogue', filters)}>First page</a>}
-        {page.next === undefined ? (
-          ''
-        ) : (
+        {after !== undefined && <a href={pathOf('catalogue', filters)}>First page</a>}
+        {page.next !== undefined && (
           <a href={pathOf('catalogue', { ...filters, after: page.next })}>Next page</a>
         )}
-        {total === undefined ? <a href={pathOf('catalogue', { ...texts, total: 1 })}>Count all</a> : ''}
+        {total === undefined && <a href={pathOf('catalogue', { ...texts, total: 1 })}>Count all</a>}
       </nav>
     </Section>
   )
@@ -254,7 +252,7 @@ async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> 
     <>
       <Section title={typeof name === 'string' ? name : id}>
         <Facts facts={Object.fromEntries(factsOf(record))} />
-        {kind === 'companies' ? (
+        {kind === 'companies' && (
           <p>
             <a
               href={pathOf('catalogue', {
@@ -265,14 +263,12 @@ async function recordOf({ ports }: Page, kind: Kind, id: string): Promise<Html> 
               People of this company
             </a>
           </p>
-        ) : (
-          ''
         )}
       </Section>
       {lists.map(([field, entries]) => (
         <Entries title={titleOf(field)} entries={entries as readonly Values[]} />
       ))}
-      {kind === 'companies' ? await jobsOf({ ports }, record) : ''}
+      {kind === 'companies' && (await jobsOf({ ports }, record))}
     </>
   )
 }
@@ -315,12 +311,10 @@ const Entries = ({ title, entries }: { readonly title: string; readonly entries:
         }))}
         rows={entries.slice(0, mostEntries)}
       />
-      {entries.length > mostEntries ? (
+      {entries.length > mostEntries && (
         <Empty>
           The first {mostEntries} of {formatNumber(entries.length)}.
         </Empty>
-      ) : (
-        ''
       )}
     </Section>
   )

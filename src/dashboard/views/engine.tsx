@@ -6,6 +6,7 @@ import {
   Facts,
   formatNumber,
   formatSeconds,
+  Input,
   Section,
   State,
   Table,
@@ -71,7 +72,7 @@ export const engine: View = {
           <Empty command="engine members add ann@example.com --weekly-limit 100">Add a member: </Empty>
         </Section>
         <Section title="Keys" wide>
-          {page.isReadOnly ? '' : <NewKey emails={members.map(({ email }) => email)} />}
+          {!page.isReadOnly && <NewKey emails={members.map(({ email }) => email)} />}
           <Keys keys={[...keys].sort(byUse)} now={clock.now} isReadOnly={page.isReadOnly} />
         </Section>
       </div>
@@ -127,15 +128,19 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
         State: <State state={clock.frozen ? 'frozen' : 'running'} />,
       }}
     />
-    {isReadOnly ? (
-      ''
-    ) : (
+    {!isReadOnly && (
       <>
         <form data-action="engine/advance" class="bar">
-          <label>
-            Move forward by
-            <input name="number" type="number" min="1" max="3650" step="1" value="1" required />
-          </label>
+          <Input
+            label="Move forward by"
+            name="number"
+            type="number"
+            min="1"
+            max="3650"
+            step="1"
+            value="1"
+            required
+          />
           <label>
             Unit
             <select name="unit">
@@ -149,10 +154,7 @@ const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly i
           <button type="submit">Move</button>
         </form>
         <form data-action="engine/set" class="bar">
-          <label>
-            Time (UTC)
-            <input name="time" type="datetime-local" step="1" required />
-          </label>
+          <Input label="Time (UTC)" name="time" type="datetime-local" step="1" required />
           <label class="inline">
             <input name="frozen" type="checkbox" /> Stand still
           </label>
@@ -182,10 +184,7 @@ const NewKey = ({ emails }: { readonly emails: readonly string[] }) => (
         ))}
       </select>
     </label>
-    <label>
-      Expires (UTC, optional)
-      <input name="expires" type="datetime-local" step="1" />
-    </label>
+    <Input label="Expires (UTC, optional)" name="expires" type="datetime-local" step="1" />
     <button type="submit" class="primary">
       Create a key
     </button>
@@ -231,10 +230,8 @@ const Keys = ({
       rows={keys.slice(0, mostKeys)}
       keyOf={({ id }) => id}
     />
-    {keys.length > mostKeys ? (
+    {keys.length > mostKeys && (
       <Empty command="engine keys list">These are the first {mostKeys}. All of them: </Empty>
-    ) : (
-      ''
     )}
   </>
 )

@@ -1,7 +1,7 @@
 import { parseBody, toPrintableJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { EventFilter, KeptEvent } from '../../storage/state/webhook-inbox.js'
-import { count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
+import { count, Empty, Facts, formatNumber, Input, Section, State, Table, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
 import type { Fields, Html, Page, View } from '../page/view.js'
 
@@ -39,14 +39,8 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
   return (
     <>
       <form class="bar">
-        <label>
-          Event
-          <input name="event" value={event} placeholder="completed" />
-        </label>
-        <label>
-          Search id
-          <input name="search" value={search} />
-        </label>
+        <Input label="Event" name="event" value={event} placeholder="completed" />
+        <Input label="Search id" name="search" value={search} />
         <button type="submit">Show</button>
       </form>
       <Section title="Received events">
@@ -73,17 +67,13 @@ async function showList({ ports: { inbox }, query, isReadOnly }: Page): Promise<
             rows={rows}
           />
         )}
-        {page.length > perPage ? (
+        {page.length > perPage && (
           <p>
             <a href={pathOf('inbox', { event, search, after: rows.at(-1)?.seq })}>Older events</a>
           </p>
-        ) : (
-          ''
         )}
       </Section>
-      {isReadOnly || rows.length === 0 ? (
-        ''
-      ) : (
+      {!isReadOnly && rows.length > 0 && (
         <Section title="Forward">
           <SendForm
             action="inbox/forward"
@@ -109,10 +99,7 @@ const SendForm = ({
     {Object.entries(fields).map(([name, value]) => (
       <input type="hidden" name={name} value={value} />
     ))}
-    <label>
-      Address
-      <input name="url" type="url" required placeholder="http://localhost:3000/hooks" />
-    </label>
+    <Input label="Address" name="url" type="url" required placeholder="http://localhost:3000/hooks" />
     <button type="submit">{label}</button>
   </form>
 )
@@ -135,7 +122,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
             ...event.headers,
           }}
         />
-        {isReadOnly ? '' : <SendForm action="inbox/replay" fields={{ id: event.id }} label="Replay" />}
+        {!isReadOnly && <SendForm action="inbox/replay" fields={{ id: event.id }} label="Replay" />}
       </Section>
       <Section title="Forwarded">
         <Forwards event={event} />

@@ -180,12 +180,10 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
             Finished: <Time at={job.finishedAt} />,
           }}
         />
-        {job.state === 'failed' && !isReadOnly ? (
+        {job.state === 'failed' && !isReadOnly && (
           <div class="actions">
             <ActionButton action="jobs/retry" fields={{ id }} label="Retry" primary />
           </div>
-        ) : (
-          ''
         )}
       </Section>
       <Section title="Deliveries">
@@ -234,9 +232,7 @@ async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Ht
             Finished: <Time at={delivery.finishedAt} />,
           }}
         />
-        {delivery.state === 'pending' || isReadOnly ? (
-          ''
-        ) : (
+        {delivery.state !== 'pending' && !isReadOnly && (
           <div class="actions">
             <ActionButton action="jobs/deliver" fields={{ id }} label="Retry" primary />
           </div>

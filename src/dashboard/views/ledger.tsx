@@ -2,7 +2,7 @@ import { commandOf } from '../../api/operations/table.js'
 import { dayOf } from '../../api/values/dates.js'
 import type { Grouping, MovementRecord } from '../../engine/admin/report.js'
 import { sumSpent } from '../../storage/state/runs/spending.js'
-import { Empty, formatNumber, Section, Table, Tabs, Time } from '../page/elements.js'
+import { Empty, formatNumber, Input, Section, Table, Tabs, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
 import type { DashboardPorts } from '../page/ports.js'
 import type { Html, Page, View } from '../page/view.js'
@@ -41,7 +41,7 @@ export const ledger: View = {
           ]}
         />
         {by === undefined ? await movementsOf(page) : await sumsOf(page, by, days)}
-        {page.isReadOnly ? '' : <Export by={by} days={days} />}
+        {!page.isReadOnly && <Export by={by} days={days} />}
       </>
     )
   },
@@ -132,14 +132,8 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
     <Section title={`Credits consumed by ${by}`}>
       <form class="bar">
         <input type="hidden" name="by" value={by} />
-        <label>
-          From (UTC)
-          <input type="date" name="from" value={days.from} />
-        </label>
-        <label>
-          To (UTC, included)
-          <input type="date" name="to" value={days.to} />
-        </label>
+        <Input label="From (UTC)" type="date" name="from" value={days.from} />
+        <Input label="To (UTC, included)" type="date" name="to" value={days.to} />
         <button type="submit">Show</button>
       </form>
       {sums.length === 0 ? (
@@ -171,7 +165,7 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
           keyOf={({ key }) => key ?? 'single'}
         />
       )}
-      {sums.length > mostSums ? <Empty>These are the newest {mostSums}; an export has all.</Empty> : ''}
+      {sums.length > mostSums && <Empty>These are the newest {mostSums}; an export has all.</Empty>}
     </Section>
   )
 }
@@ -203,8 +197,8 @@ async function movementsOf({ ports, query }: Page): Promise<Html> {
     <Section title="Movements, newest first">
       <Movements movements={movements} />
       <nav class="pages" aria-label="Pages">
-        {before === undefined ? '' : <a href={pathOf('ledger')}>Newest</a>}
-        {last > 1 ? <a href={pathOf('ledger', { before: last })}>Older</a> : ''}
+        {before !== undefined && <a href={pathOf('ledger')}>Newest</a>}
+        {last > 1 && <a href={pathOf('ledger', { before: last })}>Older</a>}
       </nav>
     </Section>
   )
@@ -239,15 +233,9 @@ const formatChange = (change: number): string =>
 const Export = ({ by, days }: { readonly by: By | undefined; readonly days: Days }) => (
   <Section title="Export">
     <form data-action="ledger/export" class="bar">
-      {by === undefined ? '' : <input type="hidden" name="by" value={by} />}
-      <label>
-        From (UTC)
-        <input type="date" name="from" value={by === undefined ? '' : days.from} />
-      </label>
-      <label>
-        To (UTC, included)
-        <input type="date" name="to" value={by === undefined ? '' : days.to} />
-      </label>
+      {by !== undefined && <input type="hidden" name="by" value={by} />}
+      <Input label="From (UTC)" type="date" name="from" value={by && days.from} />
+      <Input label="To (UTC, included)" type="date" name="to" value={by && days.to} />
       <label>
         Format
         <select name="format">

@@ -81,19 +81,13 @@ function Running({
   readonly runs: readonly ListedRun[]
 }) {
   const rows = [
-    ...runs.map(({ id, file, operation: what, status, done, rows: all }) => ({
-      ...{
-        path: pathOf('runs', { id }),
-        name: file.split(/[\\/]/).at(-1) ?? id,
-        what,
-        state: status,
-        done,
-        all,
-      },
-    })),
-    ...work.map(({ id, name, operation: what, state, done, expected: all }) => ({
-      ...{ path: pathOf('jobs', { id }), name: name || id, what, state, done, all },
-    })),
+    ...runs.map(({ id, file, operation: what, status: state, done, rows: all }) => {
+      const name = file.split(/[\\/]/).at(-1) ?? id
+      return { path: pathOf('runs', { id }), name, what, state, done, all }
+    }),
+    ...work.map(({ id, name, operation: what, state, done, expected: all }) => {
+      return { path: pathOf('jobs', { id }), name: name || id, what, state, done, all }
+    }),
   ]
   if (rows.length === 0) return <Empty>No run or job is under way.</Empty>
   return (
@@ -208,13 +202,11 @@ async function attention(
 ): Promise<Html> {
   const failedJobs = await admin.jobs(5, 'failed')
   const notes: Html[] = [
-    ...(status.credits.enrichment === 0
-      ? [
-          <>
-            No credits are left. Add some: <code>prospect engine credits add 1000</code>
-          </>,
-        ]
-      : []),
+    status.credits.enrichment === 0 && (
+      <>
+        No credits are left. Add some: <code>prospect engine credits add 1000</code>
+      </>
+    ),
     ...Object.entries(quotas)
       .filter(([, { remaining, limit }]) => remaining <= limit * little)
       .map(([name, { remaining, limit }]) => (
@@ -234,15 +226,13 @@ async function attention(
         {error ?? 'no reason is known'}.
       </>
     )),
-    ...(status.deliveries.failed === 0
-      ? []
-      : [
-          <a href={pathOf('jobs', { deliveries: 'failed' })}>
-            {count(status.deliveries.failed, 'delivery')} failed.
-          </a>,
-        ]),
-    ...(status.clock.frozen ? [<>The engine’s clock is frozen.</>] : []),
-  ]
+    status.deliveries.failed > 0 && (
+      <a href={pathOf('jobs', { deliveries: 'failed' })}>
+        {count(status.deliveries.failed, 'delivery')} failed.
+      </a>
+    ),
+    status.clock.frozen && <>The engine’s clock is frozen.</>,
+  ].filter((note) => note !== false)
   if (notes.length === 0)
     return (
       <Empty>

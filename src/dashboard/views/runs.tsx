@@ -42,14 +42,12 @@ export const runs: View = {
         ) : (
           <RunTable runs={page.slice(0, perPage)} isShared={isShared} />
         )}
-        {page.length > perPage ? (
+        {page.length > perPage && (
           <p>
             <a href={pathOf('runs', { before: page[perPage - 1]?.number, place: placeOf(isShared) })}>
               Older runs
             </a>
           </p>
-        ) : (
-          ''
         )}
       </Section>
     )
@@ -100,12 +98,10 @@ const Places = ({ canShare, isShared }: Pick<RunsPort, 'canShare'> & { readonly 
     {isShared
       ? 'These runs are in the shared database; any machine can resume them. '
       : 'Runs of other machines are visible only when they are shared (--shared). '}
-    {canShare ? (
+    {canShare && (
       <a href={pathOf('runs', { place: isShared ? undefined : 'shared' })}>
         {isShared ? 'Runs of this machine' : 'Runs that machines share'}
       </a>
-    ) : (
-      ''
     )}
   </p>
 )
@@ -162,9 +158,7 @@ function Run({
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
         <Facts facts={factsOf(run)} />
-        {isReadOnly ? (
-          ''
-        ) : (
+        {!isReadOnly && (
           <div class="actions">
             <ActionButton action="runs/export" fields={fields} label="Export" />
             {run.status === 'running' ? (
@@ -172,14 +166,12 @@ function Run({
             ) : (
               <ActionButton action="runs/check" fields={fields} label="Check the file" />
             )}
-            {run.status === 'stopped' ? (
+            {run.status === 'stopped' && (
               <ActionButton action="runs/quote" fields={fields} label="Resume…" primary />
-            ) : (
-              ''
             )}
           </div>
         )}
-        {run.problem === undefined ? '' : <p class="refusal">The last resume ended: {run.problem}</p>}
+        {run.problem !== undefined && <p class="refusal">The last resume ended: {run.problem}</p>}
       </Section>
       <Section title="Lookups">
         <Funnel run={run} />

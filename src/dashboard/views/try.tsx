@@ -9,7 +9,7 @@ import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { validate } from '../../api/validation/validate.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { type DryRun, dryRun } from '../../engine/credits/dry-run.js'
-import { count, Empty, Facts, Section } from '../page/elements.js'
+import { ActionButton, count, Empty, Facts, Section } from '../page/elements.js'
 import type { DashboardPorts } from '../page/ports.js'
 import { RequestControl, readRequest, requestFields } from '../page/request-form.js'
 import type { ActionResult, Fields, Html, Page, View } from '../page/view.js'
@@ -43,9 +43,9 @@ export const tryIt: View = {
             </label>
             <button type="submit">Choose</button>
           </form>
-          {chosen ? '' : <Empty>Choose an operation. Nothing is sent before you have seen its price.</Empty>}
+          {!chosen && <Empty>Choose an operation. Nothing is sent before you have seen its price.</Empty>}
         </Section>
-        {chosen ? await formOf(chosen, texts, page) : ''}
+        {chosen && (await formOf(chosen, texts, page))}
       </>
     )
   },
@@ -125,7 +125,7 @@ async function formOf(row: Operation, texts: Fields, { ports, isReadOnly }: Page
           </button>
         </form>
       </Section>
-      {isShown ? await requestOf(texts, ports, isReadOnly) : ''}
+      {isShown && (await requestOf(texts, ports, isReadOnly))}
     </>
   )
 }
@@ -145,28 +145,24 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
           Price: isPriced(row) ? `${priceOf(request)}; nothing found costs nothing` : 'no credits',
         }}
       />
-      {refusal === undefined ? '' : <p class="refusal">It would be refused: {refusal}.</p>}
-      {row.unavailable ? <p class="refusal">The local engine always refuses it: {row.unavailable}.</p> : ''}
-      {request.body === null ? '' : <Code label="Body" text={toPrintableJson(request.body, 2)} />}
+      {refusal !== undefined && <p class="refusal">It would be refused: {refusal}.</p>}
+      {row.unavailable && <p class="refusal">The local engine always refuses it: {row.unavailable}.</p>}
+      {request.body !== null && <Code label="Body" text={toPrintableJson(request.body, 2)} />}
       <Code label="As a command" text={shellCommandOf(row, shape, input, texts)} />
       <Code label="With curl" text={curlOf(request, apiUrl())} />
       <p class="empty">
         The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
         <a href="/dashboard/engine">Engine</a>.
       </p>
-      {isReadOnly ? (
-        ''
-      ) : (
-        <form data-action="try/send" class="action">
-          {Object.entries(texts).map(([name, value]) => (
-            <input type="hidden" name={name} value={value} />
-          ))}
-          <button type="submit" class="primary">
-            {isPriced(row) ? `Send for ${priceOf(request)}…` : 'Send'}
-          </button>
-        </form>
+      {!isReadOnly && (
+        <ActionButton
+          action="try/send"
+          fields={texts}
+          label={isPriced(row) ? `Send for ${priceOf(request)}…` : 'Send'}
+          primary
+        />
       )}
-      {isReadOnly ? '' : <Code label="Reply" text="Nothing was sent yet." replyTo={JSON.stringify(texts)} />}
+      {!isReadOnly && <Code label="Reply" text="Nothing was sent yet." replyTo={JSON.stringify(texts)} />}
     </Section>
   )
 }
