@@ -1,7 +1,7 @@
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import type { Layer } from '../api/calls/compose.js'
-import { ApiError, errorBody } from '../api/calls/errors.js'
+import { ApiError, toRefusal } from '../api/calls/errors.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { checkNames, withoutBlanks } from '../api/validation/given-fields.js'
@@ -26,10 +26,8 @@ export const checkedFields = ({ names, onPassed }: FieldCheck): Layer => {
       const read = await readFields(id, input, names)
       if (!(read instanceof ApiError)) return caller.call(id, onPassed ? input : read, options)
       if (!onPassed) {
-        const body = errorBody(read, operation(id))
-        const refusal = { status: read.status, body, headers: read.headers, credits: 0 }
         // A window that `live` chooses comes before the fields.
-        return (await caller.refusedNow?.(id, options, input)) ?? refusal
+        return (await caller.refusedNow?.(id, options, input)) ?? toRefusal(read, operation(id))
       }
       if (!told.has(read.message)) onPassed(read.message)
       told.add(read.message)

@@ -1,5 +1,5 @@
 import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
-import { ApiError, errorBody } from '../api/calls/errors.js'
+import { ApiError, toRefusal } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
@@ -72,7 +72,7 @@ export function createRemote(options: RemoteOptions): Remote {
         return await answered(server, row, input, call)
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        return { status: error.status, body: errorBody(error, row), headers: error.headers, credits: 0 }
+        return toRefusal(error, row)
       }
     },
     supportsIdempotency: () => honours(server),

@@ -1,5 +1,5 @@
 import type { Layer } from '../api/calls/compose.js'
-import { ApiError, errorBody } from '../api/calls/errors.js'
+import { ApiError, toRefusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { ownWebhook } from '../api/webhooks/own-webhook.js'
 
@@ -23,10 +23,8 @@ export const retargeted =
       const isNone = typeof url !== 'string' || url === ownWebhook
       if (row.starts === undefined || isNone) return remote.call(id, input, options)
       const reason = await home.check(url)
-      if (reason !== undefined) {
-        const error = new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
-        return { status: error.status, body: errorBody(error, row), headers: {}, credits: 0 }
-      }
+      if (reason !== undefined)
+        return toRefusal(new ApiError('bad_request', { reason: `webhook_url: ${reason}` }), row)
       const webhook_url = home.addressFor(url, id, options.idempotencyKey)
       return remote.call(id, { ...input, webhook_url }, options)
     },

@@ -1,4 +1,5 @@
 import type { Operation } from '../operations/table.js'
+import type { Reply } from './caller.js'
 import { exitCodes } from './exit-codes.js'
 
 interface ErrorRow {
@@ -66,22 +67,20 @@ export type Details = Readonly<Record<string, string | number>>
 
 /** A refusal with a row in the error table; the text comes from there. */
 export class ApiError extends Error {
-  readonly code: ErrorCode
   readonly status: number
-  readonly details: Details
-  readonly headers: Readonly<Record<string, string>>
 
-  constructor(code: ErrorCode, details: Details = {}, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    readonly details: Details = {},
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
     // A refusal is not a bug: its stack is never read, and recording one costs more than the rest.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')))
     Error.stackTraceLimit = stackTraceLimit
     this.name = 'ApiError'
-    this.code = code
     this.status = errors[code].status
-    this.details = details
-    this.headers = headers
   }
 }
 
@@ -92,6 +91,12 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   const base = coded ? { error: row.status, message: error.message } : { error: error.message }
   const code = row.code ? { ...base, code: row.code } : base
   return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
+}
+
+/** Returns the reply to a call that is refused with an error. */
+export const toRefusal = (error: ApiError, operation: Operation): Reply => {
+  const { status, headers } = error
+  return { status, body: errorBody(error, operation), headers, credits: 0 }
 }
 
 /** What a failed reply means to a command: its table row, found by status, `code` and text, and its own text. */
@@ -106,12 +111,9 @@ export interface Failure {
 
 /** A refusal that ends a run, for a row that may have been sent before: its cost is unknown. */
 export class RefusedInDoubt extends ApiError {
-  readonly failure: Failure
-
-  constructor(failure: Failure) {
+  constructor(readonly failure: Failure) {
     super('outcome_unknown')
     this.message = failure.text
-    this.failure = failure
   }
 }
 

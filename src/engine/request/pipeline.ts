@@ -8,7 +8,7 @@ import type {
   Reply,
   RunRow,
 } from '../../api/calls/caller.js'
-import { ApiError, errorBody } from '../../api/calls/errors.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { fingerprintOf } from '../../api/calls/fingerprint.js'
 import { countingOf, hasBody } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
@@ -87,7 +87,8 @@ export async function answer(
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
     return withHeaders(await replyTo(ports, request, given, options), readRateHeaders)
   } catch (error) {
-    return withHeaders(refusal(error, operation), readRateHeaders)
+    if (!(error instanceof ApiError)) throw error
+    return withHeaders(toRefusal(error, operation), readRateHeaders)
   }
 }
 
@@ -106,12 +107,6 @@ async function replyTo(
   if (idempotent && row) return await answerRow(ports, request, row)
   const key = idempotent ? idempotencyKey(header) : undefined
   return key === undefined ? await doWork(ports, request) : await answerOnce(ports, request, given, key)
-}
-
-function refusal(error: unknown, operation: Operation): Reply {
-  if (!(error instanceof ApiError)) throw error
-  const body = errorBody(error, operation)
-  return { status: error.status, body, headers: error.headers, credits: 0 }
 }
 
 /** Checks fields (400, 422) with sessions, consent and webhooks. */
@@ -214,9 +209,9 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
   } catch (error) {
     // "Nothing found" is a result too: free, and stored under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
-    const body = errorBody(error, operation)
-    if (isKept(claim)) await settleRequest(ports, request, { credits: 0, status: error.status, body }, claim)
-    return { status: error.status, body, headers: {}, credits: 0 }
+    const refusal = toRefusal(error, operation)
+    if (isKept(claim)) await settleRequest(ports, request, refusal, claim)
+    return refusal
   }
 }
 

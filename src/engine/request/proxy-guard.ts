@@ -1,6 +1,6 @@
-import type { Caller, Reply } from '../../api/calls/caller.js'
+import type { Caller } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
-import { ApiError, errorBody } from '../../api/calls/errors.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import type { Clock, Principal, Store } from '../ports/ports.js'
 import { NotSent } from '../settlement/settlement.js'
@@ -79,7 +79,6 @@ const createGuardedCall =
     } catch (error) {
       // After a fault behind this point it is unknown whether the server did the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error
-      const body = errorBody(error, row)
-      return { status: error.status, body, headers: error.headers, credits: 0 } satisfies Reply
+      return toRefusal(error, row)
     }
   }
