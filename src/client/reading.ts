@@ -25,15 +25,15 @@ export interface WireAnswer {
 /** A request without an answer. */
 export class Lost extends Error {
   override readonly name = 'Lost'
-  /** Whether it was sent, so that the server may have acted on it. */
-  readonly sent: boolean
-  /** Code of the failure, such as `ECONNREFUSED`. `aborted`: by the caller. `late`: by a timeout. */
-  readonly code: string
 
-  constructor(message: string, sent: boolean, code: string) {
+  constructor(
+    message: string,
+    /** Whether it was sent, so that the server may have acted on it. */
+    readonly sent: boolean,
+    /** Code of the failure, such as `ECONNREFUSED`. `aborted`: by the caller. `late`: by a timeout. */
+    readonly code: string,
+  ) {
     super(message)
-    this.sent = sent
-    this.code = code
   }
 }
 
@@ -44,8 +44,6 @@ interface Settled {
 
 /** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
-  readonly #settings: ReadingSettings
-  readonly #settled: Settled
   readonly #pieces = new Pieces()
   #controller: Dispatcher.DispatchController | undefined
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
@@ -53,10 +51,10 @@ export class Reading implements Dispatcher.DispatchHandler {
   #over = false
   ended: () => void = () => {}
 
-  constructor(settings: ReadingSettings, settled: Settled) {
-    this.#settings = settings
-    this.#settled = settled
-  }
+  constructor(
+    private readonly settings: ReadingSettings,
+    private readonly settled: Settled,
+  ) {}
 
   /** The connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -66,7 +64,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   #begin(): void {
-    this.#timer = setTimeout(() => this.end('late'), this.#settings.answerMs)
+    this.#timer = setTimeout(() => this.end('late'), this.settings.answerMs)
   }
 
   onResponseStart(_: unknown, status: number, headers: WireAnswer['headers']): void {
@@ -74,7 +72,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#pieces.size + chunk.length > this.#settings.bodyBytes) this.end('large')
+    if (this.#pieces.size + chunk.length > this.settings.bodyBytes) this.end('large')
     else this.#pieces.add(chunk)
   }
 
@@ -89,7 +87,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   /** Ends the reading from this side. */
   end(why: 'aborted' | 'late' | 'large'): void {
     this.#finish(() => {
-      if (why === 'large') this.#answer(`with more than ${mebibytes(this.#settings.bodyBytes)} MiB`)
+      if (why === 'large') this.#answer(`with more than ${mebibytes(this.settings.bodyBytes)} MiB`)
       else if (this.#head && why === 'late') this.#answer('too slowly')
       else this.#lost(why)
     })
@@ -107,12 +105,12 @@ export class Reading implements Dispatcher.DispatchHandler {
   #answer(broken?: string): void {
     const body = this.#pieces.take()
     if (!this.#head) this.#lost(new Error('no status'))
-    else this.#settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
+    else this.settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
   }
 
   #lost(cause: Error | 'aborted' | 'late'): void {
     const sent = this.#controller !== undefined
-    this.#settled.reject(lostTo(this.#settings, cause, sent))
+    this.settled.reject(lostTo(this.settings, cause, sent))
   }
 }
 

@@ -2,18 +2,16 @@ import { exitCodes } from '../api/calls/exit-codes.js'
 
 /** An option, a file or a run that is refused; `hint` says what to do about it. */
 export class Refusal extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit: number
-  readonly hint: string
-  /** The code of the error in a report. */
-  readonly reportCode: string
-
-  constructor(message: string, hint = '', exit = 2, reportCode = 'usage') {
+  constructor(
+    message: string,
+    readonly hint = '',
+    /** Exit code of a command that ends with it. */
+    readonly exit = 2,
+    /** The code of the error in a report. */
+    readonly reportCode = 'usage',
+  ) {
     super(message)
     this.name = 'Refusal'
-    this.exit = exit
-    this.hint = hint
-    this.reportCode = reportCode
   }
 }
 
@@ -21,15 +19,14 @@ export class Refusal extends Error {
 export class CsvError extends Error {
   /** Exit code of a command that ends with it. */
   readonly exit = 2
-  /** What is wrong, without the line. */
-  readonly problem: string
-  readonly line: number | undefined
 
-  constructor(problem: string, line?: number) {
+  constructor(
+    /** What is wrong, without the line. */
+    readonly problem: string,
+    readonly line?: number,
+  ) {
     super(line === undefined ? problem : `Line ${line}: ${problem}`)
     this.name = 'CsvError'
-    this.problem = problem
-    this.line = line
   }
 }
 

@@ -82,12 +82,13 @@ export function columnNamed(header: readonly string[], name: string): number {
 export class MappingError extends Error {
   /** Exit code of a command that ends with it. */
   readonly exit = 2
-  /** Fields of which one is needed and has no column; none where something else is wrong. */
-  readonly needed: readonly string[]
 
-  constructor(message: string, needed: readonly string[] = []) {
+  constructor(
+    message: string,
+    /** Fields of which one is needed and has no column; none where something else is wrong. */
+    readonly needed: readonly string[] = [],
+  ) {
     super(message)
     this.name = 'MappingError'
-    this.needed = needed
   }
 }

@@ -109,18 +109,18 @@ const maxLines = 16
  * quoted whole or not at all. It stops before the first row that is anything else.
  */
 export class PlainRows {
-  readonly #delimiter: string
-  readonly #limit: number
   #line: number
   #waiting: Buffer[] = []
   #length = 0
   #stopped = false
 
   /** `limit` is the longest row in bytes. */
-  constructor(delimiter: string, firstLine: number, limit: number) {
-    this.#delimiter = delimiter
+  constructor(
+    private readonly delimiter: string,
+    firstLine: number,
+    private readonly limit: number,
+  ) {
     this.#line = firstLine
-    this.#limit = limit
   }
 
   /** Whether it met a row that it cannot split: the one that `rest` begins with. */
@@ -153,7 +153,7 @@ export class PlainRows {
   /** Whether a row that has no line feed yet is too long, or ends with a carriage return. */
   #isOdd(text: Buffer): boolean {
     const ended = text.indexOf(carriageReturn)
-    return this.#length > this.#limit || (ended >= 0 && ended < text.length - 1)
+    return this.#length > this.limit || (ended >= 0 && ended < text.length - 1)
   }
 
   #readRows(isLast: boolean): CsvRow[] {
@@ -180,7 +180,7 @@ export class PlainRows {
       if (end < 0 && !isLast) return undefined
       const to = end < 0 ? bytes.length : end
       lines += 1
-      if (to - from > this.#limit || lines > maxLines) return this.#stop()
+      if (to - from > this.limit || lines > maxLines) return this.#stop()
       const cells = this.#cellsOf(
         bytes.toString('utf8', from, bytes[to - 1] === carriageReturn ? to - 1 : to),
       )
@@ -203,7 +203,7 @@ export class PlainRows {
   #cellsOf(row: string): string[] | 'open' | 'odd' {
     if (row === '') return []
     if (row.includes('\r')) return 'odd'
-    return row.includes('"') ? quotedCells(row, this.#delimiter) : row.split(this.#delimiter)
+    return row.includes('"') ? quotedCells(row, this.delimiter) : row.split(this.delimiter)
   }
 }
 

@@ -40,13 +40,12 @@ export interface Dashboard {
 
 /** A refused request to the dashboard: the status, and the sentences that the page shows. */
 class Refusal extends Error {
-  readonly status: number
-  readonly hint: string
-
-  constructor(status: number, text: string, hint = '') {
+  constructor(
+    readonly status: number,
+    text: string,
+    readonly hint = '',
+  ) {
     super(text)
-    this.status = status
-    this.hint = hint
   }
 }
 

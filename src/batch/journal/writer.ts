@@ -10,14 +10,11 @@ interface KnownAnswer {
 
 /** Passes answers to the journal as they come, in as few portions as its speed allows. */
 export class JournalWriter {
-  readonly #journal: Journal
   #waiting: AnsweredRow[] = []
   #working: Promise<void> | undefined
   #error: unknown
 
-  constructor(journal: Journal) {
-    this.#journal = journal
-  }
+  constructor(private readonly journal: Journal) {}
 
   /** Whether the journal could not keep an answer. */
   get hasFailed(): boolean {
@@ -42,7 +39,7 @@ export class JournalWriter {
         await new Promise((resolve) => setImmediate(resolve))
         const rows = this.#waiting
         this.#waiting = []
-        await this.#journal.keep(rows)
+        await this.journal.keep(rows)
       }
     } catch (error) {
       this.#error = error
@@ -56,37 +53,35 @@ const rowsPerReport = 2_048
 
 /** Reports from time to time which answers survive a power cut. */
 export class DurabilityCheckpoint {
-  readonly #journal: Journal
-  readonly #report: ((before: number) => Promise<void>) | undefined
   #before = 0
   #reported = 0
   #working: Promise<void> | undefined
   #error: unknown
 
-  constructor(journal: Journal, report: ((before: number) => Promise<void>) | undefined) {
-    this.#journal = journal
-    this.#report = report
-  }
+  constructor(
+    private readonly journal: Journal,
+    private readonly report: ((before: number) => Promise<void>) | undefined,
+  ) {}
 
   /** Notes that every row before this ordinal is kept. Rejects when an earlier report failed. */
   async note(before: number): Promise<void> {
-    if (!this.#report) return
+    if (!this.report) return
     if (this.#error !== undefined) throw this.#error
     this.#before = before
-    if (before - this.#reported >= rowsPerReport) this.#working ??= this.#work(this.#report)
+    if (before - this.#reported >= rowsPerReport) this.#working ??= this.#work(this.report)
   }
 
   /** Resolves when everything has been reported. */
   async reported(): Promise<void> {
     await this.#working
-    if (this.#report && this.#reported < this.#before) await this.#work(this.#report)
+    if (this.report && this.#reported < this.#before) await this.#work(this.report)
     if (this.#error !== undefined) throw this.#error
   }
 
   async #work(report: (before: number) => Promise<void>): Promise<void> {
     try {
       const before = this.#before
-      await this.#journal.flush()
+      await this.journal.flush()
       await report(before)
       this.#reported = before
     } catch (error) {

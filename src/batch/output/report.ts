@@ -94,7 +94,6 @@ interface AheadOutcome {
 
 /** Counts rows as they are written. */
 export class Tally {
-  readonly #total: number | undefined
   readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   #replayed = 0
@@ -112,9 +111,7 @@ export class Tally {
     credits_before: 0,
   }
 
-  constructor(total: number | undefined) {
-    this.#total = total
-  }
+  constructor(private readonly total: number | undefined) {}
 
   add(row: OutputRow): void {
     this.#counts.rows++
@@ -146,7 +143,7 @@ export class Tally {
 
   /** Returns the counts of the output. */
   get progress(): RunProgress {
-    return { ...this.#counts, total: this.#total, replayed: this.#replayed }
+    return { ...this.#counts, total: this.total, replayed: this.#replayed }
   }
 
   /** Returns them with rows that have their outcome and are not written yet, because rows are written in order. */
@@ -161,7 +158,7 @@ export class Tally {
       counts.credits_before += credits
       replayed++
     }
-    return { ...counts, total: this.#total, replayed }
+    return { ...counts, total: this.total, replayed }
   }
 }
 

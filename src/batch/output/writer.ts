@@ -266,15 +266,14 @@ export function createWriter(sink: Sink, format: Format): Writer {
 
 /** An output that could not be written; `code` is the system's, such as `ENOSPC`. */
 export class OutputError extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit: number
-  readonly code: string | undefined
-
-  constructor(message: string, code?: string, exit = 10) {
+  constructor(
+    message: string,
+    readonly code?: string,
+    /** Exit code of a command that ends with it. */
+    readonly exit = 10,
+  ) {
     super(message)
     this.name = 'OutputError'
-    this.code = code
-    this.exit = exit
   }
 }
 

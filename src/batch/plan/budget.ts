@@ -91,11 +91,8 @@ export class Holds {
   /** Rows of the current range that an earlier part may have sent, and those of them with credits set aside. */
   #sent = none
   #covered = none
-  readonly #lowered: LoweredRow
 
-  constructor(lowered: LoweredRow) {
-    this.#lowered = lowered
-  }
+  constructor(private readonly lowered: LoweredRow) {}
 
   /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
   resume(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
@@ -124,7 +121,7 @@ export class Holds {
 
   /** Returns the limit that a row was sent with because of a budget. */
   loweredOf(ordinal: number): number | null {
-    const { loweredRow, loweredLimit } = this.#lowered
+    const { loweredRow, loweredLimit } = this.lowered
     return this.wasSent(ordinal) && ordinal === loweredRow ? loweredLimit : null
   }
 

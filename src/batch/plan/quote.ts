@@ -214,25 +214,22 @@ export async function countRows(counting: CountRequest): Promise<RowCounts> {
 type MutableRowCounts = { -readonly [name in Exclude<keyof RowCounts, 'invalidReasons'>]: number }
 
 class Counter {
-  readonly #counting: CountRequest
   readonly reasons = new ReasonCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
     ...{ affordable: 0, emailOnly: 0, stored: 0 },
   }
 
-  constructor(counting: CountRequest) {
-    this.#counting = counting
-  }
+  constructor(private readonly counting: CountRequest) {}
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip, isEmailOnly, onlyCountsStored } = this.#counting
+    const { journal, skip, isEmailOnly, onlyCountsStored } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const meant = states.filter(({ row }) => skip?.(row.cells) !== true)
     const valid = meant.filter((state) => {
-      const problem = prepare(this.#counting, this.#counting.table.header, state)
+      const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
       if (problem === undefined && isEmailOnly?.(state.input)) counted.emailOnly++
       return problem === undefined
@@ -256,7 +253,7 @@ class Counter {
   #isOpen(state: RowState, own: RecalledAnswer | undefined): boolean {
     // An answer that serves no equal row leaves the next of them to be looked up.
     const serves = own === undefined || ['found', 'not_found'].includes(own.answer.status)
-    const { isNew } = this.#counting
+    const { isNew } = this.counting
     const isFirst = !state.repeats || state.hash === undefined || !serves || isNew(state.hash)
     if (isFirst) this.counted.unique++
     if (own) this.counted.answered++
@@ -267,7 +264,7 @@ class Counter {
   #pay(credits: number): void {
     const { counted } = this
     counted.most += credits
-    if (counted.affordable === counted.rows && counted.most <= this.#counting.funds) counted.affordable++
+    if (counted.affordable === counted.rows && counted.most <= this.counting.funds) counted.affordable++
     counted.rows++
   }
 }

@@ -124,20 +124,18 @@ interface BulkPorts extends CallPorts {
 
 /** Sends several rows as one request, and settles them with its results. */
 class BulkCalls {
-  readonly #ports: BulkPorts
   readonly #operation: Operation
   /** The operation of a single row. */
   readonly #single: Operation
 
-  constructor(ports: BulkPorts) {
-    this.#ports = ports
+  constructor(private readonly ports: BulkPorts) {
     this.#operation = operation(ports.together.operation)
     this.#single = operation(ports.batch.operation)
   }
 
   /** Sends recorded rows. Resolves when the target has accepted or refused them. */
   async start(states: readonly RowState[], bulk: Bulk): Promise<Sent> {
-    const { inFlight, journal } = this.#ports
+    const { inFlight, journal } = this.ports
     inFlight.begin()
     let sent: Sent | undefined
     try {
@@ -163,13 +161,13 @@ class BulkCalls {
   /** Sends a single row; it is settled when its answer comes or the run ends. */
   startAlone(state: RowState, bulk: Bulk): void {
     void this.start([state], bulk)
-      .catch((error: unknown) => this.#ports.stopReason.fail(error))
+      .catch((error: unknown) => this.ports.stopReason.fail(error))
       .then(() => state.settle(undefined))
   }
 
   /** Returns the accepted work, or another result of the request. */
   async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
-    const { batch, together, stopReason, rateGate } = this.#ports
+    const { batch, together, stopReason, rateGate } = this.ports
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
@@ -198,7 +196,7 @@ class BulkCalls {
   }
 
   async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
-    const { together, journal } = this.#ports
+    const { together, journal } = this.ports
     const accepted = acceptedIn(body, bulk.ordinals, together.into)
     // The work was accepted under an unknown id.
     if (!accepted) return this.#settle(states, unknownAnswer)
@@ -209,7 +207,7 @@ class BulkCalls {
   /** Smaller requests may fit into the remaining credits. Any other refusal ends the run. */
   #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
     if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
-    this.#ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
+    this.ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
     // The target may have received it before, or now: the refusal does not say.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
@@ -221,13 +219,13 @@ class BulkCalls {
 
   #answer(state: RowState, answer: RowAnswer): void {
     if (state.isSettled) return
-    this.#ports.answered(state, answer)
+    this.ports.answered(state, answer)
     state.settle({ answer, source: 'live', credits: answer.credits })
   }
 
   /** Waits for the results. Where the run ends first, its next part reads them. */
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
-    const { together, stopReason, inFlight, batch } = this.#ports
+    const { together, stopReason, inFlight, batch } = this.ports
     try {
       const reply = await resultsOf(accepted, batch, together, stopReason)
       if (reply) {
@@ -250,7 +248,7 @@ class BulkCalls {
       return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
     const credits = creditsCharged(this.#single, result)
     const reply = { status: this.#single.ok, body: result, headers: {}, credits }
-    const verdict = judge(reply, this.#single, this.#ports.batch.time.now())
+    const verdict = judge(reply, this.#single, this.ports.batch.time.now())
     return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
   }
 }
@@ -366,27 +364,26 @@ const aloneAtOnce = 64
  * that a target does not accept together, are sent one by one.
  */
 export class BulkLauncher {
-  readonly #ports: BulkPorts
   readonly #calls: BulkCalls
   readonly #spendable: CreditBalance
   /** Rows to send one by one. */
   readonly #alone = new Set<RowState>()
-  /** Resolves when all answers so far are recorded. */
-  readonly #kept: () => Promise<void>
   #most: number
 
-  constructor(ports: BulkPorts, kept: () => Promise<void>) {
-    this.#ports = ports
+  constructor(
+    private readonly ports: BulkPorts,
+    /** Resolves when all answers so far are recorded. */
+    private readonly kept: () => Promise<void>,
+  ) {
     this.#calls = new BulkCalls(ports)
     this.#spendable = new CreditBalance(ports.batch)
-    this.#kept = kept
     this.#most = ports.together.most
   }
 
   /** Returns requests of earlier parts for rows of a row batch, of which some have no answer. */
   resumable({ states }: RowBatch): ResumableRequest[] {
     const from = states[0]?.ordinal ?? 0
-    const sent = this.#ports.journal.open().map((bulk): ResumableRequest => {
+    const sent = this.ports.journal.open().map((bulk): ResumableRequest => {
       const own = bulk.ordinals.map((ordinal) => states[ordinal - from])
       if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one row batch`)
       return [own as RowState[], bulk]
@@ -396,7 +393,7 @@ export class BulkLauncher {
 
   /** Resumes requests of earlier parts. Returns the rows that have to be sent again. */
   async resume(requests: readonly ResumableRequest[]): Promise<RowState[]> {
-    const { stopReason, journal } = this.#ports
+    const { stopReason, journal } = this.ports
     const anew: RowState[] = []
     for (const [states, bulk] of requests) {
       await this.#room()
@@ -418,7 +415,7 @@ export class BulkLauncher {
 
   /** Whether the budget permits resuming a request. */
   async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
-    const { stopReason, journal, inFlight } = this.#ports
+    const { stopReason, journal, inFlight } = this.ports
     for (let isLast = false; !stopReason.signal.aborted; ) {
       const shortage = await journal.reopen(bulk, open)
       if (!shortage) return true
@@ -426,14 +423,14 @@ export class BulkLauncher {
       // Calls under way may cost less than was set aside for them.
       isLast = inFlight.isIdle
       if (!isLast) await inFlight.progress()
-      await this.#kept()
+      await this.kept()
     }
     return false
   }
 
   /** Sends rows that are not under way, in their order. */
   async send(states: readonly RowState[]): Promise<void> {
-    const { stopReason, inFlight } = this.#ports
+    const { stopReason, inFlight } = this.ports
     for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
       await this.#room()
       if (stopReason.signal.aborted) return
@@ -442,7 +439,7 @@ export class BulkLauncher {
       // Calls under way may cost less than was set aside for them.
       else if (!inFlight.isIdle) {
         await inFlight.progress()
-        await this.#kept()
+        await this.kept()
       }
     }
   }
@@ -453,13 +450,13 @@ export class BulkLauncher {
     if (first && this.#alone.delete(first)) return [first]
     return takeAlike(
       states.filter((state) => !this.#alone.has(state)),
-      this.#ports.together,
+      this.ports.together,
     )
   }
 
   /** Sends as many as possible of rows with the same options. Returns those that were sent. */
   async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
-    const { together, journal, inFlight } = this.#ports
+    const { together, journal, inFlight } = this.ports
     const { least } = together
     if (states.length < least || this.#most < least) return this.#sendAlone(states)
     const size = await this.#size(states)
@@ -471,7 +468,7 @@ export class BulkLauncher {
   }
 
   async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
-    const isLast = this.#ports.inFlight.isIdle
+    const isLast = this.ports.inFlight.isIdle
     const sent = await this.#calls.start(states, bulk)
     this.#spendable.take(mostOf(states))
     if (!isRefused(sent)) return states
@@ -484,10 +481,10 @@ export class BulkLauncher {
   }
 
   async #sendAlone([state]: readonly RowState[]): Promise<readonly RowState[]> {
-    const { journal, inFlight, stopReason } = this.#ports
+    const { journal, inFlight, stopReason } = this.ports
     if (!state) return []
     const isLast = inFlight.isIdle
-    if (isLast) await this.#kept()
+    if (isLast) await this.kept()
     const { bulk, shortage } = await journal.plan([state], 1)
     if (bulk) {
       this.#spendable.take(state.most)
@@ -513,7 +510,7 @@ export class BulkLauncher {
   }
 
   async #room(): Promise<void> {
-    const { inFlight, stopReason, together } = this.#ports
+    const { inFlight, stopReason, together } = this.ports
     const atOnce = this.#most < together.least ? aloneAtOnce : togetherAtOnce
     while (inFlight.underWay >= atOnce && !stopReason.signal.aborted) await inFlight.progress()
   }
@@ -527,12 +524,9 @@ const mostOf = (states: readonly RowState[]): number =>
 
 /** The balance of a target as far as it is known; asking for it is free. */
 class CreditBalance {
-  readonly #batch: Batch
   #left: number | undefined
 
-  constructor(batch: Batch) {
-    this.#batch = batch
-  }
+  constructor(private readonly batch: Batch) {}
 
   /** Returns the credits left; asks the target when the known ones are too few. */
   async reaching(credits: number): Promise<number> {
@@ -552,7 +546,7 @@ class CreditBalance {
 
   /** Returns no limit for a target that does not report its balance; it refuses what it cannot pay. */
   async #ask(): Promise<number> {
-    const { caller, callOptions = {} } = this.#batch
+    const { caller, callOptions = {} } = this.batch
     const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
     const body = 'status' in reply && isOk(reply) ? (reply.body as { credits?: Balance } | null) : null
     const credits = body?.credits?.enrichment

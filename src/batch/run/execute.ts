@@ -27,7 +27,6 @@ export function execute(batch: Batch): Promise<RunReport> {
 }
 
 class Runner {
-  readonly #batch: Batch
   readonly #stopReason = new StopReason()
   readonly #tally: Tally
   readonly #journalWriter: JournalWriter
@@ -44,9 +43,8 @@ class Runner {
   #unwritten = 0
   #shownAt = 0
 
-  constructor(batch: Batch) {
+  constructor(private readonly batch: Batch) {
     const concurrency = batch.concurrency ?? defaultConcurrency
-    this.#batch = batch
     this.#tally = new Tally(batch.total)
     this.#journalWriter = new JournalWriter(batch.journal)
     this.#checkpoint = new DurabilityCheckpoint(batch.journal, batch.onSafe)
@@ -68,7 +66,7 @@ class Runner {
   }
 
   async run(): Promise<RunReport> {
-    const { signal, time } = this.#batch
+    const { signal, time } = this.batch
     const begun = time.now()
     this.#shownAt = begun
     const interrupted = () => signal && this.#stopReason.interrupt(signal)
@@ -87,19 +85,19 @@ class Runner {
     this.#journalWriter.add(state, { answer, source: 'live' })
     this.#tally.noted(state, { answer, credits: answer.credits })
     // While calls wait, nothing else would show the last answers.
-    const isDue = this.#batch.time.now() - this.#shownAt >= showEveryMs
+    const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs
     if (isDue || this.#rateGate.opens) this.#showProgress()
   }
 
   #showProgress(): void {
-    const { time, onProgress } = this.#batch
+    const { time, onProgress } = this.batch
     this.#shownAt = time.now()
     onProgress?.({ ...this.#tally.ahead, waitsUntil: this.#rateGate.opensAt })
   }
 
   async #send(): Promise<void> {
     try {
-      for await (const rows of inPortions(this.#batch.table.rows(), this.#batchSize)) {
+      for await (const rows of inPortions(this.batch.table.rows(), this.#batchSize)) {
         if (this.#stopReason.signal.aborted) return
         const rowBatch = new RowBatch(rows, this.#launched, (state) => {
           if (state.outcome) this.#tally.noted(state, state.outcome)
@@ -117,7 +115,7 @@ class Runner {
   }
 
   async #write(): Promise<void> {
-    const { writer } = this.#batch
+    const { writer } = this.batch
     let writable = true
     for (let rowBatch = await this.#rowBatches.first(); rowBatch; rowBatch = await this.#rowBatches.first()) {
       await rowBatch.settled
@@ -147,7 +145,7 @@ class Runner {
 
   /** Reports recorded rows, so that targets need not keep their replies; not where the journal failed. */
   async #noteWritten(rowBatch: RowBatch): Promise<void> {
-    const { journal } = this.#batch
+    const { journal } = this.batch
     if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
     for (const { ordinal, outcome } of rowBatch.states)
       if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
@@ -158,7 +156,7 @@ class Runner {
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */
   async #close(): Promise<boolean> {
-    const { writer } = this.#batch
+    const { writer } = this.batch
     try {
       if (this.#allRead && this.#unwritten === 0) {
         await writer.finish()
@@ -174,10 +172,10 @@ class Runner {
   async #end(complete: boolean): Promise<void> {
     const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
     try {
-      const isAll = complete && certain && this.#batch.hasMore !== true
+      const isAll = complete && certain && this.batch.hasMore !== true
       const { invalid } = this.#tally.progress
-      await this.#batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid })
-      await this.#batch.journal.flush()
+      await this.batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid })
+      await this.batch.journal.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.
       if (!this.#stopReason.signal.aborted) this.#stopReason.fail(error)
@@ -185,7 +183,7 @@ class Runner {
   }
 
   #report(complete: boolean, seconds: number): RunReport {
-    const { writer, total } = this.#batch
+    const { writer, total } = this.batch
     const { total: _, replayed: __, ...progress } = this.#tally.progress
     const counts = { ...progress, invalid_reasons: this.#tally.reasons }
     const { cause } = this.#stopReason

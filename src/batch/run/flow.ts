@@ -96,26 +96,23 @@ export interface Time {
 
 /** Lets calls pass until one has to wait. Then all wait, on one timer. */
 export class RateGate {
-  readonly #time: Time
-  readonly #signal: AbortSignal
-  readonly #closed: () => void
   #opensAt = 0
   #waiting: Promise<void> | undefined
 
   /** `closed` is called when calls have to wait, and when they have to wait longer. */
-  constructor(time: Time, signal: AbortSignal, closed: () => void = () => {}) {
-    this.#time = time
-    this.#signal = signal
-    this.#closed = closed
-  }
+  constructor(
+    private readonly time: Time,
+    private readonly signal: AbortSignal,
+    private readonly closed: () => void = () => {},
+  ) {}
 
   /** Holds every call back for `ms` milliseconds from now. */
   close(ms: number): void {
     const before = this.#opensAt
-    this.#opensAt = Math.max(before, this.#time.now() + ms)
+    this.#opensAt = Math.max(before, this.time.now() + ms)
     this.#waiting ??= this.#wait()
     // Many calls are refused at once.
-    if (this.#opensAt - before >= 1_000) this.#closed()
+    if (this.#opensAt - before >= 1_000) this.closed()
   }
 
   /** When calls may pass, in milliseconds since 1970. */
@@ -129,24 +126,22 @@ export class RateGate {
   }
 
   async #wait(): Promise<void> {
-    for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.#time.sleep(ms, this.#signal)
+    for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.time.sleep(ms, this.signal)
     this.#waiting = undefined
   }
 
   #left(): number {
-    return this.#signal.aborted ? 0 : this.#opensAt - this.#time.now()
+    return this.signal.aborted ? 0 : this.#opensAt - this.time.now()
   }
 }
 
 /** Counts the calls under way. One waiter at a time learns when one has ended. */
 export class InFlightCounter {
-  readonly #signal: AbortSignal
   #underWay = 0
   #wake: () => void = () => {}
 
   /** Waits end when the signal is given. */
-  constructor(signal: AbortSignal) {
-    this.#signal = signal
+  constructor(private readonly signal: AbortSignal) {
     signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
@@ -169,7 +164,7 @@ export class InFlightCounter {
 
   /** Resolves when a call has ended, or none will be made any more. */
   async progress(): Promise<void> {
-    if (this.#signal.aborted) return
+    if (this.signal.aborted) return
     await new Promise<void>((resolve) => {
       this.#wake = resolve
     })
@@ -178,18 +173,15 @@ export class InFlightCounter {
 
 /** A bounded queue with one producer, which waits while it is full, and one consumer, which waits while it is empty. */
 export class Queue<T> {
-  readonly #limit: number
   #items: T[] = []
   #ended = false
   #wake: () => void = () => {}
 
-  constructor(limit: number) {
-    this.#limit = limit
-  }
+  constructor(private readonly limit: number) {}
 
   /** Adds an item when there is room. */
   async put(item: T): Promise<void> {
-    while (this.#items.length >= this.#limit) await this.#change()
+    while (this.#items.length >= this.limit) await this.#change()
     this.#items.push(item)
     this.#changed()
   }

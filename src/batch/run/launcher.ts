@@ -5,32 +5,22 @@ import type { PlannedRow } from '../journal/journal.js'
 import type { JournalWriter } from '../journal/writer.js'
 import { prepare, type RowBatch, type RowState } from '../plan/row-batch.js'
 import { BulkLauncher } from './bulk.js'
-import type { InFlightCounter, RateGate, StopReason } from './flow.js'
-import type { Batch, CallPorts } from './ports.js'
+import type { CallPorts } from './ports.js'
 
 /** Sends rows, a limited number at once, and settles them with their answers. */
 export class Calls {
-  readonly #batch: Batch
-  readonly #stopReason: StopReason
-  readonly #rateGate: RateGate
-  readonly #inFlight: InFlightCounter
-  readonly #answered: (state: RowState, answer: RowAnswer) => void
   readonly #operation: Operation
-  #atOnce: number
   #calling = 0
   /** Calls that wait until another one has ended. */
   readonly #line: (() => void)[] = []
   #isCertain = true
 
-  constructor({ batch, stopReason, rateGate, inFlight, answered }: CallPorts, atOnce: number) {
-    this.#batch = batch
-    this.#atOnce = atOnce
-    this.#stopReason = stopReason
-    this.#answered = answered
-    this.#rateGate = rateGate
-    this.#inFlight = inFlight
-    this.#operation = operation(batch.operation)
-    stopReason.signal.addEventListener('abort', () => this.#line.splice(0).forEach((go) => void go()), {
+  constructor(
+    private readonly ports: CallPorts,
+    private atOnce: number,
+  ) {
+    this.#operation = operation(ports.batch.operation)
+    ports.stopReason.signal.addEventListener('abort', () => this.#line.splice(0).forEach((go) => void go()), {
       once: true,
     })
   }
@@ -42,13 +32,13 @@ export class Calls {
 
   /** Resolves when another row may be sent, or when none will be any more. */
   async room(): Promise<void> {
-    while (this.#inFlight.underWay >= this.#atOnce && !this.#stopReason.signal.aborted)
-      await this.#inFlight.progress()
+    while (this.ports.inFlight.underWay >= this.atOnce && !this.ports.stopReason.signal.aborted)
+      await this.ports.inFlight.progress()
   }
 
   /** Sends a row; it is settled when its answer comes. */
   start(state: RowState, planned: PlannedRow): void {
-    this.#inFlight.begin()
+    this.ports.inFlight.begin()
     state.sent = true
     if (planned.limit !== undefined) state.lower(planned.limit)
     void this.#finish(state, planned)
@@ -57,21 +47,21 @@ export class Calls {
   async #finish(state: RowState, planned: PlannedRow): Promise<void> {
     try {
       const answer = await this.#ask(state, planned)
-      if (answer) this.#answered(state, answer)
+      if (answer) this.ports.answered(state, answer)
       state.settle(answer && { answer, source: 'live', credits: answer.credits })
     } catch (error) {
       this.#isCertain = false
-      this.#stopReason.fail(error)
+      this.ports.stopReason.fail(error)
       state.settle(undefined)
     }
-    this.#inFlight.end()
+    this.ports.inFlight.end()
   }
 
   /** Resolves when a call may be made: the rate gate is open, and a window admits another one. */
   async #turn(): Promise<void> {
-    while (!this.#stopReason.signal.aborted) {
-      if (this.#rateGate.opens) await this.#rateGate.opens
-      if (this.#calling < this.#atOnce) return
+    while (!this.ports.stopReason.signal.aborted) {
+      if (this.ports.rateGate.opens) await this.ports.rateGate.opens
+      if (this.#calling < this.atOnce) return
       await new Promise<void>((resolve) => this.#line.push(resolve))
     }
   }
@@ -88,10 +78,10 @@ export class Calls {
 
   /** Returns the answer to a row; `undefined` when the run ends first. */
   async #ask(state: RowState, { key, row, limit }: PlannedRow): Promise<RowAnswer | undefined> {
-    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.#batch
+    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.ports.batch
     for (let again = false; ; again = true) {
       await this.#turn()
-      if (this.#stopReason.signal.aborted) return undefined
+      if (this.ports.stopReason.signal.aborted) return undefined
       const own = again ? { ...row, fresh: false } : row
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin }
       const reply = await this.#counted(() => caller.call(this.#operation.id, state.input, options))
@@ -102,36 +92,29 @@ export class Calls {
       if (verdict.kind === 'stop') {
         // A call to a database that could no longer be reached may have been executed.
         if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
-        this.#stopReason.refuse(verdict.failure, state.ordinal)
+        this.ports.stopReason.refuse(verdict.failure, state.ordinal)
         return undefined
       }
       // More calls at once than a window admits would only be refused again.
-      if (verdict.atOnce !== undefined) this.#atOnce = Math.min(this.#atOnce, verdict.atOnce)
-      this.#rateGate.close(verdict.ms)
+      if (verdict.atOnce !== undefined) this.atOnce = Math.min(this.atOnce, verdict.atOnce)
+      this.ports.rateGate.close(verdict.ms)
     }
   }
 }
 
 /** Settles the rows of a row batch that have answers, and sends the others. */
 export class Launcher {
-  readonly #batch: Batch
-  readonly #stopReason: StopReason
-  readonly #journalWriter: JournalWriter
-  readonly #calls: Calls
-  readonly #inFlight: InFlightCounter
   /** Absent where each row is a request. */
   readonly #bulks: BulkLauncher | undefined
   /** By identity, the rows of open row batches that equal rows wait for. */
   readonly #originals = new Map<string, RowState>()
 
-  constructor(ports: CallPorts, journalWriter: JournalWriter, calls: Calls) {
-    const { batch, stopReason, inFlight } = ports
-    this.#batch = batch
-    this.#stopReason = stopReason
-    this.#inFlight = inFlight
-    this.#journalWriter = journalWriter
-    this.#calls = calls
-    const { together, journal } = batch
+  constructor(
+    private readonly ports: CallPorts,
+    private readonly journalWriter: JournalWriter,
+    private readonly calls: Calls,
+  ) {
+    const { together, journal } = ports.batch
     if (together && journal.bulks)
       this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () =>
         journalWriter.kept(),
@@ -147,10 +130,10 @@ export class Launcher {
       if (!this.#bulks) await this.#send(rows)
       else await this.#bulks.send([...(await this.#bulks.resume(sent)), ...rows])
     } catch (error) {
-      this.#stopReason.fail(error)
+      this.ports.stopReason.fail(error)
     }
     // After an early end the rest of the row batch has no answers.
-    if (this.#stopReason.signal.aborted)
+    if (this.ports.stopReason.signal.aborted)
       for (const state of rowBatch.states) if (!state.underWay) state.settle(undefined)
   }
 
@@ -165,7 +148,7 @@ export class Launcher {
   async #resumed({ states }: RowBatch): Promise<RowState[]> {
     const valid = states.filter((state) => this.#isValid(state))
     const from = states[0]?.ordinal ?? 0
-    const resumed = await this.#batch.journal.resume(from, from + states.length)
+    const resumed = await this.ports.batch.journal.resume(from, from + states.length)
     for (const state of valid) {
       const own = resumed.get(state.ordinal)
       if (own) state.settle(own)
@@ -178,7 +161,7 @@ export class Launcher {
    * those that were `sent` together before.
    */
   async #unknown(valid: readonly RowState[], sent: ReadonlySet<RowState>): Promise<RowState[]> {
-    const { journal } = this.#batch
+    const { journal } = this.ports.batch
     const originals = valid.filter((state) => {
       if (state.isSettled) return false
       if (!sent.has(state)) return this.#leads(state)
@@ -193,15 +176,15 @@ export class Launcher {
       state.settle(answer)
       // Another run's answer, or an unknown outcome, is recorded for this row too.
       const { source } = answer
-      if (source !== null && source !== 'duplicate') this.#journalWriter.add(state, { ...answer, source })
+      if (source !== null && source !== 'duplicate') this.journalWriter.add(state, { ...answer, source })
       return false
     })
   }
 
   /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
   #isValid(state: RowState): boolean {
-    const isSkipped = this.#batch.skip?.(state.row.cells) === true
-    const problem = isSkipped ? null : prepare(this.#batch, this.#batch.table.header, state)
+    const isSkipped = this.ports.batch.skip?.(state.row.cells) === true
+    const problem = isSkipped ? null : prepare(this.ports.batch, this.ports.batch.table.header, state)
     if (problem === undefined) return true
     const status = isSkipped ? 'skipped' : 'invalid'
     const answer = { status, error: problem, body: undefined, credits: 0 } as const
@@ -220,27 +203,28 @@ export class Launcher {
 
   /** Sends rows as the budget permits, in their order. */
   async #send(states: readonly RowState[]): Promise<void> {
-    const { journal, perRecord } = this.#batch
+    const { journal, perRecord } = this.ports.batch
     let settled = false
-    for (let left = states; left.length > 0 && !this.#stopReason.signal.aborted; ) {
+    for (let left = states; left.length > 0 && !this.ports.stopReason.signal.aborted; ) {
       const wanted = perRecord === undefined ? left : left.map((state) => state.wanted(perRecord))
       const { planned, shortage } = await journal.plan(wanted)
       if (!(await this.#start(left, planned))) return
       left = left.slice(planned.length)
       if (!shortage) continue
-      if (settled && planned.length === 0) return this.#stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
+      if (settled && planned.length === 0)
+        return this.ports.stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
       // Calls under way may cost less than was set aside for them.
-      settled = this.#inFlight.isIdle
-      if (!settled) await this.#inFlight.progress()
-      await this.#journalWriter.kept()
+      settled = this.ports.inFlight.isIdle
+      if (!settled) await this.ports.inFlight.progress()
+      await this.journalWriter.kept()
     }
   }
 
   async #start(states: readonly RowState[], planned: readonly PlannedRow[]): Promise<boolean> {
     for (const [at, plan] of planned.entries()) {
-      await this.#calls.room()
-      if (this.#stopReason.signal.aborted) return false
-      this.#calls.start(states[at] as RowState, plan)
+      await this.calls.room()
+      if (this.ports.stopReason.signal.aborted) return false
+      this.calls.start(states[at] as RowState, plan)
     }
     return true
   }

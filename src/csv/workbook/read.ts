@@ -114,15 +114,12 @@ function chooseSheet(path: string, sheets: readonly Sheet[], name: string | unde
 
 /** Texts of cells, packed: as many strings would take a multiple of the memory. */
 class PackedTexts {
-  readonly #path: string
   #bytes: Buffer = Buffer.allocUnsafe(1 << 20)
   #ends = new Uint32Array(1 << 14)
   #count = 0
   #length = 0
 
-  constructor(path: string) {
-    this.#path = path
-  }
+  constructor(private readonly path: string) {}
 
   add(text: string): void {
     const most = this.#length + 3 * text.length
@@ -144,7 +141,7 @@ class PackedTexts {
   #grown(bytes: number): Buffer {
     if (bytes > maxTextBytes)
       throw new CsvError(
-        `The texts in ${this.#path} take more than ${maxTextBytes / 2 ** 20} MiB. Save the sheet as CSV.`,
+        `The texts in ${this.path} take more than ${maxTextBytes / 2 ** 20} MiB. Save the sheet as CSV.`,
       )
     const grown = Buffer.allocUnsafe(Math.min(maxTextBytes, Math.max(bytes, this.#bytes.length * 1.5)))
     this.#bytes.copy(grown, 0, 0, this.#length)

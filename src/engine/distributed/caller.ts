@@ -1,5 +1,5 @@
 import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.js'
-import { ApiError, errorBody } from '../../api/calls/errors.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { AutoResetEvent } from '../jobs/pool.js'
@@ -55,7 +55,6 @@ export function createDistributedCaller(ports: DistributedCallerPorts): Caller {
 }
 
 class DistributedCaller {
-  readonly #ports: DistributedCallerPorts
   readonly #run: RunLease
   readonly #event = new AutoResetEvent()
   #waiting: PendingRow[] = []
@@ -72,8 +71,7 @@ class DistributedCaller {
   /** Set when another command took the run: nothing is sent any more. */
   #taken: RunTaken | undefined
 
-  constructor(ports: DistributedCallerPorts) {
-    this.#ports = ports
+  constructor(private readonly ports: DistributedCallerPorts) {
     this.#run = new RunLease(ports)
     if (ports.watches) this.#working = this.#work()
   }
@@ -97,7 +95,7 @@ class DistributedCaller {
   }
 
   async #work(): Promise<void> {
-    const { store, signal, sleep } = this.#ports
+    const { store, signal, sleep } = this.ports
     const wake = () => this.#event.set()
     const stopListening = store.onWork(wake, 'answers')
     signal?.addEventListener('abort', wake)
@@ -112,11 +110,11 @@ class DistributedCaller {
 
   async #runTurn(): Promise<void> {
     const isIdle = this.#waiting.length === 0 && this.#open.size === 0
-    if (isIdle && !this.#run.hasBegun && !this.#ports.watches) return
+    if (isIdle && !this.#run.hasBegun && !this.ports.watches) return
     if (!this.#run.hasBegun) await this.#run.begin()
     // Also while nothing is in flight: a run that pauses for an hour has not ended.
     await this.#renewLease()
-    if (!isIdle && (this.#ports.signal?.aborted || this.#isRefused)) await this.#withdraw()
+    if (!isIdle && (this.ports.signal?.aborted || this.#isRefused)) await this.#withdraw()
     await this.#sendDue()
     await this.#readAnswers()
   }
@@ -129,7 +127,7 @@ class DistributedCaller {
     this.#beatAt = now
     this.#workers = workers
     if (isAnew) this.#sendAgain()
-    this.#ports.onWorkers?.(workers)
+    this.ports.onWorkers?.(workers)
   }
 
   /** Sends all rows in flight again: their chunks were deleted, and their results with them. */
@@ -141,7 +139,7 @@ class DistributedCaller {
   }
 
   get #isPriced(): boolean {
-    return isPriced(operation(this.#ports.operation))
+    return isPriced(operation(this.ports.operation))
   }
 
   async #sendDue(): Promise<void> {
@@ -152,7 +150,7 @@ class DistributedCaller {
     for (const size = this.#size(); bundles.length * size < waiting.length; ) {
       const sent = waiting.slice(bundles.length * size, (bundles.length + 1) * size)
       const calls = sent.map(({ call }) => call)
-      bundles.push({ id: this.#ports.ids.uuid(), operation: this.#ports.operation, calls, sent })
+      bundles.push({ id: this.ports.ids.uuid(), operation: this.ports.operation, calls, sent })
     }
     const open = () => bundles.forEach(({ id, sent }) => void this.#open.set(id, sent))
     try {
@@ -177,7 +175,7 @@ class DistributedCaller {
   }
 
   #size(): number {
-    const { rows, atOnce } = this.#ports
+    const { rows, atOnce } = this.ports
     const chunks = chunksPerWorker * Math.max(leastWorkers, this.#workers)
     return Math.max(1, Math.min(mostRows, Math.ceil(Math.min(rows, atOnce) / chunks)))
   }
@@ -198,7 +196,7 @@ class DistributedCaller {
 
   #settle(sent: readonly PendingRow[], results: readonly CallResult[], taken: number): void {
     if (results.some((one) => isAnswer(one) && endsRun(one))) this.#isRefused = true
-    const now = this.#ports.clock.now()
+    const now = this.ports.clock.now()
     const decisions = decideRows(sent, results, { taken, isPriced: this.#isPriced, now })
     for (const [at, decision] of decisions.entries()) {
       const row = sent[at] as PendingRow
@@ -212,7 +210,7 @@ class DistributedCaller {
   async #withdraw(): Promise<void> {
     await this.#withdrawChunks(false, (sent) => settleUnsent(sent))
     for (const sent of this.#waiting.splice(0)) settleUnsent(sent)
-    if (!this.#ports.signal?.aborted) return
+    if (!this.ports.signal?.aborted) return
     this.#endsAt ??= performance.now() + patienceMs
     if (performance.now() < this.#endsAt) return
     // Workers write nothing for them from now on; what they wrote is found when the run is resumed.
@@ -231,15 +229,10 @@ class DistributedCaller {
   #fail(error: unknown): void {
     if (error instanceof RunTaken) this.#taken = error
     for (const sent of this.#waiting.splice(0))
-      if (isCertain(error)) settleUnsent(sent, this.#refusal(error))
+      if (isCertain(error)) settleUnsent(sent, toRefusal(error, operation(this.ports.operation)))
       else sent.reject(error)
     for (const sent of this.#open.values()) for (const { reject } of sent) reject(error)
     this.#open.clear()
-  }
-
-  #refusal(error: ApiError): Reply {
-    const body = errorBody(error, operation(this.#ports.operation))
-    return { status: error.status, body, headers: error.headers, credits: 0 }
   }
 }
 

@@ -52,14 +52,12 @@ const answeredAtOnce = 20
 
 /** The lease that this process has on a run in the shared database. */
 export class RunLease {
-  readonly #ports: RunLeasePorts
   readonly #token: string
   #workspaceId = ''
   #lastAt = 0
   #hasBegun = false
 
-  constructor(ports: RunLeasePorts) {
-    this.#ports = ports
+  constructor(private readonly ports: RunLeasePorts) {
     this.#token = ports.ids.uuid()
   }
 
@@ -69,9 +67,9 @@ export class RunLease {
 
   /** Acquires the lease; throws for an invalid key. Chunks of an earlier command are deleted. */
   async begin(): Promise<void> {
-    const { store, clock, sleep, apiKey, run, source } = this.#ports
+    const { store, clock, sleep, apiKey, run, source } = this.ports
     const { key, workspace } = await createAccess(store, { clock, sleep })(apiKey)
-    const { leaseUntil } = leaseFrom(this.#ports)
+    const { leaseUntil } = leaseFrom(this.ports)
     const taken = { run, keyId: key.id, source, token: this.#token, leaseUntil }
     this.#workspaceId = workspace.id
     await this.#writeAll((tx) => tx.takeChunkRun(taken))
@@ -80,8 +78,8 @@ export class RunLease {
 
   /** Renews the lease. */
   async renew(): Promise<Renewed> {
-    const { store, clock, run, source } = this.#ports
-    const { leaseUntil } = leaseFrom(this.#ports)
+    const { store, clock, run, source } = this.ports
+    const { leaseUntil } = leaseFrom(this.ports)
     const state = await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil))
     if (state === 'lost') throw new RunTaken()
     const workers = await store.read((reads) => reads.chunkWorkers(source, clock.now()))
@@ -100,7 +98,7 @@ export class RunLease {
 
   /** Returns chunks that are answered and not yet deleted. */
   answered(): Promise<readonly AnsweredChunk[]> {
-    const { store, run } = this.#ports
+    const { store, run } = this.ports
     return store.read((reads) => reads.answeredChunks(run, answeredAtOnce))
   }
 
@@ -109,34 +107,34 @@ export class RunLease {
     const write = all ? this.#writeAll : this.#write
     return write(async (tx) => {
       await this.#check(tx)
-      return await tx.withdrawChunks(this.#ports.run, all)
+      return await tx.withdrawChunks(this.ports.run, all)
     })
   }
 
   async end(): Promise<void> {
-    if (this.#hasBegun) await this.#writeAll((tx) => tx.dropChunkRun(this.#ports.run, this.#token))
+    if (this.#hasBegun) await this.#writeAll((tx) => tx.dropChunkRun(this.ports.run, this.#token))
   }
 
   /** Interval of the heartbeat, in milliseconds. */
   get beatMs(): number {
-    return leaseMsOf(this.#ports) / 6
+    return leaseMsOf(this.ports) / 6
   }
 
   #chunkOf({ id, operation, calls }: Bundle): NewChunk {
-    this.#lastAt = Math.max(this.#lastAt + 1, this.#ports.clock.now())
-    return { id, run: this.#ports.run, operation, calls: writeCalls(calls), createdAt: this.#lastAt }
+    this.#lastAt = Math.max(this.#lastAt + 1, this.ports.clock.now())
+    return { id, run: this.ports.run, operation, calls: writeCalls(calls), createdAt: this.#lastAt }
   }
 
   async #check(tx: Transaction): Promise<void> {
-    if (!(await tx.holdsChunkRun(this.#ports.run, this.#token))) throw new RunTaken()
+    if (!(await tx.holdsChunkRun(this.ports.run, this.#token))) throw new RunTaken()
   }
 
   readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
-    this.#ports.store.transaction(work, `distributed run ${this.#ports.run}`)
+    this.ports.store.transaction(work, `distributed run ${this.ports.run}`)
 
   /**
    * Writes that take chunks from workers that may be charging: the workspace's scope keeps charges from interleaving.
    */
   readonly #writeAll = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
-    this.#ports.store.transaction(work, this.#workspaceId)
+    this.ports.store.transaction(work, this.#workspaceId)
 }

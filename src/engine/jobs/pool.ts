@@ -18,17 +18,15 @@ const usualPauseMs = 1_000
 
 /** Does work of one kind: takes tasks one by one and runs them concurrently. */
 export class WorkerPool<T> {
-  readonly #kind: WorkKind<T>
-  readonly #stopping: AbortSignal
   readonly #event = new AutoResetEvent()
   readonly #under = new Set<Promise<void>>()
   #quick = 0
   #ended = 0
 
-  constructor(kind: WorkKind<T>, stopping: AbortSignal) {
-    this.#kind = kind
-    this.#stopping = stopping
-  }
+  constructor(
+    private readonly kind: WorkKind<T>,
+    private readonly stopping: AbortSignal,
+  ) {}
 
   /** Signals that there may be work now. */
   wake(): void {
@@ -40,7 +38,7 @@ export class WorkerPool<T> {
    * tasks ended.
    */
   async run(isOver: () => boolean): Promise<number> {
-    while (!this.#stopping.aborted) {
+    while (!this.stopping.aborted) {
       // Read first: work that comes or ends during the look is looked at again.
       const [over, ended] = [isOver(), this.#ended]
       const taken = this.#hasSlot() ? await this.#take() : undefined
@@ -53,15 +51,15 @@ export class WorkerPool<T> {
   }
 
   #hasSlot(): boolean {
-    const { atOnce, most = atOnce } = this.#kind
+    const { atOnce, most = atOnce } = this.kind
     return this.#quick < atOnce && this.#under.size < most
   }
 
   async #take(): Promise<T | undefined> {
     try {
-      return await this.#kind.take()
+      return await this.kind.take()
     } catch (error) {
-      this.#kind.onTrouble(error)
+      this.kind.onTrouble(error)
       return undefined
     }
   }
@@ -79,15 +77,15 @@ export class WorkerPool<T> {
 
   async #do(taken: T): Promise<void> {
     try {
-      await this.#kind.work(taken)
+      await this.kind.work(taken)
     } catch (error) {
-      this.#kind.onTrouble(error)
+      this.kind.onTrouble(error)
     }
   }
 
   /** Takes a slot. It is given up when the task ends, or when it turns out to be slow. */
   #takeSlot(): () => void {
-    const { slowMs } = this.#kind
+    const { slowMs } = this.kind
     this.#quick++
     let has = true
     const leave = () => {

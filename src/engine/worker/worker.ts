@@ -26,7 +26,6 @@ type Deliveries = readonly [Delivery, ...Delivery[]]
 
 /** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
 export class Worker {
-  readonly #ports: WorkerPorts
   readonly #stopping = new AbortController()
   readonly #inProgress = new InProgress()
   readonly #pools = new Set<{ wake(): void }>()
@@ -39,9 +38,7 @@ export class Worker {
   #isGone = false
   #stopListening = () => {}
 
-  constructor(ports: WorkerPorts) {
-    this.#ports = ports
-  }
+  constructor(private readonly ports: WorkerPorts) {}
 
   /**
    * Runs one job to its end unless another process has it, and makes the first attempt of its deliveries: during the
@@ -62,7 +59,7 @@ export class Worker {
   start(): void {
     if (this.#started) return
     this.#started = true
-    this.#stopListening = this.#ports.store.onWork(() => this.wake())
+    this.#stopListening = this.ports.store.onWork(() => this.wake())
     const never = () => false
     void this.#track(this.#run(this.#jobs(), never))
     void this.#track(this.#run(this.#deliveries(), never))
@@ -71,9 +68,9 @@ export class Worker {
 
   /** Takes part in distributed runs. */
   async #answer(): Promise<void> {
-    const { rowCaller } = this.#ports
+    const { rowCaller } = this.ports
     const onTrouble = (error: unknown) => this.#trouble(error, undefined)
-    if (rowCaller) await runChunkWorker({ ...this.#ports, rowCaller, onTrouble }, this.#stopping.signal)
+    if (rowCaller) await runChunkWorker({ ...this.ports, rowCaller, onTrouble }, this.#stopping.signal)
   }
 
   /** Signals that something may be due now. */
@@ -112,7 +109,7 @@ export class Worker {
     const deliver = () => this.#run(pool, () => isOver)
     const delivering = job.streaming ? deliver() : undefined
     try {
-      return await runJob(this.#ports, job, this.#stopping.signal, (step) => {
+      return await runJob(this.ports, job, this.#stopping.signal, (step) => {
         onStep?.(step)
         pool.wake()
       })
@@ -156,7 +153,7 @@ export class Worker {
         const onStep = ({ streaming, state }: AsyncJob) => {
           if (streaming || state !== 'running') this.wake()
         }
-        await runJob(this.#ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)
+        await runJob(this.ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)
       },
       atOnce: jobsAtOnce,
       onTrouble: (error) => this.#trouble(error, troubles),
@@ -168,7 +165,7 @@ export class Worker {
     const kind: WorkKind<Deliveries> = {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
-        this.#inProgress.during(row[0], () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
+        this.#inProgress.during(row[0], () => attemptDeliveries(this.ports, row, this.#stopping.signal)),
       ...{ atOnce: deliveriesAtOnce, most: mostDeliveries, slowMs },
       onTrouble: (error) => this.#trouble(error, troubles),
     }
@@ -177,31 +174,31 @@ export class Worker {
 
   #trouble(error: unknown, troubles: unknown[] | undefined): void {
     troubles?.push(error)
-    if (!this.#isGone) this.#ports.onTrouble?.(error)
+    if (!this.#isGone) this.ports.onTrouble?.(error)
   }
 
   async #takeJob(id?: string, owner?: string): Promise<AsyncJob | undefined> {
-    const { store, ids } = this.#ports
-    if (owner === undefined && !(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports)))))
+    const { store, ids } = this.ports
+    if (owner === undefined && !(await store.read((reads) => reads.isJobDue(leaseFrom(this.ports)))))
       return undefined
     const fresh = ids.uuid()
     const claim = {
       ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
       ...(id === undefined ? { after: this.#lastWorkspace } : { id }),
     }
-    const job = await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
+    const job = await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.ports) }), dueWork)
     if (job && id === undefined) this.#lastWorkspace = job.workspaceId
     return job
   }
 
   /** Takes a due delivery, with those that may follow once its first attempt was made. */
   async #takeDeliveries(jobId?: string): Promise<Deliveries | undefined> {
-    const { store, clock, ids, sender } = this.#ports
+    const { store, clock, ids, sender } = this.ports
     if (!sender) return undefined
     const busy = this.#inProgress.busy()
     const token = ids.uuid()
     const dueAt = (engineNow: number): DueDeliveries => ({
-      ...leaseFrom(this.#ports),
+      ...leaseFrom(this.ports),
       ...{ now: engineNow, farthest: engineNow + longestPauseMs, ...busy },
       ...(jobId === undefined ? {} : { jobId }),
     })
