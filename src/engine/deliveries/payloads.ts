@@ -21,65 +21,24 @@ interface DeliverySlice {
   readonly parts?: number
 }
 
-/** Creates one delivery for each record of a streaming job. */
-export const createRecordDeliveries = (
-  ids: Ids,
-  reads: Reads,
-  job: AsyncJob,
-  records: readonly JobRecord[],
-  now: number,
-): Promise<Delivery[]> =>
-  createDeliveries(
-    ids,
-    reads,
-    job,
-    records.map(({ ordinal }) => oneRecord('record', ordinal)),
-    now,
-  )
-
-/**
- * Creates the deliveries of a finished job: one for each contact of a waterfall, otherwise all records in as few as
- * possible.
- */
-export function createCompletedDeliveries(
-  ids: Ids,
-  reads: Reads,
-  job: AsyncJob,
-  now: number,
-): Promise<Delivery[]> {
-  if (job.kind === 'contact_enrichment')
-    return createDeliveries(ids, reads, job, eachRecord('completed', 1, job.done), now)
+/** Returns what a finished job delivers: each contact of a waterfall, otherwise all records in as few as possible. */
+export function sliceCompleted(job: AsyncJob): DeliverySlice[] {
+  if (job.kind === 'contact_enrichment') return sliceEach('completed', 1, job.done)
   const isEmpty = job.streaming || job.kind === 'list_import' || job.done === 0
-  return createDeliveries(ids, reads, job, isEmpty ? [noRecords('completed')] : toParts(job), now)
+  return isEmpty ? [noRecords('completed')] : toParts(job)
 }
 
-/** Creates the deliveries of a failed job; a waterfall also delivers what it found before. */
-export function createFailedDeliveries(
-  ids: Ids,
-  reads: Reads,
-  job: AsyncJob,
-  now: number,
-): Promise<Delivery[]> {
-  if (job.kind !== 'contact_enrichment') return createDeliveries(ids, reads, job, [noRecords('failed')], now)
-  const { done, expected } = job
-  return createDeliveries(
-    ids,
-    reads,
-    job,
-    [...eachRecord('completed', 1, done), ...eachRecord('failed', done + 1, expected)],
-    now,
-  )
-}
+/** Returns what a failed job delivers; a waterfall also delivers what it found before. */
+export const sliceFailed = ({ kind, done, expected }: AsyncJob): DeliverySlice[] =>
+  kind === 'contact_enrichment'
+    ? [...sliceEach('completed', 1, done), ...sliceEach('failed', done + 1, expected)]
+    : [noRecords('failed')]
 
-const oneRecord = (phase: DeliverySlice['phase'], ordinal: number): DeliverySlice => ({
-  phase,
-  first: ordinal,
-  last: ordinal,
-})
 const noRecords = (phase: DeliverySlice['phase']): DeliverySlice => ({ phase, first: 1, last: 0 })
 
-const eachRecord = (phase: DeliverySlice['phase'], first: number, last: number): DeliverySlice[] =>
-  Array.from({ length: last - first + 1 }, (_, at) => oneRecord(phase, first + at))
+/** Returns a slice for each of some records. */
+export const sliceEach = (phase: DeliverySlice['phase'], first: number, last: number): DeliverySlice[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => ({ phase, first: first + at, last: first + at }))
 
 function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
   if (parts.length <= 1) return [{ phase: 'completed', first: 1, last: done }]
@@ -89,7 +48,8 @@ function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
   }))
 }
 
-async function createDeliveries(
+/** Creates a delivery for each slice of a job, where it has a webhook. */
+export async function createDeliveries(
   ids: Ids,
   reads: Reads,
   job: AsyncJob,

@@ -4,11 +4,7 @@ import { engineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
-import {
-  createCompletedDeliveries,
-  createFailedDeliveries,
-  createRecordDeliveries,
-} from '../deliveries/payloads.js'
+import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from '../deliveries/payloads.js'
 import type {
   AsyncJob,
   Clock,
@@ -81,8 +77,10 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep)
       truncated: kept < wanted,
       enriched: current.enriched || step.records.slice(0, kept).some(isReachable),
     }
-    if (current.streaming)
-      await tx.addDeliveries(await createRecordDeliveries(ports.ids, tx, next, records, now))
+    if (current.streaming) {
+      const slices = sliceEach('record', current.done + 1, current.done + kept)
+      await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, slices, now))
+    }
     return step.ended || next.truncated ? await finish(ports, tx, next, now) : await save(tx, next)
   }, job.workspaceId)
 }
@@ -94,7 +92,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
     await releaseHold(tx, current, current.held, now)
     if (current.plan.does === 'list') await tx.changeList(current.id, { status: 'failed', updatedAt: now })
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
-    await tx.addDeliveries(await createFailedDeliveries(ports.ids, tx, next, now))
+    await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, sliceFailed(next), now))
     return next
   }, job.workspaceId)
 }
@@ -102,7 +100,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
 async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: number): Promise<AsyncJob> {
   await releaseHold(tx, job, job.held, now)
   const next = await save(tx, { ...job, state: 'finished', held: 0, finishedAt: now })
-  await tx.addDeliveries(await createCompletedDeliveries(ports.ids, tx, next, now))
+  await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, sliceCompleted(next), now))
   return next
 }
 
