@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
 import type { Operation, OperationId } from '../operations/table.js'
-import { isObject } from '../values/objects.js'
+import { isObject, valueAt } from '../values/objects.js'
 import { bare } from './coerce.js'
 
 type OutputShape = Pick<Shape, 'output'>
@@ -63,15 +63,6 @@ function settledBy({ id, starts }: Operation): readonly string[] {
 
 const isSettled = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'string' && value !== '')
-
-const valueAt = (body: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (value, name) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-        ? (value as Record<PropertyKey, unknown>)[name]
-        : undefined,
-    body,
-  )
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'

@@ -3,7 +3,7 @@ import type { InputOf, Shape } from '../areas/shapes.js'
 import { ApiError } from '../calls/errors.js'
 import type { OperationId } from '../operations/table.js'
 import type { FieldRefusal } from '../schemas/fields.js'
-import { type Fields, isObject } from '../values/objects.js'
+import { type Fields, isObject, valueAt } from '../values/objects.js'
 import { checkNames, toInternal, withoutBlanks } from './given-fields.js'
 
 type ErrorName = FieldRefusal['error']
@@ -91,13 +91,3 @@ const types: Readonly<Record<string, string>> = {
   object: 'an object',
   record: 'an object',
 }
-
-/** Returns the value at a path of own properties. */
-const valueAt = (fields: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (at, key) =>
-      typeof at === 'object' && at !== null && Object.hasOwn(at, key)
-        ? at[key as keyof typeof at]
-        : undefined,
-    fields,
-  )
