@@ -14,29 +14,26 @@ export interface ConnectionSettings extends ReadingSettings {
 }
 
 /** A server, reached over connections that are reused. */
-export interface Connection {
-  /** Sends one request once; its path begins at the origin. Throws `Lost` when no status arrived. */
-  exchange(
-    request: WireRequest,
-    headers: Readonly<Record<string, string>>,
-    signal?: AbortSignal,
-  ): Promise<WireAnswer>
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof createConnection>
 
 /** Opens a connection. The first request loads undici. It follows no redirects and decompresses nothing. */
-export function createConnection(settings: ConnectionSettings): Connection {
+export function createConnection(settings: ConnectionSettings) {
   const { origin } = settings.base
   const allowance = new ConnectionAllowance()
   let opening: Promise<Dispatcher> | undefined
   return {
-    exchange: async ({ method, path, body }, headers, signal) => {
+    /** Sends one request once; its path begins at the origin. Throws `Lost` when no status arrived. */
+    exchange: async (
+      { method, path, body }: WireRequest,
+      headers: Readonly<Record<string, string>>,
+      signal?: AbortSignal,
+    ): Promise<WireAnswer> => {
       opening ??= open(settings, allowance)
       const request = { origin, method, path, ...contentOf(body, headers) }
       const dispatcher = await opening
       return allowance.during(() => exchange(dispatcher, request, settings, signal))
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await (await opening)?.destroy()
       opening = undefined
     },

@@ -7,12 +7,7 @@ export interface Remembered {
 }
 
 /** Whether a server supports idempotency keys. */
-export interface IdempotencySupport {
-  /** Returns the stored answer; asks the server when there is none. */
-  ask(): Promise<boolean>
-  /** Records that a reply was replayed, which proves support. */
-  seen(): void
-}
+export type IdempotencySupport = ReturnType<typeof createIdempotencySupport>
 
 /** How long a server is not asked again after it could not be reached. */
 const restMs = 10_000
@@ -25,7 +20,7 @@ export function createIdempotencySupport(
   remembered: Remembered | undefined,
   probe: () => Promise<boolean | undefined>,
   clock: Clock,
-): IdempotencySupport {
+) {
   let known: boolean | undefined
   let asking: Promise<boolean> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
@@ -44,7 +39,8 @@ export function createIdempotencySupport(
     return known === true
   }
   return {
-    ask: async () => {
+    /** Returns the stored answer; asks the server when there is none. */
+    ask: async (): Promise<boolean> => {
       if (known !== undefined) return known
       if (!asking || clock.now() - askedAt > restMs) {
         askedAt = clock.now()
@@ -52,6 +48,7 @@ export function createIdempotencySupport(
       }
       return asking
     },
-    seen: () => void learn(true),
+    /** Records that a reply was replayed, which proves support. */
+    seen: (): void => void learn(true),
   }
 }

@@ -16,12 +16,7 @@ export interface PoolSettings {
 }
 
 /** Connections, kept apart by the addresses they were opened to. */
-export interface Pools {
-  /** Runs work that makes one request with the connections to a destination, which stay open until it ends. */
-  use<T>(destination: Destination, work: (pool: Pool) => Promise<T>): Promise<T>
-  /** Closes all connections at once. */
-  destroy(): Promise<void>
-}
+export type Pools = ReturnType<typeof createPools>
 
 interface SharedPool {
   readonly pool: Pool
@@ -31,7 +26,7 @@ interface SharedPool {
 }
 
 /** Creates the pools. The first use loads undici. */
-export function createPools(settings: PoolSettings): Pools {
+export function createPools(settings: PoolSettings) {
   const entries = new Map<string, SharedPool>()
   const drop = async (key: string): Promise<void> => {
     const entry = entries.get(key)
@@ -40,7 +35,8 @@ export function createPools(settings: PoolSettings): Pools {
     await entry?.pool.destroy()
   }
   return {
-    async use(destination, work) {
+    /** Runs work that makes one request with the connections to a destination, which stay open until it ends. */
+    async use<T>(destination: Destination, work: (pool: Pool) => Promise<T>): Promise<T> {
       const undici = await import('undici')
       const key = keyOf(destination)
       const entry = entries.get(key) ?? { ...open(destination, settings, undici), users: 0 }
@@ -54,7 +50,8 @@ export function createPools(settings: PoolSettings): Pools {
         if (entry.users === 0) entry.idle = setTimeout(() => void drop(key), settings.keepAliveMs).unref()
       }
     },
-    async destroy() {
+    /** Closes all connections at once. */
+    async destroy(): Promise<void> {
       await Promise.all([...entries.keys()].map(drop))
     },
   }

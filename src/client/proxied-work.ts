@@ -35,19 +35,14 @@ interface ProxiedDelivery {
 }
 
 /** Records what work behind a proxy costs, as its results pass in deliveries and replies. */
-export interface ProxiedWork {
-  /** Records the work that the server accepts, and the cost of the results in its replies. */
-  readonly layer: Layer
-  /** Records the cost of what a delivery carries of the work that an operation started. */
-  recordDelivery(started: string | undefined, delivery: ProxiedDelivery): Promise<void>
-}
+export type ProxiedWork = ReturnType<typeof createProxiedWork>
 
 /** Creates what records proxied work; `names` are the server's words in field names. */
 export function createProxiedWork(
   ledger: ProxiedWorkLedger,
   names: WireNames | undefined,
   parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]>,
-): ProxiedWork {
+) {
   const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
   const count = async (id: OperationId, records: readonly ProxiedRecord[]) => {
     const paid = records.filter(({ credits }) => credits > 0)
@@ -72,16 +67,19 @@ export function createProxiedWork(
       }
     }
   }
+  /** Records the work that the server accepts, and the cost of the results in its replies. */
+  const layer: Layer = (caller) => ({
+    ...caller,
+    call: async (id, input, call) => {
+      const reply = await caller.call(id, input, call)
+      if (isOk(reply)) await attempt(() => recordReply(operation(id), reply, input.id))
+      return reply
+    },
+  })
   return {
-    layer: (caller) => ({
-      ...caller,
-      call: async (id, input, call) => {
-        const reply = await caller.call(id, input, call)
-        if (isOk(reply)) await attempt(() => recordReply(operation(id), reply, input.id))
-        return reply
-      },
-    }),
-    recordDelivery: (started, delivery) =>
+    layer,
+    /** Records the cost of what a delivery carries of the work that an operation started. */
+    recordDelivery: (started: string | undefined, delivery: ProxiedDelivery): Promise<void> =>
       attempt(async () => {
         const row = operations().find(({ id }) => id === started)
         if (!row || !isPriced(row)) return

@@ -26,19 +26,16 @@ export interface ForwarderOptions {
 }
 
 /** Forwards the deliveries in an outbox. */
-export interface Forwarder {
-  /** Makes the forwarder check the outbox now. */
-  wake(): void
-  /** Works until the signal aborts; unfinished deliveries are released. */
-  run(signal: AbortSignal): Promise<void>
-}
+export type Forwarder = ReturnType<typeof forwarder>
 
 /** Creates the forwarder of one outbox. */
-export function forwarder(options: ForwarderOptions): Forwarder {
+export function forwarder(options: ForwarderOptions) {
   const wakeUp = createWakeUp(options.sleep)
   return {
+    /** Makes the forwarder check the outbox now. */
     wake: wakeUp.set,
-    run: async (signal) => {
+    /** Works until the signal aborts; unfinished deliveries are released. */
+    run: async (signal: AbortSignal): Promise<void> => {
       const underWay = new Set<Promise<void>>()
       while (!signal.aborted) {
         for (const forward of await due(options, width - underWay.size)) {

@@ -16,21 +16,15 @@ interface CrmFacts extends Readonly<Record<CrmKind, Columns>> {
 
 const layouts: Readonly<Record<string, CrmFacts>> = facts.layouts
 
-/** The columns of a layout, and the cells of a record in them. */
-export interface CrmColumns {
-  readonly names: readonly string[]
-  /** Returns the cells of a record. `other` is asked for fields that the record lacks. */
-  cells(record: unknown, other?: (field: string) => string | undefined): string[]
-}
-
 /** Returns the columns that a system's import expects. */
-export function crmColumns(crm: string, kind: CrmKind): CrmColumns {
+export function crmColumns(crm: string, kind: CrmKind) {
   const layout = layouts[crm]
   if (!layout) throw new Error(`there is no layout ${crm}`)
   const columns = Object.entries({ ...layout[kind], ...layout.custom[kind] })
   return {
     names: columns.map(([name]) => name),
-    cells(record, other = () => undefined) {
+    /** Returns the cells of a record. `other` is asked for fields that the record lacks. */
+    cells(record: unknown, other: (field: string) => string | undefined = () => undefined): string[] {
       const get = (field: string): unknown => {
         const path = pathsOf(kind, field).find((one) => !isEmpty(valueAt(record, one.split('.'))))
         return path === undefined ? other(field) || undefined : valueAt(record, path.split('.'))
@@ -101,7 +95,7 @@ function inputFields(kind: CrmKind, header: readonly string[], mapped: Readonly<
  * the row, else the value of the input. An input column with the name of one of them is called `input.NAME`.
  */
 export function withCrmColumns(
-  { names, cells }: CrmColumns,
+  { names, cells }: ReturnType<typeof crmColumns>,
   kind: CrmKind,
   layout: Layout,
   mapped: Readonly<Record<string, number>>,

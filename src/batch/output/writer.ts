@@ -79,16 +79,16 @@ export async function fileSink(
   interruptible: Interruptible = uninterrupted,
 ): Promise<Sink> {
   const partial = `${path}.partial`
-  const failed = (error: unknown) => toOutputError(path, error)
-  const kind = await files.kind(path).catch((error: unknown) => {
-    throw failed(error)
-  })
+  const fail = (error: unknown): never => {
+    throw toOutputError(path, error)
+  }
+  const kind = await files.kind(path).catch(fail)
   if (kind === 'folder') throw new OutputError(`${path} is a folder; name a file in it.`, 'EISDIR')
   if (kind === 'device') {
     const opened = interruptible((signal) => files.device(path, signal))
-    return deviceSink(path, await opened.catch((error) => Promise.reject(failed(error))), interruptible)
+    return deviceSink(path, await opened.catch(fail), interruptible)
   }
-  const file = await files.create(partial).catch((error) => Promise.reject(failed(error)))
+  const file = await files.create(partial).catch(fail)
   let length = 0
   return {
     output: path,
@@ -231,14 +231,8 @@ function toOutputError(path: string, error: unknown, partial?: string): OutputEr
 }
 
 /** Writes the rows of a run; failures are OutputErrors. */
-export interface Writer {
-  readonly output: string | undefined
-  readonly partial: string | undefined
+export interface Writer extends Omit<Sink, 'write'> {
   write(rows: readonly OutputRow[]): Promise<void>
-  /** After the last row: the output is complete. */
-  finish(): Promise<void>
-  /** After a run that stopped: what was written is kept. */
-  abandon(): Promise<void>
 }
 
 /** Writes rows in a format to a sink. */
@@ -250,16 +244,12 @@ export function createWriter(sink: Sink, format: Format): Writer {
     return head
   }
   return {
-    output: sink.output,
-    partial: sink.partial,
+    // An abandoned output has no end on purpose: it is not complete.
+    ...sink,
     write: (rows) => sink.write(begin() + format.rows(rows)),
     async finish() {
       await sink.write(begin() + format.tail)
       await sink.finish()
-    },
-    async abandon() {
-      // The format's end is left out on purpose: the output is not complete.
-      await sink.abandon()
     },
   }
 }
@@ -344,20 +334,10 @@ function parseRecord(text: string): Readonly<Record<string, unknown>> {
 }
 
 /** The file of rejected rows. */
-export interface Rejects {
-  /** The complete file; null when it has none, or is not complete. */
-  readonly file: string | null
-  /** The incomplete file; null where it is complete or empty. */
-  readonly partial: string | null
-  add(rows: readonly RejectedRow[]): Promise<void>
-  /** Completes the file; without rejected rows it is removed, also one of an earlier run. */
-  finish(): Promise<void>
-  /** Keeps the rejected rows under the partial name. */
-  abandon(): Promise<void>
-}
+export type Rejects = ReturnType<typeof createRejects>
 
 /** Creates a file of rejected rows, in the format that `toFormat` returns when the first of them comes. */
-export function createRejects(sink: Sink, toFormat: () => RejectsFormat): Rejects {
+export function createRejects(sink: Sink, toFormat: () => RejectsFormat) {
   let format: RejectsFormat | undefined
   let count = 0
   let end: 'complete' | 'partial' | undefined
@@ -366,20 +346,23 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat): Reject
     if (sink.partial !== undefined) await rm(sink.partial, { force: true })
   }
   return {
-    get file() {
+    /** The complete file; null when it has none, or is not complete. */
+    get file(): string | null {
       return end === 'complete' ? (sink.output ?? null) : null
     },
-    get partial() {
+    /** The incomplete file; null where it is complete or empty. */
+    get partial(): string | null {
       return end === 'partial' && count > 0 ? (sink.partial ?? null) : null
     },
-    async add(rows) {
+    async add(rows: readonly RejectedRow[]): Promise<void> {
       if (rows.length === 0) return
       format ??= toFormat()
       const bytes = format.encode(rows)
       await sink.write(count === 0 ? Buffer.concat([format.head, bytes]) : bytes)
       count += rows.length
     },
-    async finish() {
+    /** Completes the file; without rejected rows it is removed, also one of an earlier run. */
+    async finish(): Promise<void> {
       if (count > 0) {
         await sink.finish()
         end = 'complete'
@@ -388,7 +371,8 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat): Reject
       await discard()
       if (sink.output !== undefined && sink.partial !== undefined) await rm(sink.output, { force: true })
     },
-    async abandon() {
+    /** Keeps the rejected rows under the partial name. */
+    async abandon(): Promise<void> {
       // A complete file stays.
       end ??= 'partial'
       await (count > 0 ? sink.abandon() : discard())

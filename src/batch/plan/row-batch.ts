@@ -84,26 +84,28 @@ const asDuplicate = (outcome: RowOutcome | undefined): RowOutcome | undefined =>
 /** Rows that are read, prepared and written together. */
 export class RowBatch {
   readonly states: readonly RowState[]
-  /** Resolves when every row of the rowBatch is settled. */
-  readonly settled: Promise<void>
-  readonly #onSettled: ((state: RowState) => void) | undefined
+  readonly #end = Promise.withResolvers<void>()
   #open: number
-  #resolve: () => void = () => {}
 
-  constructor(rows: readonly CsvRow[], firstOrdinal: number, onSettled?: (state: RowState) => void) {
-    this.#onSettled = onSettled
+  constructor(
+    rows: readonly CsvRow[],
+    firstOrdinal: number,
+    private readonly onSettled?: (state: RowState) => void,
+  ) {
     this.states = rows.map((row, at) => new RowState(row, firstOrdinal + at, this))
     this.#open = rows.length
-    this.settled = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
+  }
+
+  /** Resolves when every row is settled. */
+  get settled(): Promise<void> {
+    return this.#end.promise
   }
 
   /** Counts one row as settled. */
   close(state: RowState): void {
-    this.#onSettled?.(state)
+    this.onSettled?.(state)
     this.#open--
-    if (this.#open === 0) this.#resolve()
+    if (this.#open === 0) this.#end.resolve()
   }
 }
 

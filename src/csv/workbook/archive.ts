@@ -5,12 +5,7 @@ import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { CsvError } from '../errors.js'
 
 /** The parts of a workbook, which is a ZIP archive of XML files. */
-export interface Archive {
-  has(part: string): boolean
-  /** Passes a part to the handlers of an XML parser. A part that is absent is empty. */
-  parse(part: string, handlers: XmlHandlers): Promise<void>
-  close(): void
-}
+export type Archive = Awaited<ReturnType<typeof openArchive>>
 
 /** What reads an XML file; names are without their prefixes. */
 export interface XmlHandlers {
@@ -27,7 +22,7 @@ const maxBytes = 4 * gibibyte
 const packed = { bytes: 64 * 2 ** 20, ratio: 200 }
 
 /** Opens a file that begins like a ZIP archive. Throws CsvError where it is no workbook. */
-export async function openArchive(path: string): Promise<Archive> {
+export async function openArchive(path: string) {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
     throw damaged(path, error)
   })
@@ -35,8 +30,10 @@ export async function openArchive(path: string): Promise<Archive> {
     const parts = await readParts(zip, path)
     checkKind(path, parts)
     return {
-      has: (part) => parts.has(partKey(part)),
-      parse: (part, handlers) => parsePart(zip, path, parts.get(partKey(part)), handlers),
+      has: (part: string) => parts.has(partKey(part)),
+      /** Passes a part to the handlers of an XML parser. A part that is absent is empty. */
+      parse: (part: string, handlers: XmlHandlers) =>
+        parsePart(zip, path, parts.get(partKey(part)), handlers),
       close: () => zip.close(),
     }
   } catch (error) {
