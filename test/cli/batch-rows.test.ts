@@ -640,3 +640,38 @@ describe('values that do not say which company or person a row is', () => {
     expect(answers.at(-1)).toMatch(/,duplicate$/)
   })
 })
+
+describe('a run that stopped at its budget', () => {
+  const csv = 'domain\na.example\nb.example\nc.example\n'
+  const at = (host: string) => ({ ...keyed(home), PROSPECT_BASE_URL: `https://${host}/api/v2` })
+  const stop = async (caller: Caller) => {
+    const ended = await batch('accounts enrich', csv, ['--max-credits', '1', '-o', 'out.csv'], {
+      ...{ caller, env: at('a.example') },
+    })
+    expect(ended.code).toBe(12)
+    const { stdout } = await command(['runs', 'list', '--format', 'ids'], { env: keyed(home) })
+    return stdout.trim()
+  }
+
+  it('is quoted for the rows that are left', async () => {
+    const caller = target(company)
+    await stop(caller)
+    const { json } = await batch('accounts enrich', csv, ['--dry-run'], { caller, env: at('a.example') })
+    expect(json).toMatchObject({ rows: 3, credits: { max: 2 } })
+    expect(caller.asked.filter(({ domain }) => domain)).toHaveLength(1)
+  })
+
+  it('is not resumed with another target', async () => {
+    const caller = target(company)
+    const id = await stop(caller)
+    const { code, stderr } = await command(['runs', 'resume', id], {
+      caller,
+      cwd: home,
+      env: at('b.example'),
+    })
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('is for another target: https://a.example/api/v2'),
+    ])
+  })
+})

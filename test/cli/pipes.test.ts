@@ -99,12 +99,14 @@ describe('a named pipe without a reader', () => {
   it('lets a signal end a run whose reader reads no more; resuming it loses and repays nothing', async () => {
     const rows = tries(2_500, 5_000)
     await companies(rows)
-    const child = enrich('-o', 'pipe')
+    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o']
+    const stopped = here.run([...argv, 'pipe'])
     const reader = await open(at('pipe'), 'r')
     await until(async () => (await charged()) > 0)
-    expect(await end(child, 'SIGTERM')).toBe(143)
+    here.signals.emit('SIGTERM')
+    expect((await stopped).code).toBe(143)
     await reader.close()
-    expect((await enrich('-o', 'out.csv')).exitCode).toBe(0)
+    expect((await here.run([...argv, 'out.csv'])).code).toBe(0)
     expect(readFileSync(at('out.csv'), 'utf8').split('\n')).toHaveLength(rows + 2)
     expect(await charged()).toBe(rows)
   })
@@ -202,6 +204,20 @@ describe('a named pipe without a writer', () => {
     await opened()
     here.signals.emit('SIGTERM')
     expect((await stopped).code).toBe(143)
+  })
+
+  it.each([
+    [[], 'What was imported is kept.'],
+    [['--dry-run'], 'Nothing was imported.'],
+  ])('lets SIGTERM end an import whose writer is idle, with the options %j', async (options, hint) => {
+    const stopped = here.run(['data', 'import', 'companies', 'pipe', ...options])
+    const writer = await open(at('pipe'), 'w')
+    await writer.write('name,domain\nA,a.example\n')
+    await opened()
+    here.signals.emit('SIGTERM')
+    const { code, stderr } = await stopped
+    await writer.close()
+    expect([code, stderr]).toEqual([143, expect.stringContaining(hint)])
   })
 
   it('is read to its end when the writer comes late, and pauses', async () => {

@@ -168,6 +168,12 @@ describe('a SOCKS proxy', () => {
     const { stderr } = await launch(prospect, argv, here.home, env)
     expect(stderr.trimEnd().split('\n')).toEqual([expect.stringContaining('api.example.com')])
   })
+
+  it('is refused with exit code 2 where its address is none', async () => {
+    const env = { PROSPECT_BASE_URL: 'https://api.example/api/v2', HTTPS_PROXY: 'ftp://proxy.example' }
+    const { code, stderr } = await run('credits', env)
+    expect([code, stderr]).toEqual([2, expect.stringContaining('HTTPS_PROXY')])
+  })
 })
 
 describe('older and other servers', () => {

@@ -62,6 +62,13 @@ async function filled(...people: readonly object[]) {
       engagers: [{ network_profile_url: profile }, { network_profile_url: colleague.network_profile_url }],
     },
     { post_url: 'https://www.network.example/posts/jane-zwolinska-7_lino', text: 'Lino' },
+    {
+      ...{
+        post_url: 'https://www.network.example/posts/43',
+        author_profile_url: colleague.network_profile_url,
+      },
+      text: `Thanks to Jane Zwolińska (${jane}) for the lino.`,
+    },
   )
 }
 
@@ -92,7 +99,7 @@ describe('data forget', () => {
     const { code, stdout } = await here.run(['data', 'forget', jane, '--dry-run'], { terminal: true })
     expect([code, stdout]).toEqual([
       0,
-      `Would delete 1 person of the catalogue, 1 reaction to a post, 4 mentions in the catalogue.
+      `Would delete 1 person of the catalogue, 1 reaction to a post, 5 mentions in the catalogue.
 These files may still hold them:
   ${join(here.home, 'people.backup')}
 `,
@@ -155,7 +162,7 @@ These files may still hold them:
     expect(left()).toEqual([])
     expect(report).toMatchObject({
       dry_run: false,
-      catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, jobs: 1, companies: 1 },
+      catalogue: { people: 1, phones: 2, engagements: 1, posts: 3, jobs: 1, companies: 1 },
       engine: { contacts: 2, records: 8, jobs: 3, replies: 4 },
       state: { events: 1, answers: 0 },
       remaining: [],

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -39,6 +39,42 @@ const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandR
   command(argv.split(' '), { env: keyed(home), cwd: home, caller: answering({ body }), ...given })
 
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout
+
+describe('a failure that no command expects', () => {
+  const failing = (error: Error) => ({
+    ...answering(),
+    call: async () => {
+      throw error
+    },
+  })
+
+  it('names the file where the system refuses something', async () => {
+    const error = { code: 'ENOSPC', syscall: 'write', path: join(home, 'state.db') }
+    const caller = failing(Object.assign(new Error('no space left'), error))
+    const ended = await asked('credits --json', {}, { caller })
+    expect([ended.code, errorOf(ended)]).toMatchObject([
+      10,
+      { code: 'system', error: expect.stringMatching(/state\.db cannot be read or written: .*ENOSPC/) },
+    ])
+  })
+
+  it('is reported as a bug, with its place on request', async () => {
+    const ended = await asked('credits --verbose', {}, { caller: failing(new Error('out of order')) })
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).toMatch(/Error: out of order\n\s+at /)
+    expect(errorOf(ended)).toMatchObject({ code: 'bug', error: 'This is a bug in prospect: out of order' })
+  })
+})
+
+describe('a damaged state', () => {
+  it('keeps no paid answer from being printed', async () => {
+    await writeFile(join(home, 'state.db'), 'not a database', { mode: 0o600 })
+    const caller = answering({ body: account, credits: 1 })
+    const ended = await asked('accounts enrich acme.example --json', {}, { caller })
+    expect([ended.code, ended.json]).toEqual([0, account])
+    expect(ended.stderr).toContain('The 1 credits of this call are missing in prospect ledger')
+  })
+})
 
 describe('output formats', () => {
   it('prints a single record in the columns of a CRM', async () => {

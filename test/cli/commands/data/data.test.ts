@@ -28,6 +28,21 @@ describe('data import', () => {
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 2, people: 0 })
   })
 
+  it('rejects a row with more cells than the header has, and a value that is neither yes nor no', async () => {
+    const stdin = 'name,domain\nAcme,acme.example,,\nOther,other.example,,more\n'
+    const { json } = await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })
+    expect(json).toMatchObject({
+      added: 1,
+      rejected: [{ line: 3, reason: 'has 4 cells, but the header has 2' }],
+    })
+    const people = 'full_name,email,premium\nAnn Lee,ann@acme.example,perhaps\n'
+    const rejected = await here.run(
+      ['data', 'import', 'people', '-', '--map', 'is_premium_network=premium', '--json'],
+      { stdin: people },
+    )
+    expect(rejected.stdout).toContain("must be true or false, not 'perhaps'")
+  })
+
   it('finds no sheet in a text file', async () => {
     writeFileSync(join(here.home, 'companies.csv'), companies)
     const { code, stderr } = await here.run([
