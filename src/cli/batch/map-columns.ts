@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import type { z } from 'zod'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { parseJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
-import { isObject, resultOr } from '../../api/values/objects.js'
+import { isObject } from '../../api/values/objects.js'
 import {
   describeMapping,
   type Mapping,
@@ -17,7 +16,7 @@ import type { InputChoices } from '../../batch/run/request.js'
 import { MappingError } from '../../csv/names.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
+import { prepareHome, readPrivateJson, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { print } from '../output/output.js'
 import { askChoice, canAsk } from '../output/prompt.js'
@@ -158,14 +157,11 @@ function checkMapName(name: string): void {
 
 function readMaps(context: Context): Maps {
   const file = mapsFile(context)
-  const text = readPrivate(file)
-  if (text === undefined) return {}
-  const value = parseMaps(text)
+  const value = readPrivateJson(file)
+  if (value === undefined) return {}
   if (isMaps(value)) return value
   throw new UsageError(`${file} is not a valid saved map.`, 'Fix it, or delete it and save the map again.')
 }
-
-const parseMaps = (text: string): unknown => resultOr(undefined, () => parseJson(text))
 
 const isMaps = (value: unknown): value is Maps =>
   isObject(value) &&

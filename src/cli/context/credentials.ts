@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isObject } from '../../api/values/objects.js'
 import type { GlobalOptions, Home, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
-import { checkSecret, localPrefix, prepareHome, readPrivate, writePrivate } from './home.js'
+import { checkSecret, localPrefix, prepareHome, readPrivateJson, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
 /** Stored keys by the origin they were stored for. */
@@ -55,14 +56,9 @@ function clean(text: string, source: string): string {
 }
 
 function readKeys(home: Home): Keys {
-  const text = readPrivate(home.credentials)
-  if (text === undefined) return {}
-  try {
-    const value = JSON.parse(text) as { readonly keys?: Keys } | null
-    if (typeof value?.keys === 'object' && value.keys !== null) return value.keys
-  } catch {
-    // Reported below, because the parser's message could quote a key.
-  }
+  const value = readPrivateJson(home.credentials)
+  if (value === undefined) return {}
+  if (isObject(value) && isObject(value.keys)) return value.keys as Keys
   throw new Stop(
     `${home.credentials} is damaged.`,
     exitCodes.key,

@@ -16,6 +16,7 @@ import {
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { resultOr } from '../../api/values/objects.js'
 import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import { isSameFile } from './claims.js'
@@ -197,6 +198,13 @@ export function readPrivate(file: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+}
+
+/** Returns what a private file holds as JSON: `undefined` when there is none, null when it is no JSON. */
+export function readPrivateJson(file: string): unknown {
+  const text = readPrivate(file)
+  // The parser's message could quote a key.
+  return text === undefined ? undefined : resultOr(null, () => JSON.parse(text))
 }
 
 /** Replaces a private file. It is 0600 from its first byte, and durable before it takes the name. */

@@ -41,18 +41,13 @@ export async function within<T>(
   seconds: number | undefined,
   work: (over: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const [over, done] = [new AbortController(), new AbortController()]
-  const end = () => over.abort(interrupted.reason)
-  interrupted.addEventListener('abort', end, { once: true })
-  if (interrupted.aborted) end()
-  if (seconds === 0) over.abort()
+  const [late, done] = [new AbortController(), new AbortController()]
+  const end = () => late.abort()
+  if (seconds === 0) end()
   else if (seconds !== undefined)
-    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(
-      () => over.abort(),
-      () => {},
-    )
+    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(end, () => {})
   try {
-    return await work(over.signal)
+    return await work(AbortSignal.any([interrupted, late.signal]))
   } finally {
     done.abort()
   }

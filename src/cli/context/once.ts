@@ -15,3 +15,15 @@ export function once<A extends unknown[], T>(work: (...values: A) => T): (...val
     return made.value
   }
 }
+
+/** Returns an object of asynchronous methods that is opened with the first call of one. `open` gets its name. */
+export const lazily = <T extends object>(open: (name: keyof T) => Promise<T>): T =>
+  new Proxy({} as T, {
+    get:
+      (_, key) =>
+      async (...values: unknown[]) => {
+        const name = key as keyof T
+        const opened = await open(name)
+        return Reflect.apply(opened[name] as () => unknown, opened, values)
+      },
+  })

@@ -8,7 +8,7 @@ import {
   type StreamsContext,
 } from './context.js'
 import { UsageError } from './errors.js'
-import { readPrivate } from './home.js'
+import { readPrivateJson } from './home.js'
 
 /** Schema of `config.json`, for writing; reading checks only what it needs. */
 const settingsSchema = {
@@ -25,14 +25,9 @@ const settingsSchema = {
 
 /** Reads the settings. Every command does, so what writes them is not loaded. */
 export function readSettings(home: Home): Settings {
-  const text = readPrivate(home.config)
-  if (text === undefined) return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isObject(value)) return value
-  } catch {
-    // Reported below, like a file that holds something other than an object.
-  }
+  const value = readPrivateJson(home.config)
+  if (value === undefined) return {}
+  if (isObject(value)) return value
   throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
 }
 

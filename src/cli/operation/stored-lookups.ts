@@ -2,7 +2,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { StoredLookups, StoredReply } from '../../batch/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { once } from '../context/once.js'
+import { lazily, once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
 import { durationMs } from '../options/values.js'
@@ -64,10 +64,7 @@ export async function openStoredLookups(
     }),
     keyed: idempotent({
       ...{ clock, ids, origin: target.kind === 'remote' ? target.origin : target.kind },
-      keys: {
-        take: async (call) => (await memory()).take(call),
-        drop: async (fingerprint) => (await memory()).drop(fingerprint),
-      },
+      keys: lazily(memory),
     }),
     takeTurn: (hash) => takeLookupTurn(context, hash, (ms) => context.sleep(ms)),
     onStored,

@@ -147,11 +147,7 @@ function toId(flag: string, { labels, isOpen }: (typeof namedFields)[string], te
     throw new UsageError(`--${flag}: "${text}" is ambiguous.`, `Did you mean ${names.join(' or ')}?`)
   // The catalogue of this machine may have it.
   if (isOpen) return text
-  const meant = nearest(text, Object.values(labels))
-  throw new UsageError(
-    `--${flag} does not take "${text}".`,
-    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${Object.values(labels).join(', ')}.`,
-  )
+  return refuseValue(flag, text, Object.values(labels))
 }
 
 /** Returns the name under which commander stores an option. */
@@ -167,15 +163,15 @@ function check({ flag, kind }: Field, value: unknown): void {
   if (kind.item?.type === 'object' && Array.isArray(value) && value.some((item) => typeof item !== 'object'))
     throw new UsageError(`--${flag} takes JSON objects, or key=value for an object of one key.`)
   const words = kind.values ?? kind.item?.values
-  if (words) for (const word of Array.isArray(value) ? value : [value]) checkWord(flag, words, String(word))
+  const unknown = words && [value].flat().find((word) => !words.includes(String(word)))
+  if (words && unknown !== undefined) refuseValue(flag, String(unknown), words)
 }
 
-function checkWord(flag: string, words: readonly string[], word: string): void {
-  if (words.includes(word)) return
-  const meant = nearest(word, words)
+function refuseValue(flag: string, text: string, values: readonly string[]): never {
+  const meant = nearest(text, values)
   throw new UsageError(
-    `--${flag} does not take "${word}".`,
-    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${words.join(', ')}.`,
+    `--${flag} does not take "${text}".`,
+    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${values.join(', ')}.`,
   )
 }
 

@@ -10,7 +10,7 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, DistributedRun, Machine, StreamsContext, TargetOptions } from '../context/context.js'
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
-import { once } from '../context/once.js'
+import { lazily, once } from '../context/once.js'
 import { openEngineStore } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
@@ -35,7 +35,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
-    const source = lazySource(catalogue)
+    const source = lazily<Source>(catalogue)
     const onTrouble = reportTrouble(machine)
     // Only a PostgreSQL database can be shared with other workers.
     const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
@@ -48,7 +48,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const { createEngine } = await import('../../engine/request/engine.js')
     // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
-    const source = lazySource(catalogue)
+    const source = lazily<Source>(catalogue)
     return createEngine({ ...(await shared()), source, ids, sender, targets, accepted, observedLimits })
   })
   return {
@@ -127,17 +127,6 @@ function lazySender({ clock, onClose }: Machine, { names, deliveryShape }: Local
     close: async () => {},
   }
 }
-
-/** Returns a source that opens the catalogue with the first call of one of its methods, which all are asynchronous. */
-const lazySource = (open: () => Promise<Catalogue>): Source =>
-  new Proxy({} as Source, {
-    get:
-      (_, name: keyof Source) =>
-      async (...values: unknown[]) => {
-        const catalogue = await open()
-        return Reflect.apply(catalogue[name], catalogue, values)
-      },
-  })
 
 /** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
 export const engineRowCaller = ({ actingFor }: Engine): RowCaller => ({

@@ -4,7 +4,7 @@ import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { GlobalOptions, Machine, OpenedServer } from '../context/context.js'
 import { storedKey } from '../context/credentials.js'
 import { Stop, UsageError } from '../context/errors.js'
-import { once } from '../context/once.js'
+import { lazily, once } from '../context/once.js'
 import { openEvents, openStateOf } from '../context/open-databases.js'
 import { version } from '../context/version.js'
 import { isKeyFor, type RemoteTarget } from './resolve-target.js'
@@ -119,14 +119,7 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
   const memory = once(() => open({}))
   // Rate windows need not be durable: after a power cut they have ended.
   const windows = once(() => open({ durable: false }))
-  return {
-    honours: async () => (await memory()).honours(),
-    remember: async (honours) => (await memory()).remember(honours),
-    windows: async (owner, names) => (await windows()).windows(owner, names),
-    change: async (owner, names, decide) => (await windows()).change(owner, names, decide),
-    take: async (call) => (await memory()).take(call),
-    drop: async (fingerprint) => (await memory()).drop(fingerprint),
-  }
+  return lazily((name) => (name === 'windows' || name === 'change' ? windows() : memory()))
 }
 
 /**
