@@ -1,6 +1,6 @@
 import type { RunHome, RunPorts } from '../../batch/run/ports.js'
 import { convertSheet } from '../../csv/workbook/convert.js'
-import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
 import { openFile } from '../output/output.js'
 
@@ -14,7 +14,7 @@ export const filePorts = (
 })
 
 /** Returns what the records of runs need of a context. */
-export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
+export const toRunHome = (context: Context): RunHome => ({
   home: context.home,
   clock: context.clock,
   ids: context.ids,

@@ -207,7 +207,7 @@ export interface TargetOptions {
   readonly observedLimits?: boolean | undefined
 }
 
-/** Everything a command may need. A function takes the part it needs. */
+/** Everything a command may need. A function that needs one part only takes that part. */
 export interface Context extends StreamsContext, ClockContext, HomeContext, TargetContext {
   /** Returns the same context with some global options changed; `undefined` takes one away. */
   withGlobals(change: { readonly [Name in keyof GlobalOptions]?: GlobalOptions[Name] | undefined }): Context

@@ -1,12 +1,5 @@
 import { isObject, resultOr } from '../../api/values/objects.js'
-import {
-  type Home,
-  type HomeContext,
-  type Profile,
-  profileProperties,
-  type Settings,
-  type StreamsContext,
-} from './context.js'
+import { type Context, type Home, type Profile, profileProperties, type Settings } from './context.js'
 import { UsageError } from './errors.js'
 import { readPrivateJson } from './home.js'
 
@@ -45,25 +38,21 @@ export async function openSettings(home: Home) {
 }
 
 /** Returns the profile of a command: that of the option, else of the environment, else the one in use. */
-export const profileInUse = ({ globals, settings, streams }: HomeContext & StreamsContext): Profile =>
+export const profileInUse = ({ globals, settings, streams }: Context): Profile =>
   profileOf(settings(), globals.profile ?? streams.env.PROSPECT_PROFILE)
 
 /**
  * Whether a maximum price is a large part of the balance: above `confirm_above`, 10 % by default. A price or a balance that
  * is not known counts as large (null), and nothing free does.
  */
-export function isLargePrice(
-  context: HomeContext & StreamsContext,
-  most: number | null,
-  balance: number | null,
-): boolean {
+export function isLargePrice(context: Context, most: number | null, balance: number | null): boolean {
   if (most === 0) return false
   const percent = Number.parseFloat(profileInUse(context).confirm_above ?? '10')
   return most === null || balance === null || most > (balance * percent) / 100
 }
 
 /** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
-export const formatSetting = (context: HomeContext & StreamsContext): Profile['format'] =>
+export const formatSetting = (context: Context): Profile['format'] =>
   resultOr(undefined, () => profileInUse(context).format)
 
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */

@@ -13,7 +13,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
-import type { ClockContext, Context, StreamsContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
@@ -104,7 +104,7 @@ export const withTimeout = (seconds: number | undefined): Layer | undefined =>
 
 /** Calls an operation; with `--verbose`, prints status, cost, time and headers of the reply. */
 async function callAndLog(
-  context: StreamsContext & ClockContext,
+  context: Context,
   caller: Caller,
   operation: Operation,
   input: Input,

@@ -3,7 +3,7 @@ import type { Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isListedPlan, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Context, StreamsContext, TargetContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { Stop } from '../context/errors.js'
 import { profileInUse } from '../context/settings.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -129,11 +129,7 @@ async function wholeOf(context: Context, field: string, body: Reply['body']): Pr
 }
 
 /** Says how many searches are not listed because none of their leads has an e-mail address or phone. */
-async function reportHidden(
-  context: StreamsContext & TargetContext,
-  _: Reply,
-  { options }: Invocation,
-): Promise<void> {
+async function reportHidden(context: Context, _: Reply, { options }: Invocation): Promise<void> {
   if (options.enriched === false || !context.isLocal()) return
   const { all, enriched } = await (await context.admin()).countSearches()
   const hidden = all - enriched

@@ -3,7 +3,7 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
-import type { ClockContext, Context, StreamsContext, TargetContext } from '../context/context.js'
+import type { Context, TargetContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
@@ -22,7 +22,7 @@ export async function reportRefusal(context: Context, operation: Operation, repl
 }
 
 /** Returns what a reply says of a rate limit: when to try again, and for people in our words. */
-function rateLimitReport(context: StreamsContext & ClockContext, { headers }: Reply, usual: string) {
+function rateLimitReport(context: Context, { headers }: Reply, usual: string) {
   const isOurs = usual === errors.rate_limited.hint
   const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
   if (waitMs === undefined) return {}
@@ -37,10 +37,7 @@ export function printRefusedBody(context: Context, body: unknown): Promise<void>
 }
 
 /** Reports that a lookup found nothing; returns its exit code. */
-export async function reportNothingFound(
-  context: StreamsContext & TargetContext,
-  status: number | null = null,
-): Promise<number> {
+export async function reportNothingFound(context: Context, status: number | null = null): Promise<number> {
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
   const hint = (await emptyCatalogueHint(context)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })

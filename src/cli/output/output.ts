@@ -11,7 +11,7 @@ import {
   nodeFiles,
   workbookSink,
 } from '../../batch/output/writer.js'
-import type { ClockContext, Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
+import type { Context, Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { styledStream, write } from '../context/io.js'
@@ -87,18 +87,14 @@ export function fieldsOf(options: GlobalOptions): string[] | undefined {
 }
 
 /** Prints a result in the chosen format, to stdout or to the file of `-o`. */
-export async function print(
-  context: StreamsContext & ClockContext,
-  body: unknown,
-  view: View = {},
-): Promise<void> {
+export async function print(context: Context, body: unknown, view: View = {}): Promise<void> {
   await withSink(context, (sink) => printTo(sink, context, body, view))
 }
 
 /** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
 export async function printTo(
   sink: ResultSink,
-  context: StreamsContext & ClockContext,
+  context: Context,
   body: unknown,
   view: View = {},
 ): Promise<void> {

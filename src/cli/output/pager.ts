@@ -1,17 +1,17 @@
 import { resultOr } from '../../api/values/objects.js'
-import type { HomeContext, StreamsContext } from '../context/context.js'
+import type { Context, HomeContext, StreamsContext } from '../context/context.js'
 import { styledStream } from '../context/io.js'
 import { profileOf } from '../context/settings.js'
 
 /** Prints text on stdout, through a pager where it has more lines than the terminal. */
-export function printPaged(context: StreamsContext & HomeContext, text: string): void {
+export function printPaged(context: Context, text: string): void {
   const { stdout } = context.streams
   const pager = pagerFor(context, text)
   if (pager === undefined || !isPaged(context, pager, text)) styledStream(stdout).write(text)
 }
 
 /** Returns the pager for a text: `PAGER`, else the setting, else `less`; `undefined` where it is printed plainly. */
-function pagerFor({ streams, settings }: StreamsContext & HomeContext, text: string): string | undefined {
+function pagerFor({ streams, settings }: Context, text: string): string | undefined {
   const { stdout, env } = streams
   const { rows = Number.POSITIVE_INFINITY } = stdout as { readonly rows?: number }
   if (!stdout.isTTY || env.CI || env.TERM === 'dumb' || text.split('\n').length <= rows) return undefined

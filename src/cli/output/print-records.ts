@@ -1,5 +1,5 @@
 import { toPrintableJson } from '../../api/values/json.js'
-import type { ClockContext, Format, GlobalOptions, StreamsContext } from '../context/context.js'
+import type { Context, Format, GlobalOptions } from '../context/context.js'
 import { delimited } from './delimited.js'
 import { fieldsOf, formatOf, print, render, type View, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row } from './records.js'
@@ -13,11 +13,7 @@ const tableRows = 1_000
 const chunkRows = 500
 
 /** Prints records as they come, in any format, with memory that does not grow with their number. */
-export async function printRecords(
-  context: StreamsContext & ClockContext,
-  records: Records,
-  view: View = {},
-): Promise<void> {
+export async function printRecords(context: Context, records: Records, view: View = {}): Promise<void> {
   const format = formatOf(context)
   if (format === 'table') return printTable(context, records, view)
   if (context.globals.jq !== undefined && !view.isStream)
@@ -32,11 +28,7 @@ export async function printRecords(
   })
 }
 
-async function printTable(
-  context: StreamsContext & ClockContext,
-  records: Records,
-  view: View,
-): Promise<void> {
+async function printTable(context: Context, records: Records, view: View): Promise<void> {
   const rows: Row[] = []
   for await (const row of records()) {
     if (rows.length === tableRows) {

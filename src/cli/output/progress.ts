@@ -1,4 +1,4 @@
-import type { ClockContext, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { drawingStream } from '../context/io.js'
 import {
   countRows,
@@ -53,7 +53,7 @@ export function canDraw({ stderr, env }: StreamsContext['streams']): boolean {
 
 /** Starts a display: a spinner on a terminal, a line every 10 s where there is no cursor, nothing with `--quiet`. */
 export async function startProgress(
-  context: StreamsContext & ClockContext,
+  context: Context,
   textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
 ): Promise<Progress> {
   if (context.globals.quiet) return silent
@@ -155,7 +155,7 @@ export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>, width = mos
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
 
-function lines(context: StreamsContext & ClockContext, text: (step: Step) => string): Progress {
+function lines(context: Context, text: (step: Step) => string): Progress {
   let nextAt = context.clock.now() + lineEveryMs
   return refreshing(
     (step) => {

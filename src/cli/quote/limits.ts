@@ -4,7 +4,7 @@ import { windowsOf, windowsOn } from '../../api/operations/windows.js'
 import type { Remaining, TargetRefusal } from '../../batch/run/ports.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
-import type { ClockContext, Context, HomeContext, TargetContext } from '../context/context.js'
+import type { Context, TargetContext } from '../context/context.js'
 import { openStateOf } from '../context/open-databases.js'
 import { callOnce } from '../operation/call.js'
 import { isoTime } from '../options/values.js'
@@ -102,7 +102,7 @@ function quotasOf({ body }: Reply): Limits['quotas'] {
  * those whose limit the server has told.
  */
 async function windowsOfServer(
-  context: ClockContext & HomeContext,
+  context: Context,
   { origin }: RemoteTarget,
   apiKey: string | undefined,
   plan: string | undefined,

@@ -6,13 +6,13 @@ import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
 import type { RecordedTarget } from '../../batch/run/ports.js'
 import type {
+  Context,
   GlobalOptions,
   Home,
   HomeContext,
   Profile,
   Settings,
   Streams,
-  StreamsContext,
   TargetContext,
 } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -122,7 +122,7 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
 }
 
 /** Returns the target of a command. */
-export const targetIn = ({ globals, streams, settings }: StreamsContext & HomeContext): Target =>
+export const targetIn = ({ globals, streams, settings }: Context): Target =>
   targetOf(globals, streams.env, settings())
 
 /** Returns the chosen base address; `undefined` for the local engine. */
@@ -191,16 +191,14 @@ export function isKeyFor(origin: string, env: Streams['env']): boolean {
 const localName = 'local'
 
 /** Returns the recorded name of a target. An engine keeps its name when its state is moved, except this machine's. */
-export async function targetName(context: StreamsContext & HomeContext & TargetContext): Promise<string> {
+export async function targetName(context: Context): Promise<string> {
   const target = targetIn(context)
   if (target.kind === 'remote') return target.baseUrl
   return isOwn(context.home) ? localName : engineTargetName(context, await engineOf(context))
 }
 
 /** Returns the recorded name of a target, and the names that an engine had at other places. */
-export async function targetNames(
-  context: StreamsContext & HomeContext & TargetContext,
-): Promise<RecordedTarget> {
+export async function targetNames(context: Context): Promise<RecordedTarget> {
   if (!context.isLocal()) return { name: await targetName(context), formerly: [] }
   const { home } = context
   if (isOwn(home)) {
@@ -266,5 +264,5 @@ const engineName = (id: string, createdAt: number): string => digest(JSON.string
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** Returns the name under which spending is counted. */
-export const profileName = ({ globals, streams, settings }: StreamsContext & HomeContext): string =>
+export const profileName = ({ globals, streams, settings }: Context): string =>
   globals.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'

@@ -3,7 +3,7 @@ import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import type { ClockContext, Context, TargetContext } from '../context/context.js'
+import type { ClockContext, Context } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { emptyCatalogueHint, reportNothingFound } from '../operation/refusal.js'
@@ -73,7 +73,7 @@ const stopWorkerMs = 2_000
  * Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued.
  */
 async function follow(
-  context: ClockContext & TargetContext,
+  context: Context,
   jobId: string,
   over: AbortSignal,
   onStep: (job: AsyncJob) => void,

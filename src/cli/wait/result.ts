@@ -6,7 +6,7 @@ import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
-import type { ClockContext, Context, StreamsContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
@@ -47,7 +47,7 @@ export async function printResult(context: Context, job: AsyncJob): Promise<bool
 
 /** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
 export async function printFound(
-  context: StreamsContext & ClockContext,
+  context: Context,
   { kind, single }: { readonly kind: EventKind; readonly single: boolean },
   records: Records,
 ): Promise<boolean> {

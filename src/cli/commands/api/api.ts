@@ -4,7 +4,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { resultOr } from '../../../api/values/objects.js'
-import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, StreamsContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { everyPage, waitForRateLimits } from '../../operation/call.js'
@@ -54,7 +54,7 @@ async function toReply(response: Response): Promise<Reply> {
 
 /** Reads a request that can be made more than once, with another query each time. */
 async function readRequest(
-  context: StreamsContext & TargetContext,
+  context: Context,
   { args: [methodText = '', pathText = ''], options }: Invocation,
 ) {
   const method = parseMethod(methodText)

@@ -3,7 +3,7 @@ import { Argument } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { CopyResult } from '../../../catalogue/export/copy.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, Context, HomeContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -34,7 +34,7 @@ async function copy(outer: Context, { args: [to], options }: Invocation): Promis
 
 /** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
 async function openBoth(
-  { home, clock, ids, onClose }: ClockContext & HomeContext,
+  { home, clock, ids, onClose }: Context,
   needsMachine: boolean,
 ): Promise<{ machine: Driver; server: Driver }> {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')

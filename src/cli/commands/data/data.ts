@@ -1,5 +1,5 @@
 import type { Stats } from '../../../catalogue/lookup/stats.js'
-import type { HomeContext, TargetContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { printRecords } from '../../output/print-records.js'
@@ -28,7 +28,7 @@ export const statsCommand: CommandFactory = ({ command }) =>
     .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
 /** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
-async function readStats({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
+async function readStats({ home, catalogue }: Context): Promise<Stats> {
   const { findSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
   if (isShared(home)) {
     const found = await findSharedCatalogue(home.engine)

@@ -5,7 +5,7 @@ import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../s
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import { openEngineDatabase } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
-import type { ClockContext, HomeContext } from '../../context/context.js'
+import type { Context, HomeContext } from '../../context/context.js'
 import { foldersOf, prepareHome } from '../../context/home.js'
 import { isThere } from '../../context/open-databases.js'
 
@@ -20,7 +20,7 @@ export interface ExistingDatabases {
 }
 
 /** Opens the databases that exist. It creates none. */
-export async function openExisting(context: ClockContext & HomeContext): Promise<ExistingDatabases> {
+export async function openExisting(context: Context): Promise<ExistingDatabases> {
   const { home, clock } = context
   prepareHome(home)
   const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
@@ -39,11 +39,7 @@ export async function openExisting(context: ClockContext & HomeContext): Promise
 }
 
 /** Opens the catalogue, complete with the indexes that an import left to be built; `undefined` when there is none. */
-export async function openExistingCatalogue({
-  home,
-  clock,
-  ids,
-}: ClockContext & HomeContext): Promise<Driver | undefined> {
+export async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Driver | undefined> {
   if (!isShared(home) && !isThere(home.catalogue)) return undefined
   const catalogue = isShared(home)
     ? await findSharedCatalogue(home.engine)

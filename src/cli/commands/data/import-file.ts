@@ -7,7 +7,7 @@ import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js
 import { systemReason } from '../../../csv/errors.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import { toRunHome } from '../../batch/run-home.js'
-import type { ClockContext, HomeContext, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal } from '../../context/interrupts.js'
 import { readPipe } from '../../context/io.js'
@@ -16,7 +16,7 @@ import { formatNumber } from '../../output/text.js'
 
 /** Imports the rows of a file, or finds out what that would do. */
 export async function takeFile(
-  context: StreamsContext & ClockContext & TargetContext,
+  context: Context,
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   settings: ImportOptions,
@@ -84,7 +84,7 @@ export async function* untilSignal(
 
 /** Returns the path of a sheet as CSV, which is removed when the command ends; `undefined` where the file is no workbook. */
 export async function toCsv(
-  context: ClockContext & HomeContext & StreamsContext,
+  context: Context,
   path: string,
   sheet: string | undefined,
 ): Promise<string | undefined> {

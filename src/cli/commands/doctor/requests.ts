@@ -1,6 +1,6 @@
 import type { Reply } from '../../../api/calls/caller.js'
 import type { OperationId } from '../../../api/operations/table.js'
-import type { ClockContext, Context, HomeContext, StreamsContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import type { RemoteTarget } from '../../target/resolve-target.js'
 import { deliveriesPort } from '../../wait/receiver.js'
 
@@ -40,10 +40,7 @@ export function openServer(context: Context, target: RemoteTarget): CheckedServe
 }
 
 /** Requests an address once, without a key. */
-async function fetchOnce(
-  { streams, onClose }: StreamsContext & HomeContext,
-  url: URL,
-): Promise<ServerAnswer> {
+async function fetchOnce({ streams, onClose }: Context, url: URL): Promise<ServerAnswer> {
   const { createConnection } = await import('../../../client/connection.js')
   const { proxyOf } = await import('../../../client/proxy.js')
   const connection = createConnection({
@@ -66,10 +63,7 @@ async function fetchOnce(
 }
 
 /** Listens on the port for deliveries, and requests the public address, which should lead there. */
-export async function askPublicUrl(
-  context: StreamsContext & ClockContext & HomeContext,
-  url: string,
-): Promise<PublicUrlAnswer> {
+export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {
   const { listen, ListenError } = await import('../../../http/listen.js')
   const { origin, host, pathname } = new URL(url)
   const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`

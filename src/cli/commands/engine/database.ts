@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { ClockContext, Context, FileUse, HomeContext, StreamsContext } from '../../context/context.js'
+import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
@@ -27,12 +27,7 @@ export const backupCommand: CommandFactory = ({ command }) =>
     )
 
 /** Returns what to copy where. Throws a `UsageError` unless all of it can be written. */
-function planCopies(
-  { home, streams, claimFile }: StreamsContext & HomeContext,
-  engine: string,
-  file: string,
-  catalogue: unknown,
-) {
+function planCopies({ home, streams, claimFile }: Context, engine: string, file: string, catalogue: unknown) {
   const copies = [
     { of: 'engine', from: engine, to: resolve(streams.cwd, file) },
     ...(typeof catalogue === 'string'
@@ -72,11 +67,7 @@ export const restoreCommand: CommandFactory = ({ command }) =>
       { columns: ['database', 'file', 'schema_version'] },
     )
 
-async function planRestore(
-  { home, streams, claimFile }: StreamsContext & HomeContext,
-  file: string,
-  catalogue: unknown,
-) {
+async function planRestore({ home, streams, claimFile }: Context, file: string, catalogue: unknown) {
   claimFile(file, 'FILE', 'read')
   const { engineSchema } = await import('../../../storage/engine/migrations.js')
   const { databaseFile } = await import('../../../storage/database/database-file.js')
@@ -128,7 +119,7 @@ async function transfer(
   return 0
 }
 
-async function openDatabase({ home, clock, onClose }: ClockContext & HomeContext): Promise<Driver> {
+async function openDatabase({ home, clock, onClose }: Context): Promise<Driver> {
   prepareHome(home)
   const { openEngineDatabase } = await import('../../../storage/engine/store.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())

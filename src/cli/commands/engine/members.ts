@@ -2,7 +2,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Key, Member } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
-import type { ClockContext, HomeContext, StreamsContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -119,10 +119,7 @@ const revokeKey: CommandFactory = ({ command }) =>
  * Forgets this machine's key for the workspace in use if the engine no longer accepts it. The next command then creates
  * a new one instead of being refused.
  */
-export async function forgetDeadKey(
-  context: StreamsContext & ClockContext & HomeContext,
-  admin: Admin,
-): Promise<void> {
+export async function forgetDeadKey(context: Context, admin: Admin): Promise<void> {
   const used = (await admin.workspaces()).find((workspace) => workspace.used)
   const own = used && storedKey(context.home, localOrigin(used.id))
   if (used === undefined || own === undefined) return

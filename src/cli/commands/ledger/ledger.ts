@@ -5,7 +5,7 @@ import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
 import type { RunsLocation } from '../../../batch/run/records.js'
 import { type Spent, sumSpent } from '../../../storage/state/runs/spending.js'
-import type { ClockContext, Context, TargetContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
@@ -85,11 +85,7 @@ interface DayRange {
 }
 
 /** Returns the given days, by default all on record until today. The engine's clock may have another day. */
-async function chooseRange(
-  context: ClockContext & TargetContext,
-  { from, to }: Days,
-  spent: readonly Spent[],
-): Promise<DayRange> {
+async function chooseRange(context: Context, { from, to }: Days, spent: readonly Spent[]): Promise<DayRange> {
   const today = isoDay(context.clock.now())
   const itsToday = context.isLocal() ? isoDay((await (await context.admin()).clock()).now) : today
   const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()

@@ -4,7 +4,7 @@ import type { Forward, Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, TargetContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -81,7 +81,7 @@ async function prepare(context: Context, choices: ListenChoices): Promise<Setup>
 }
 
 async function serve(
-  context: StreamsContext & ClockContext,
+  context: Context,
   { place, token, trust, known, forwardTo, events }: Setup,
   lines: ReturnType<typeof openLines>,
   sending: Forwarder | undefined,
@@ -117,7 +117,7 @@ async function serve(
 
 /** Creates what forwards received events, and reports failures on stderr. */
 export function createForwarding(
-  { clock, sleep, notify }: StreamsContext & ClockContext,
+  { clock, sleep, notify }: Context,
   events: Events,
   target: string,
 ): Forwarder {
@@ -154,10 +154,7 @@ export interface Trust {
 }
 
 /** Reads the given secrets. Without any, those of the workspace are used when this machine is the target. */
-export async function readTrust(
-  context: StreamsContext & TargetContext,
-  choice: SecretChoice,
-): Promise<Trust> {
+export async function readTrust(context: Context, choice: SecretChoice): Promise<Trust> {
   const secrets = await givenSecrets(context.streams, choice)
   const from = secretSource(context.streams, choice) ?? null
   if (secrets.length > 0) {

@@ -5,7 +5,7 @@ import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../batch
 import type { RecordedRequest } from '../../../batch/run/request.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { toRunHome } from '../../batch/run-home.js'
-import type { ClockContext, HomeContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { runPlaceOf, sharedOptions } from '../../options/databases.js'
 import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
@@ -16,7 +16,7 @@ import type { Look } from '../../output/text.js'
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
 /** Returns a run in the form in which commands print it. */
-export async function toRunView(context: HomeContext & ClockContext, run: Run, { locks }: RunRecords) {
+export async function toRunView(context: Context, run: Run, { locks }: RunRecords) {
   const isStopped = run.status === 'running' && !(await isRunning(context, run, locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
   return {

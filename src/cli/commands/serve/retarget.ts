@@ -9,7 +9,7 @@ import type { ReceiverOptions } from '../../../http/receiver.js'
 import { newToken } from '../../../http/receiver.js'
 import { retargetDeliveries } from '../../../http/retargeting.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, StreamsContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, type SecretChoice } from '../../options/webhooks.js'
@@ -79,7 +79,7 @@ const mark = 'signed '
 
 /** Creates what forwards on our own schedule, each address independently. */
 function createForwarding(
-  { clock, sleep, notify }: StreamsContext & ClockContext,
+  { clock, sleep, notify }: Context,
   events: Events,
   send: (url: string, delivery: Forward['delivery']) => Promise<Passed>,
 ) {

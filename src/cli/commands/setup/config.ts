@@ -1,4 +1,4 @@
-import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
+import type { Context, GlobalOptions, Profile } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -30,7 +30,7 @@ type SettingSource = 'option' | 'environment' | 'profile' | 'default'
 
 /** Returns where each setting comes from. */
 function sourcesOf(
-  { streams: { env }, settings }: StreamsContext & HomeContext,
+  { streams: { env }, settings }: Context,
   { profile }: GlobalOptions,
   values: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, SettingSource>> {
@@ -62,7 +62,7 @@ function formatSettings(body: unknown, look: Look): string {
 }
 
 /** Returns every setting of the selected profile; null when it is not set. */
-function listSettings(context: StreamsContext & HomeContext): Readonly<Record<string, unknown>> {
+function listSettings(context: Context): Readonly<Record<string, unknown>> {
   const { name, profile } = currentProfile(context)
   const address = context.streams.env.PROSPECT_BASE_URL
   const given: Profile = { ...profile, ...(address ? { base_url: address } : {}) }

@@ -1,6 +1,6 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Context, HomeContext, StreamsContext, TargetContext } from '../../context/context.js'
+import type { Context, TargetContext } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -35,7 +35,7 @@ export const logoutCommand: CommandFactory = ({ command }) =>
       return exitCodes.ok
     })
 
-function requireServer(context: StreamsContext & HomeContext): RemoteTarget {
+function requireServer(context: Context): RemoteTarget {
   const target = targetIn(context)
   if (target.kind === 'remote') return target
   throw new UsageError(

@@ -1,11 +1,5 @@
 import { resultOr } from '../../../api/values/objects.js'
-import {
-  type Context,
-  formats,
-  type HomeContext,
-  type Profile,
-  type StreamsContext,
-} from '../../context/context.js'
+import { type Context, formats, type HomeContext, type Profile } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
@@ -94,7 +88,7 @@ function parseSetting(key: string, value: string | number | undefined): string |
   return parsed
 }
 
-function checkNewName({ globals, settings, streams }: StreamsContext & HomeContext, name: string): void {
+function checkNewName({ globals, settings, streams }: Context, name: string): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (toProfileRows({ settings } as Context).some((each) => each.name === name))
@@ -215,7 +209,7 @@ export function parseKeyName(name: string): ProfileKey {
 }
 
 /** Returns the selected profile: of the option, else of the environment, else the one in use. */
-export function currentProfile({ globals, settings, streams }: StreamsContext & HomeContext) {
+export function currentProfile({ globals, settings, streams }: Context) {
   const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
   const name = wanted ?? settings().profile ?? 'default'
   return { name, profile: profileOf(settings(), wanted) }
