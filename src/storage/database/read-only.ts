@@ -5,14 +5,7 @@ import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import { translateErrors } from '../driver/sqlite/errors.js'
 
 /** A database file opened for reading: nothing in it changes, and its schema is not migrated. */
-export interface ReadOnlyDatabase {
-  /** For reads, one after the other; transactions are refused. */
-  readonly driver: Driver
-  /** Returns the schema number of the file; 0 for an empty one. */
-  schema(): Promise<number>
-  /** Reads the whole file and returns what is damaged, in SQLite's words; empty when it is sound. */
-  faults(): readonly string[]
-}
+export type ReadOnlyDatabase = ReturnType<typeof openReadOnly>
 
 /** Maximum number of faults returned. */
 const mostFaults = 5
@@ -20,7 +13,7 @@ const mostFaults = 5
 const patienceMs = 2_000
 
 /** Opens an existing SQLite file read-only. Throws an `ApiError` when it cannot be read. */
-export function openReadOnly(path: string): ReadOnlyDatabase {
+export function openReadOnly(path: string) {
   const database = openFile(path)
   const connection = connectionOf(database)
   const driver: Driver = {
@@ -35,16 +28,17 @@ export function openReadOnly(path: string): ReadOnlyDatabase {
     close: async () => void database.close(),
   }
   return {
+    /** For reads, one after the other; transactions are refused. */
     driver,
+    /** Returns the schema number of the file; 0 for an empty one. */
     schema: () => sqliteDialect.readSchemaNumber(connection),
-    faults: () =>
-      (
-        connection.all<{ quick_check: string }>(`PRAGMA quick_check(${mostFaults})`) as {
-          quick_check: string
-        }[]
-      )
-        .map(({ quick_check: fault }) => fault)
-        .filter((fault) => fault !== 'ok'),
+    /** Reads the whole file and returns what is damaged, in SQLite's words; empty when it is sound. */
+    faults: (): readonly string[] => {
+      const found = translateErrors(() => database.pragma(`quick_check(${mostFaults})`))
+      return (found as { quick_check: string }[])
+        .map((row) => row.quick_check)
+        .filter((fault) => fault !== 'ok')
+    },
   }
 }
 

@@ -115,6 +115,18 @@ interface ColumnTypes {
 export const fillSql = (sql: string, words: Readonly<Record<string, string | number>>): string =>
   Object.entries(words).reduce((text, [name, word]) => text.replaceAll(`{${name}}`, String(word)), sql)
 
+/** Returns the first column of the only row as a number; 0 where it is NULL. */
+export async function readNumber(connection: Connection, ...statement: Statement): Promise<number> {
+  const row = await connection.get<StoredRow>(...statement)
+  return Number(Object.values(row ?? {})[0] ?? 0)
+}
+
+/** Joins the conditions that have a value: ` AND a = ? AND b = ?`. */
+export function joinGiven(conditions: readonly (readonly [sql: string, value: Value | undefined])[]) {
+  const given = conditions.filter((each): each is [string, Value] => each[1] !== undefined)
+  return { where: given.map(([sql]) => ` AND ${sql}`).join(''), values: given.map(([, value]) => value) }
+}
+
 /** A table as a text of SQL declares it. */
 interface DeclaredTable {
   readonly name: string

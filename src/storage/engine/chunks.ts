@@ -6,8 +6,8 @@ import type {
   Lease,
   TakenChunk,
 } from '../../engine/ports/ports.js'
-import { type Connection, type Dialect, mapResult } from '../driver/connection.js'
-import { freeSql, freeValues, readNumber } from './record-tables.js'
+import { type Connection, type Dialect, mapResult, readNumber } from '../driver/connection.js'
+import { freeSql, freeValues } from './record-tables.js'
 
 const oneOf = 'IN (SELECT value FROM json_each(?))'
 const dueSql = `

@@ -1,5 +1,5 @@
 import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../../engine/ports/ports.js'
-import type { Connection, StoredRow, Value } from '../driver/connection.js'
+import { type Connection, joinGiven, type StoredRow, type Value } from '../driver/connection.js'
 import { deliveryTable, freeSql, freeValues } from './record-tables.js'
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
@@ -54,14 +54,11 @@ export function deliveryReads(connection: Connection) {
     delivery: (workspaceId, id) =>
       deliveryTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
     deliveries: (workspaceId, { jobId, state, prefix }, limit) => {
-      const given: [column: string, value: Value | undefined][] = [
-        ['job_id', jobId],
-        ['state', state],
-        [`substr(id, 1, ${prefix?.length})`, prefix],
-      ]
-      const conditions = given.filter(([, value]) => value !== undefined)
-      const where = conditions.map(([column]) => ` AND ${column} = ?`).join('')
-      const values = conditions.map(([, value]) => value as Value)
+      const { where, values } = joinGiven([
+        ['job_id = ?', jobId],
+        ['state = ?', state],
+        [`substr(id, 1, ${prefix?.length}) = ?`, prefix],
+      ])
       // Deliveries of one job are numbered in the order of their creation.
       const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
       const rest = `WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`

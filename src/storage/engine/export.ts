@@ -3,7 +3,13 @@ import { createInterface } from 'node:readline'
 import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
 import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
-import { type Connection, type Driver, readPortions, type StoredRow } from '../driver/connection.js'
+import {
+  type Connection,
+  type Driver,
+  insertInto,
+  readPortions,
+  type StoredRow,
+} from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
 import { engineSchema, engineTables } from './migrations.js'
 
@@ -147,8 +153,7 @@ function addRow(connection: Connection, table: string, row: StoredRow, file: str
     !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
     throw notAnExport(file)
-  const places = columns.map(() => '?').join(', ')
-  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`
+  const { sql } = insertInto(table, columns)
   const values = columns.map((name) => row[name] ?? null)
   const adding = (async () => {
     try {

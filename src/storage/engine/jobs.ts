@@ -6,8 +6,16 @@ import type {
   JobState,
   Transaction,
 } from '../../engine/ports/ports.js'
-import { type Connection, type Dialect, type StoredRow, send, type Value } from '../driver/connection.js'
-import { enrichmentTable, freeSql, freeValues, jobTable, readNumber } from './record-tables.js'
+import {
+  type Connection,
+  type Dialect,
+  joinGiven,
+  readNumber,
+  type StoredRow,
+  send,
+  type Value,
+} from '../driver/connection.js'
+import { enrichmentTable, freeSql, freeValues, jobTable } from './record-tables.js'
 
 const unended = "state IN ('queued', 'running')"
 const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`
@@ -71,19 +79,14 @@ export function jobReads(connection: Connection) {
 
 const searchSql = ` AND kind NOT IN ('contact_enrichment', 'list_import')`
 
-function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter): {
-  where: string
-  values: Value[]
-} {
-  const given: [column: string, value: Value][] = []
-  if (prefix !== undefined) given.push([`substr(id, 1, ${prefix.length})`, prefix])
-  if (kind) given.push(['kind', kind])
-  if (state) given.push(['state', state])
-  if (enriched !== undefined) given.push(['enriched', Number(enriched)])
-  return {
-    where: given.map(([column]) => ` AND ${column} = ?`).join('') + (isSearch ? searchSql : ''),
-    values: given.map(([, value]) => value),
-  }
+function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter) {
+  const { where, values } = joinGiven([
+    [`substr(id, 1, ${prefix?.length}) = ?`, prefix],
+    ['kind = ?', kind],
+    ['state = ?', state],
+    ['enriched = ?', enriched === undefined ? undefined : Number(enriched)],
+  ])
+  return { where: where + (isSearch ? searchSql : ''), values }
 }
 
 /** Returns the changes of jobs, their records and their enrichments. */

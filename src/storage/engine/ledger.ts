@@ -1,6 +1,6 @@
 import type { Balances, Consumption, Reads, Transaction } from '../../engine/ports/ports.js'
-import { addRow, boundText, type Connection, mapResult } from '../driver/connection.js'
-import { movementTable, readNumber } from './record-tables.js'
+import { addRow, boundText, type Connection, mapResult, readNumber } from '../driver/connection.js'
+import { movementTable } from './record-tables.js'
 
 const positionSql = `
 SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`

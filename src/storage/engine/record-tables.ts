@@ -184,12 +184,6 @@ export const deliveryTable = new RecordTable<Delivery>(
   plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),
 )
 
-/** Returns the first column of the only row as a number. */
-export async function readNumber(connection: Connection, ...statement: Statement): Promise<number> {
-  const row = await connection.get<StoredRow>(...statement)
-  return Number(Object.values(row ?? {})[0] ?? 0)
-}
-
 /** The condition that the lease of a row is free. One that lasts longer than a new one was taken before the clock went back. */
 export const freeSql = '(lease_until <= ? OR lease_until > ?)'
 

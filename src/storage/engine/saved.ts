@@ -1,6 +1,6 @@
 import type { CompanyQuery, Reads, Transaction } from '../../engine/ports/ports.js'
-import { type Connection, insertList, type Value } from '../driver/connection.js'
-import { listTable, personaTable, readNumber } from './record-tables.js'
+import { type Connection, insertList, readNumber, type Value } from '../driver/connection.js'
+import { listTable, personaTable } from './record-tables.js'
 
 const companiesPerTurn = 1_000
 const companyInsert = insertList(

@@ -1,5 +1,5 @@
 import { type RowStatus, unknownAnswer } from '../../../batch/journal/answer.js'
-import type { Connection, Driver, Value } from '../../driver/connection.js'
+import { type Connection, type Driver, readNumber, type Value } from '../../driver/connection.js'
 import { placesOf, toPlace } from '../../engine/row-replies.js'
 import { forgetAnswers, indexNext } from './answers.js'
 import { RunLost } from './run-leases.js'
@@ -183,14 +183,8 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
     /** Counts the lookups of a run that found a valid e-mail address. */
-    countValidEmails: async ({ number }: Pick<Run, 'number'>) =>
-      Number(
-        (
-          await driver.read((connection) =>
-            connection.get<{ lookups: number }>(validEmailsSql, ...placesOf(number)),
-          )
-        )?.lookups ?? 0,
-      ),
+    countValidEmails: ({ number }: Pick<Run, 'number'>) =>
+      driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */

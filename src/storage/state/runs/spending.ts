@@ -1,6 +1,6 @@
 import type { BudgetShortage } from '../../../batch/journal/journal.js'
 import type { Budget, BudgetLeft } from '../../../batch/plan/budget.js'
-import type { Connection, Driver, Value } from '../../driver/connection.js'
+import { type Connection, type Driver, joinGiven, readNumber } from '../../driver/connection.js'
 import { type Run, runScope } from './runs.js'
 
 /**
@@ -66,11 +66,8 @@ async function spentToday(
   { number, profile }: Pick<Run, 'number' | 'profile'>,
   now: number,
 ): Promise<number> {
-  const spent = await connection.get<{ credits: number }>(
-    spentTodaySql,
-    ...[profile, dayOf(now), profile, number, startOfDay(now)],
-  )
-  return spent?.credits ?? 0
+  const days = [profile, dayOf(now), profile, number, startOfDay(now)]
+  return await readNumber(connection, spentTodaySql, ...days)
 }
 
 /** Who spent credits, and on what. Single calls have the run number 0. */
@@ -200,32 +197,27 @@ export function spendingOver(driver: Driver) {
       ),
     /** Returns spending, oldest day first. */
     list: ({ from, to, profile, target }: SpentFilter) => {
-      const { where, values } = buildWhere([
+      const { where, values } = joinGiven([
         ['s.day >= ?', from],
         ['s.day <= ?', to],
         ['s.profile = ?', profile],
         ['s.target = ?', target],
       ])
       const order = 'ORDER BY s.day, s.profile, s.target, s.operation, s.run'
-      return driver.read((connection) => connection.all<Spent>(`${listSql} ${where} ${order}`, ...values))
+      return driver.read((connection) =>
+        connection.all<Spent>(`${listSql} WHERE TRUE${where} ${order}`, ...values),
+      )
     },
     /** Returns the credits set aside in unfinished runs. */
-    open: async ({ profile, target }: Pick<SpentFilter, 'profile' | 'target'>) => {
-      const { where, values } = buildWhere([
+    open: ({ profile, target }: Pick<SpentFilter, 'profile' | 'target'>) => {
+      const { where, values } = joinGiven([
         ['profile = ?', profile],
         ['target = ?', target],
       ])
-      const sql = `SELECT coalesce(sum(reserved) FILTER (WHERE forgotten = 0), 0) AS credits FROM runs ${where}`
-      const row = await driver.read((connection) => connection.get<{ credits: number }>(sql, ...values))
-      return row?.credits ?? 0
+      const sql = `SELECT coalesce(sum(reserved) FILTER (WHERE forgotten = 0), 0) AS credits FROM runs WHERE TRUE${where}`
+      return driver.read((connection) => readNumber(connection, sql, ...values))
     },
   }
-}
-
-function buildWhere(conditions: readonly (readonly [sql: string, value: string | undefined])[]) {
-  const given = conditions.filter((each): each is [string, string] => each[1] !== undefined)
-  const where = given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}`
-  return { where, values: given.map(([, value]): Value => value) }
 }
 
 /** The cost of a run's lookups so far. */
