@@ -53,14 +53,11 @@ export class Mutex {
   /** Runs something while no group runs. */
   runAlone(act: () => unknown): Promise<void> {
     return new Promise((resolve, reject) => {
-      void this.run(async () => {
-        try {
-          act()
-          resolve()
-        } catch (error) {
-          reject(error)
-        }
-      })
+      void this.run(() =>
+        Promise.resolve()
+          .then(act)
+          .then(() => resolve(), reject),
+      )
     })
   }
 }

@@ -62,26 +62,33 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     chance,
   }
   const notifications = new Notifications(url, schema)
-  const sharing = createReadQueue({ ...common, pool: readers }, clock)
-  const others = Array.from({ length: mostReaders - 1 }, () =>
-    createReadQueue({ ...common, pool: readers }, clock),
-  )
-  const reads = [sharing, ...others]
-  const writes = new CommitQueues((scope) =>
-    createWriteQueue({ ...common, pool: writers }, beginOf(schema, scope)),
-  )
+  const createReads = () =>
+    createQueue({ ...common, pool: readers, begin: () => beginReading(clock), isReadOnly: true })
+  const sharing = createReads()
+  const reads = [sharing, ...Array.from({ length: mostReaders - 1 }, createReads)]
+  // One queue for each scope that is written in; idle ones are dropped when there are many.
+  const writes = new Map<string, CommitQueue>()
+  const writesOf = (scope: string) => {
+    const known = writes.get(scope)
+    if (known) return known
+    if (writes.size >= keptQueues) for (const [name, queue] of writes) if (queue.isIdle()) writes.delete(name)
+    const sql = beginOf(schema, scope)
+    const made = createQueue({ ...common, pool: writers, begin: () => ({ sql }) })
+    writes.set(scope, made)
+    return made
+  }
   return {
     dialect: postgresDialect,
     read: (work) => translateErrors(leastBusy(reads).run(work)),
     readShared: (name, work) => translateErrors(sharing.share(name, work)),
-    transaction: (work, scope = '') => translateErrors(writes.of(scope).run(work)),
+    transaction: (work, scope = '') => translateErrors(writesOf(scope).run(work)),
     set: async () => {},
     flush: async () => {},
     aheadMs: () => clock.aheadMs(),
     onWork: (wake, topic) => notifications.listen(wake, topic),
     close: async () => {
       notifications.end()
-      await Promise.all([...reads, ...writes.all()].map((queue) => queue.drain()))
+      await Promise.all([...reads, ...writes.values()].map((queue) => queue.drain()))
       await close()
     },
   }
@@ -150,26 +157,13 @@ export async function hasSchemaBeside(url: string, schemaSuffix: string): Promis
 const schemaBesideSql =
   'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
 
-function createReadQueue(options: Omit<SessionOptions, 'begin'>, clock: ServerClock): CommitQueue {
-  const begin = (): BeginStatement => {
-    const onResult = clock.ask()
-    return { sql: onResult ? `${readBegin}; ${timeSql}` : readBegin, onResult }
-  }
-  return new CommitQueue(
-    new PostgresSession({ ...options, begin, isReadOnly: true }),
-    new Mutex(),
-    1,
-    groupSize,
-  )
-}
+const createQueue = (options: SessionOptions): CommitQueue =>
+  new CommitQueue(new PostgresSession(options), new Mutex(), 1, groupSize)
 
-function createWriteQueue(options: Omit<SessionOptions, 'begin'>, sql: string): CommitQueue {
-  return new CommitQueue(
-    new PostgresSession({ ...options, begin: () => ({ sql }) }),
-    new Mutex(),
-    1,
-    groupSize,
-  )
+/** Begins a transaction that reads, and asks for the server's time now and then. */
+function beginReading(clock: ServerClock): BeginStatement {
+  const onResult = clock.ask()
+  return { sql: onResult ? `${readBegin}; ${timeSql}` : readBegin, onResult }
 }
 
 /**
@@ -189,30 +183,6 @@ const lockOf = (schema: string, scope: string): bigint =>
     .update(JSON.stringify(['prospect', schema, scope]))
     .digest()
     .readBigInt64BE()
-
-/** One queue for each scope that is written in; idle ones are dropped when there are many. */
-class CommitQueues {
-  readonly #queues = new Map<string, CommitQueue>()
-  readonly #make: (scope: string) => CommitQueue
-
-  constructor(make: (scope: string) => CommitQueue) {
-    this.#make = make
-  }
-
-  of(scope: string): CommitQueue {
-    const known = this.#queues.get(scope)
-    if (known) return known
-    if (this.#queues.size >= keptQueues)
-      for (const [name, queue] of this.#queues) if (queue.isIdle()) this.#queues.delete(name)
-    const made = this.#make(scope)
-    this.#queues.set(scope, made)
-    return made
-  }
-
-  all(): CommitQueue[] {
-    return [...this.#queues.values()]
-  }
-}
 
 const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
   queues.reduce((best, queue) => (queue.load < best.load ? queue : best))

@@ -69,14 +69,14 @@ export async function createPool(url: string, most: number): Promise<Pool> {
   return pool
 }
 
+/** Changes settings of a connection. Only a lost connection refuses that, and whatever follows on it fails too. */
+const configure = async (client: ClientBase, sql: string, values?: string[]): Promise<void> =>
+  void (await client.query(sql, values).catch(() => {}))
+
 /** Has a connection find tables in one schema only: the one whose name its locks and calls go by. */
 export async function setSearchPath(client: ClientBase, schema: string): Promise<void> {
-  if (schema === '') return
-  try {
-    await client.query("SELECT set_config('search_path', quote_ident($1), false)", [schema])
-  } catch {
-    // Only a lost connection refuses that, and whatever follows on it fails too.
-  }
+  if (schema !== '')
+    await configure(client, "SELECT set_config('search_path', quote_ident($1), false)", [schema])
 }
 
 /** To compile a plan of a search, or to spread it over processes, would take longer than to carry it out. */
@@ -87,13 +87,7 @@ SET max_parallel_workers_per_gather = 0;
 SET random_page_cost = 1.1`
 
 /** Has a connection plan each statement anew. */
-export async function replan(client: ClientBase): Promise<void> {
-  try {
-    await client.query(planning)
-  } catch {
-    // Only a lost connection refuses that, and whatever follows on it fails too.
-  }
-}
+export const replan = (client: ClientBase): Promise<void> => configure(client, planning)
 
 /** Refuses a server that would forget what it has confirmed, and a database that cannot hold every text. */
 export async function checkServer(client: PoolClient): Promise<void> {
