@@ -4,15 +4,19 @@ import type { AsyncJob, Contact, Enrichment, JobPlan } from '../../engine/ports/
 import type { Connection, Driver, StoredRow } from '../driver/connection.js'
 import { releaseJobs } from '../engine/jobs.js'
 import { enrichmentTable, jobTable } from '../engine/record-tables.js'
-import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
+import {
+  eraseFromTables,
+  eraseJson,
+  type PersonalTable,
+  type RowErasure,
+  type SubjectMatcher,
+} from './traversal.js'
+
+/** What is erased of accepted work where nothing is found. */
+export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
 
 /** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
-export interface ErasedWork {
-  readonly records: number
-  readonly contacts: number
-  readonly jobs: number
-  readonly replies: number
-}
+export type ErasedWork = Readonly<typeof noWorkErased>
 
 /**
  * Erases a person from all accepted work and all stored replies; with `dryRun` it only counts. The numbers of records, and
@@ -26,7 +30,7 @@ export async function eraseFromEngine(
   // Workers that run jobs now must not keep what they found before.
   if (!dryRun) await driver.transaction(releaseJobs)
   const counts = await eraseFromTables(driver, engineTables(subject), dryRun)
-  return { records: 0, contacts: 0, jobs: 0, replies: 0, ...counts }
+  return { ...noWorkErased, ...counts }
 }
 
 const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
@@ -182,10 +186,7 @@ const personalRowReplies = (subject: SubjectMatcher): PersonalTable<{ readonly b
   counted: 'replies',
   key: ['place'],
   columns: ['body'],
-  erase({ body }) {
-    const erasure = eraseJson(subject, 'body', body)
-    return erasure?.change === 'delete' ? { change: emptyReply } : erasure
-  },
+  erase: ({ body }) => eraseJson(subject, 'body', body, emptyReply),
 })
 
 /** Erases a stored reply. That of a bulk request loses the record of the person only: the others stay paid. */
@@ -207,10 +208,3 @@ const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: 
   columns: ['name'],
   erase: ({ name }) => (subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined),
 })
-
-/** Deletes a row whose JSON is about the person; redacts it where it only mentions them. */
-function eraseJson(subject: SubjectMatcher, column: string, json: string): RowErasure | undefined {
-  const value = parseExact(json)
-  if (!subject.mentions(value)) return undefined
-  return { change: subject.isAbout(value) ? 'delete' : { [column]: toJson(subject.redact(value)) } }
-}

@@ -1,5 +1,5 @@
 import type { Driver } from '../driver/connection.js'
-import { type ErasedWork, eraseFromEngine } from './engine-tables.js'
+import { type ErasedWork, eraseFromEngine, noWorkErased } from './engine-tables.js'
 import { type ErasedState, eraseFromState } from './state-tables.js'
 import type { SubjectMatcher } from './traversal.js'
 
@@ -29,7 +29,7 @@ export async function eraseEverywhere<ErasedRecords>(
   subject: SubjectMatcher,
   { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
 ): Promise<Erased<ErasedRecords>> {
-  const work: Record<keyof ErasedWork, number> = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+  const work: Record<keyof ErasedWork, number> = { ...noWorkErased }
   let state: ErasedState = { events: 0, answers: 0, runs: [] }
   const eraseWorkAndRuns = async () => {
     for (const database of states) {

@@ -1,10 +1,16 @@
-import { parseBody, parseExact, toJson } from '../../api/values/json.js'
+import { parseBody, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { toRunNumber } from '../engine/row-replies.js'
 import { promoteAll } from '../state/forwarding.js'
 import { rememberedMs } from '../state/webhook-inbox.js'
-import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
+import {
+  eraseFromTables,
+  eraseJson,
+  type PersonalTable,
+  type RowErasure,
+  type SubjectMatcher,
+} from './traversal.js'
 
 /** What was erased of what this machine remembered. */
 export interface ErasedState {
@@ -84,10 +90,7 @@ function eraseAnswer(
   { identity, error, body }: PersonalAnswer,
 ): RowErasure | undefined {
   if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
-  if (body === null) return undefined
-  const value = parseExact(body)
-  if (!subject.mentions(value)) return undefined
-  return { change: subject.isAbout(value) ? emptyAnswer : { body: toJson(subject.redact(value)) } }
+  return body === null ? undefined : eraseJson(subject, 'body', body, emptyAnswer)
 }
 
 /** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */

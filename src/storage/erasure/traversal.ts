@@ -1,3 +1,4 @@
+import { parseExact, toJson } from '../../api/values/json.js'
 import type { Awaitable } from '../../engine/ports/ports.js'
 import { type Connection, type Driver, readBehind, type StoredRow, type Value } from '../driver/connection.js'
 
@@ -100,4 +101,16 @@ async function eraseRow(
     const columns = Object.keys(change).map((column) => `${column} = ?`)
     await connection.run(`UPDATE ${table} SET ${columns.join(', ')} ${at}`, ...Object.values(change), ...own)
   }
+}
+
+/** Deletes or empties a row whose JSON is about the person; redacts it where it only mentions them. */
+export function eraseJson(
+  subject: SubjectMatcher,
+  column: string,
+  json: string,
+  whenAbout: NonNullable<RowErasure['change']> = 'delete',
+): RowErasure | undefined {
+  const value = parseExact(json)
+  if (!subject.mentions(value)) return undefined
+  return { change: subject.isAbout(value) ? whenAbout : { [column]: toJson(subject.redact(value)) } }
 }
