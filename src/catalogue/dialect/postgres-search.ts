@@ -1,4 +1,4 @@
-import { send } from '../../storage/driver/connection.js'
+import { insertInto, send } from '../../storage/driver/connection.js'
 import { type Texts, type TextTable, textColumns } from '../full-text/text-query.js'
 import { createTokenizer, type Tokenizer } from '../full-text/tokenizer.js'
 import type { CatalogueDialect } from './dialect.js'
@@ -21,8 +21,7 @@ export const postgresTexts: CatalogueDialect['texts'] = {
     return [negated ? `NOT (${sql})` : sql, toTsquery(table, texts)]
   },
   createRowInserter(table, columns) {
-    const all = [...columns, 'words', 'key']
-    const insert = `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`
+    const { sql: insert } = insertInto(table, [...columns, 'words', 'key'])
     return ({ connection, tokenize }, key, values, texts) => {
       send(connection, insert, ...values, createVectorWriter(table, tokenize)(texts), key)
     }

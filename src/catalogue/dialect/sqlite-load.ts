@@ -1,4 +1,10 @@
-import { type Connection, type Driver, send, type Value } from '../../storage/driver/connection.js'
+import {
+  type Connection,
+  type Driver,
+  insertInto,
+  send,
+  type Value,
+} from '../../storage/driver/connection.js'
 import type { TextTable } from '../full-text/text-query.js'
 import type { CatalogueDialect, Loaded } from './dialect.js'
 import { addTexts } from './sqlite-search.js'
@@ -180,7 +186,7 @@ export const sqliteCopy: CatalogueDialect['copy'] = {
     async add(name, rows) {
       const { columns = {}, textsOf } = tables[name] ?? {}
       const names = Object.keys(columns)
-      const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+      const { sql } = insertInto(name, names)
       for (const row of rows) {
         connection.run(sql, ...names.map((column) => row[column] ?? null))
         if (textsOf)

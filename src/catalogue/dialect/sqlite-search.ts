@@ -1,4 +1,4 @@
-import { type Connection, send } from '../../storage/driver/connection.js'
+import { type Connection, insertInto, send } from '../../storage/driver/connection.js'
 import type { Condition } from '../full-text/sql-conditions.js'
 import { type Texts, type TextTable, textColumns } from '../full-text/text-query.js'
 import type { CatalogueDialect } from './dialect.js'
@@ -28,7 +28,7 @@ export const sqliteTexts: CatalogueDialect['texts'] = {
     return [negated ? `NOT ${sql}` : sql, toFts5(texts)]
   },
   createRowInserter(table, columns) {
-    const insert = `INSERT INTO ${table} (${columns.join(', ')}, key) VALUES (${columns.map(() => '?, ').join('')}?)`
+    const { sql: insert } = insertInto(table, [...columns, 'key'])
     return ({ connection }, key, values, texts) => {
       connection.run(insert, ...values, key)
       connection.run(addTexts[table], key, ...texts)

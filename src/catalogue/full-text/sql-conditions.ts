@@ -1,4 +1,4 @@
-import type { Connection, Value } from '../../storage/driver/connection.js'
+import { type Connection, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** A condition in SQL with the values of its placeholders. */
 export type Condition = readonly [sql: string, ...values: Value[]]
@@ -6,22 +6,23 @@ export type Condition = readonly [sql: string, ...values: Value[]]
 /** The opposite of a condition, also true when the condition is unknown. */
 export const not = ([sql, ...values]: Condition): Condition => [`(${sql}) IS NOT TRUE`, ...values]
 
+const joinBy =
+  (operator: 'AND' | 'OR', withoutAny: 'TRUE' | 'FALSE') =>
+  (conditions: readonly Condition[]): Condition => [
+    conditions.map(([sql]) => `(${sql})`).join(` ${operator} `) || withoutAny,
+    ...conditions.flatMap(([, ...values]) => values),
+  ]
+
 /** At least one of the conditions; false when there are none. */
-export const some = (conditions: readonly Condition[]): Condition => [
-  conditions.map(([sql]) => `(${sql})`).join(' OR ') || 'FALSE',
-  ...conditions.flatMap(([, ...values]) => values),
-]
+export const some = joinBy('OR', 'FALSE')
+
+/** All of the conditions; true when there are none. */
+export const every = joinBy('AND', 'TRUE')
 
 /** A column has one of some values. The SQL is the same for any number of them, so it is prepared once. */
 export const isOneOf = (column: string, values: readonly (string | number)[]): Condition => [
   `${column} IN (SELECT ${typeof values[0] === 'number' ? 'atom' : 'value'} FROM json_each(?))`,
   JSON.stringify(values),
-]
-
-/** All of the conditions; true when there are none. */
-export const every = (conditions: readonly Condition[]): Condition => [
-  conditions.map(([sql]) => `(${sql})`).join(' AND ') || 'TRUE',
-  ...conditions.flatMap(([, ...values]) => values),
 ]
 
 /** Returns the condition of a list; none when the list is empty or missing. */
@@ -56,6 +57,5 @@ export async function estimateSelectivity(
 }
 
 /** Returns the number of rows that a query finds. */
-export const countRows = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
-  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql}) AS found`, ...values))
-    ?.total ?? 0
+export const countRows = (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
+  readNumber(connection, `SELECT count(*) AS total FROM (${sql}) AS found`, ...values)

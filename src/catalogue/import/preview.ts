@@ -2,6 +2,7 @@ import type { Awaitable, Ids } from '../../engine/ports/ports.js'
 import {
   type Connection,
   type Driver,
+  insertInto,
   mapResult,
   type StoredRow,
   type Value,
@@ -100,8 +101,7 @@ interface HighestKey {
 /** Inserts a row with the columns that the copy has, where it has no row with its key. */
 function insertRow(copy: Connection, table: string, row: StoredRow): void {
   const columns = columnsOf(copy, table).filter((column) => row[column] !== undefined)
-  const places = columns.map(() => '?').join(', ')
-  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places}) ON CONFLICT DO NOTHING`
+  const { sql } = insertInto(table, columns, 'ON CONFLICT DO NOTHING')
   void copy.run(sql, ...columns.map((column) => row[column] ?? null))
 }
 

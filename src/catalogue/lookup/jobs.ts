@@ -1,5 +1,5 @@
 import type { JobFilters, JobPosting } from '../../engine/ports/ports.js'
-import type { Connection } from '../../storage/driver/connection.js'
+import { type Connection, readNumber } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import {
   type Condition,
@@ -31,7 +31,7 @@ export async function findJobs(
   const [where, ...values] = every([own, ...conditions(connection, filters, selectivity, now)])
   const count = `SELECT count(*) AS total FROM jobs WHERE ${where}`
   const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC NULLS LAST, key DESC LIMIT ?`
-  const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
+  const total = await readNumber(connection, count, ...values)
   const rows = await connection.all<{ record: string }>(newest, ...values, limit)
   const { name, domain, network_url } = toAccount(record)
   return { total, jobs: rows.map((row) => toJob(row.record, { name, domain, network_url })) }

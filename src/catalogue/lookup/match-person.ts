@@ -3,6 +3,7 @@ import { boundInteger, boundText, type Connection, type Value } from '../../stor
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import { onlyOne } from '../records/match-company.js'
 import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
 import { type FoundPerson, selectPeople } from '../records/person-record.js'
@@ -68,6 +69,3 @@ function isAtCompany({ record }: FoundPerson, company: string): boolean {
 }
 
 const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isGeneratedId(network_id)
-
-const onlyOne = (found: readonly FoundPerson[]): FoundPerson | undefined =>
-  found.length === 1 ? found[0] : undefined

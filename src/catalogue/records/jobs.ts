@@ -1,12 +1,12 @@
 import type { Value } from '../../storage/driver/connection.js'
-import type { RawRecord, StoredRecord } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
 import { jobEmployerFields, jobFields, type ParsedFields, type RecordFields, readFields } from './fields.js'
-import { createRowWriter } from './upsert.js'
+import { createRowWriter, findByIdentity } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
 /** Columns of jobs that repeat facts of the record, for searches. */
@@ -45,18 +45,13 @@ const rows = createRowWriter('jobs', columns, [])
 
 /** Adds a job, or merges it into the stored one with its url, else with its company, title, location and date. */
 export function* writeJob(context: WriteContext, { job, employer }: PreparedJob): Steps<WriteResult> {
-  const { connection, mayExist } = context
   const company = yield* findOrCreateEmployer(context, employer)
   if (company === undefined)
     throw new InvalidRecordError(
       `no company '${employer.company_name}' is known, or several are: give its company_domain`,
     )
   const identity = toJobIdentity(job, company)
-  const existing = mayExist('jobs', 'identity', identity)
-    ? yield* awaitResult(
-        connection.get<StoredRecord>('SELECT key, record FROM jobs WHERE identity = ?', identity),
-      )
-    : undefined
+  const existing = yield* findByIdentity(context, 'jobs', identity)
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }
   const values = [company, identity, ...toJobFacts(after), JSON.stringify(after)]

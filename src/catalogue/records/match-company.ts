@@ -188,5 +188,5 @@ function narrow(candidates: readonly CompanyMatch[], wanted: NormalizedQuery): r
 const hasOtherProfile = (company: CompanyMatch, profiles: readonly NetworkProfile[]): boolean =>
   profiles.some(({ id }) => (id === undefined ? company.slug : company.network_id) !== null)
 
-const onlyOne = (companies: readonly CompanyMatch[]): CompanyMatch | undefined =>
-  companies.length === 1 ? companies[0] : undefined
+/** Returns the only one of a list; `undefined` where there are none or several. */
+export const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined)

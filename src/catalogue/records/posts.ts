@@ -1,11 +1,11 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { RawRecord, StoredRecord } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
 import { fields, type RecordFields, readFields } from './fields.js'
-import { checkEngagers } from './upsert.js'
+import { checkEngagers, findByIdentity } from './upsert.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
 interface Engager {
@@ -74,13 +74,9 @@ export function* writePost(
   context: WriteContext,
   { post, identity, engagers }: PreparedPost,
 ): Steps<WriteResult> {
-  const { connection, mayExist } = context
+  const { connection } = context
   checkEngagers(context.target, engagers)
-  const existing = mayExist('posts', 'identity', identity)
-    ? yield* awaitResult(
-        connection.get<StoredRecord>('SELECT key, record FROM posts WHERE identity = ?', identity),
-      )
-    : undefined
+  const existing = yield* findByIdentity(context, 'posts', identity)
   const after: StoredPost = { ...(existing && (JSON.parse(existing.record) as StoredPost)), ...post }
   const author = after.author_profile_url === undefined ? null : toProfileName(after.author_profile_url)
   const published = after.published_at === undefined ? null : Date.parse(after.published_at)

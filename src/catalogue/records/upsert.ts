@@ -2,8 +2,11 @@ import { type Connection, send, type Value } from '../../storage/driver/connecti
 import type { RowInserter, RowTarget } from '../dialect/dialect.js'
 import { dialectOf, inEachDialect } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/text-query.js'
+import type { StoredRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { InvalidRecordError, shorten } from '../normalize/readers.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { WriteContext } from '../write/write-context.js'
 
 /**
  * Creates the writer of a table, with the texts of keyword searches, from its columns without the key, which values follow in order. An UPDATE rewrites the indexes
@@ -31,6 +34,17 @@ export function createRowWriter(table: TextTable, columns: readonly string[], ke
       if (texts) dialectOf(to.connection).texts.replaceTexts(to, table, key, texts)
     },
   }
+}
+
+/** Returns the stored job or post with an identity. */
+export function* findByIdentity(
+  { connection, mayExist }: WriteContext,
+  table: 'jobs' | 'posts',
+  identity: string,
+): Steps<StoredRecord | undefined> {
+  if (!mayExist(table, 'identity', identity)) return undefined
+  const sql = `SELECT key, record FROM ${table} WHERE identity = ?`
+  return yield* awaitResult(connection.get<StoredRecord>(sql, identity))
 }
 
 // PostgreSQL refuses an index entry that is too long, and rolls back the transaction. So such texts are rejected first.

@@ -1,11 +1,11 @@
-import type { CompanyFilters, PageRequest, ResultPage } from '../../engine/ports/ports.js'
-import type { Connection } from '../../storage/driver/connection.js'
+import type { CompanyFilters, PageRequest } from '../../engine/ports/ports.js'
+import { type Connection, readNumber } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { parseKeyword } from '../full-text/keyword.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { companyConditions, withRevenue } from './company-conditions.js'
-import { parseCursor, type Searcher, toPage } from './search-kind.js'
+import { type Cursor, parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact.
@@ -14,8 +14,8 @@ export const companySearch: Searcher<'companies'> = {
   count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
-    const { records, ...more } = await listCompanies(connection, conditionsOf(connection, filters), span)
-    return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
+    const { rows, position } = await listCompanies(connection, conditionsOf(connection, filters), span)
+    return toPage(rows, span.limit, position, ({ record }) => ({ account: toAccount(record) }))
   },
 }
 
@@ -42,18 +42,20 @@ export async function countCompanies(
   const [where, ...values] = every(conditions)
   // In key order, rows of other tables about neighbouring companies are neighbours too.
   const sql = `SELECT count(*) AS total FROM companies INDEXED BY companies_facts WHERE ${where}`
-  const row = await connection.get<{ total: number }>(sql, ...values)
-  return row?.total ?? 0
+  return await readNumber(connection, sql, ...values)
 }
 
 const headcount = 'coalesce(headcount, -1)'
 
-/** Returns a page of the companies that fulfil all conditions: the largest first, those of unknown headcount last. */
+/**
+ * Returns the rows for a page of the companies that fulfil all conditions, with their position: the largest first, those of
+ * unknown headcount last.
+ */
 export async function listCompanies(
   connection: Connection,
   conditions: readonly Condition[],
   { limit, after }: Pick<PageRequest, 'limit' | 'after'>,
-): Promise<ResultPage<FoundCompany>> {
+): Promise<{ rows: FoundCompany[]; position: (row: FoundCompany) => Cursor }> {
   const place = parseCursor<readonly [headcount: number, key: number]>(after)
   const behind: Condition[] = place ? [[`(-${headcount}, key) > (?, ?)`, -place[0], place[1]]] : []
   const [where, ...values] = every([...conditions, ...behind])
@@ -65,5 +67,5 @@ export async function listCompanies(
     ...values,
     limit + 1,
   )
-  return toPage(rows, limit, (row) => [row.headcount, row.key])
+  return { rows, position: ({ headcount, key }) => [headcount, key] }
 }

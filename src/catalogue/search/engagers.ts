@@ -1,4 +1,4 @@
-import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
+import type { EngagerFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, countRows, every, isOneOf } from '../full-text/sql-conditions.js'
@@ -21,8 +21,9 @@ export const engagers: Searcher<'engagers'> = {
   find: async (connection, filters, { limit, after, now }) => {
     const [last] = parseCursor<readonly [profile: string]>(after) ?? ['']
     const rows = await readEngagers(connection, filters, last, limit + 1)
-    const { records, ...more } = toPage(rows, limit, ({ profile }) => [profile])
-    return { records: records.map((engager) => toEngagerLead(engager, now)), ...more }
+    const toRecord = ({ url, record, company }: EngagerRow) =>
+      toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)
+    return toPage(rows, limit, ({ profile }) => [profile], toRecord)
   },
 }
 
@@ -70,6 +71,3 @@ async function readEngagers(
     limit,
   )
 }
-
-const toEngagerLead = ({ url, record, company }: EngagerRow, now: number): FoundLead =>
-  toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

@@ -22,11 +22,10 @@ export const growthSearch: Searcher<'growth'> = {
   find: async (connection, filters, { limit, after }) => {
     const ranges = toRanges(parseCursor<GrowthCursor>(after))
     const rows = await readRanges(ranges, limit, (range, most) => readRows(connection, filters, range, most))
-    const { records, ...more } = toPage(rows, limit, ({ rank, company }) => [rank, company])
-    const found = records.map(({ record, growth: headcount_growth_percentage }) => ({
-      account: { ...toAccount(record), headcount_growth_percentage },
-    }))
-    return { records: found, ...more }
+    const toRecord = ({ record, growth }: GrowthRow) => ({
+      account: { ...toAccount(record), headcount_growth_percentage: growth },
+    })
+    return toPage(rows, limit, ({ rank, company }) => [rank, company], toRecord)
   },
 }
 

@@ -32,16 +32,15 @@ export const hiringSearch: Searcher<'hiring'> = {
     const newest = await readRanges(toRanges(parseCursor<HiringCursor>(after)), limit, (range, most) =>
       readNewestJobs(connection, jobsWhere, companies, range, most),
     )
-    const { records, ...more } = toPage(newest, limit, ({ posted_at, key }) => [posted_at, key])
-    const jobs = await readJobs(connection, jobsWhere, records)
-    const record = ({ company, record }: NewestJob) => {
+    const jobs = await readJobs(connection, jobsWhere, newest.slice(0, limit))
+    const toRecord = ({ company, record }: NewestJob) => {
       const account = toAccount(record)
       const { name, domain, network_url } = account
       const { total, records } = jobs.get(company) ?? { total: 0, records: [] }
       const own = records.map((job) => toJob(job, { name, domain, network_url }))
       return { account: { ...account, job_count: total }, jobs: own }
     }
-    return { records: records.map(record), ...more }
+    return toPage(newest, limit, ({ posted_at, key }) => [posted_at, key], toRecord)
   },
 }
 

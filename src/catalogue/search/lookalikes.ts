@@ -32,12 +32,11 @@ export const lookalikes: Searcher<'lookalikes'> = {
       key,
       limit + 1,
     )
-    const { records, ...more } = toPage(rows, limit, (row) => [row.score, row.key])
-    const record = (row: LookalikeRow) => {
+    const toRecord = (row: LookalikeRow) => {
       const similarity = toSimilarity(row)
       return { account: { ...toAccount(row.record), similarity_score: similarity.score }, similarity }
     }
-    return { records: records.map(record), ...more }
+    return toPage(rows, limit, (row) => [row.score, row.key], toRecord)
   },
 }
 

@@ -43,12 +43,14 @@ export const peopleSearch: Searcher<'people'> = {
         ORDER BY found.key`,
       ...values,
     )
-    const { records, ...more } = toPage(rows, limit, ({ key }) => [key])
+    const page = toPage(
+      rows,
+      limit,
+      ({ key }) => [key],
+      (row) => toLead(row, now),
+    )
     const total = rows[0]?.total ?? 0
-    return {
-      ...{ records: records.map((row) => toLead(row, now)), ...more },
-      ...(isCounted && total <= exactUpTo ? { total } : {}),
-    }
+    return isCounted && total <= exactUpTo ? { ...page, total } : page
   },
 }
 

@@ -43,11 +43,15 @@ export async function readRanges<Range, T>(
   return rows
 }
 
-/** Returns the first `limit` rows, with a cursor for the next page when there are more. */
-export function toPage<T>(rows: readonly T[], limit: number, position: (row: T) => Cursor): ResultPage<T> {
-  const records = rows.slice(0, limit)
-  const last = records.at(-1)
-  return rows.length > limit && last !== undefined
-    ? { records, next: JSON.stringify(position(last)) }
-    : { records }
+/** Returns the records of the first `limit` rows, with a cursor for the next page when there are more. */
+export function toPage<T, R>(
+  rows: readonly T[],
+  limit: number,
+  position: (row: T) => Cursor,
+  toRecord: (row: T) => R,
+): ResultPage<R> {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const next = rows.length > limit && last !== undefined ? { next: JSON.stringify(position(last)) } : {}
+  return { records: shown.map(toRecord), ...next }
 }

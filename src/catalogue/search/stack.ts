@@ -5,7 +5,7 @@ import { toAccount } from '../records/company-row.js'
 import { toSlug } from '../records/technologies.js'
 import { countCompanies, listCompanies } from './companies.js'
 import { inIndustries, ofSizes } from './company-conditions.js'
-import type { Searcher } from './search-kind.js'
+import { type Searcher, toPage } from './search-kind.js'
 
 /**
  * Searches companies by the technologies they use, the largest first. Counts are exact. No company uses an unknown
@@ -18,18 +18,14 @@ export const stackSearch: Searcher<'stack'> = {
     await countCompanies(connection, await conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
-    const { records, ...more } = await listCompanies(
-      connection,
-      await conditionsOf(connection, filters),
-      span,
-    )
-    const keys = records.map(({ key }) => key)
+    const conditions = await conditionsOf(connection, filters)
+    const { rows, position } = await listCompanies(connection, conditions, span)
+    const keys = rows.slice(0, span.limit).map(({ key }) => key)
     const found = await readUses(connection, keys, await findRequested(connection, filters.stacks))
-    const record = ({ key, record }: { key: number; record: string }) => ({
+    return toPage(rows, span.limit, position, ({ key, record }) => ({
       account: toAccount(record),
       technologies_found: found.get(key) ?? [],
-    })
-    return { records: records.map(record), ...more }
+    }))
   },
 }
 

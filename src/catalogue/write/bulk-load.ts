@@ -78,12 +78,7 @@ export function* beginTransaction(
 }
 
 /** Bulk-write mode, from `startBulkWrite` to `end`. */
-export interface BulkWrite {
-  /** `undefined` when the table was not empty. */
-  readonly load: BulkLoad | undefined
-  /** Restores the settings, builds missing indexes and makes everything durable. */
-  end(updated: number): Promise<void>
-}
+export type BulkWrite = Awaited<ReturnType<typeof startBulkWrite>>
 
 /**
  * Starts bulk-write mode: text indexes are merged at the end, and commits are not flushed one by one. An empty table also gets
@@ -92,14 +87,16 @@ export interface BulkWrite {
 export async function startBulkWrite(
   kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
-): Promise<BulkWrite> {
+) {
   const load = await driver.transaction((connection) => runSteps(startLoad(kind, connection, bulkWrites)))
   bulkWrites.active += 1
   bulkWrites.settings ??= dialectOf(driver).load.beginBulkWrites(driver)
   const settings = await bulkWrites.settings
   return {
+    /** `undefined` when the table was not empty. */
     load,
-    async end(updated) {
+    /** Restores the settings, builds missing indexes and makes everything durable. */
+    async end(updated: number) {
       bulkWrites.active -= 1
       // The last of several bulk writes restores the settings.
       const isLast = bulkWrites.active === 0
