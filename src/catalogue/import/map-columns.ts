@@ -1,3 +1,4 @@
+import { resultOr } from '../../api/values/objects.js'
 import { columnNamed, isOwnColumn, normaliseName, synonymsOf } from '../../csv/names.js'
 import type { FileColumns, RecordKind } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
@@ -8,7 +9,6 @@ import {
   decimal,
   employeeRange,
   type FieldReader,
-  InvalidRecordError,
   wholeNumber,
 } from '../normalize/readers.js'
 import { fitsColumn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
@@ -124,16 +124,8 @@ const fewCells = 5
 function canRead(kind: RecordKind, field: string, cells: readonly string[]): boolean {
   const read = (fields[kind] as Readonly<Record<string, FieldReader<unknown>>>)[field]
   if (!read || !strict.has(read) || cells.length < fewCells) return true
-  const isRead = (cell: string): boolean => {
-    try {
-      read(cell)
-      return true
-    } catch (error) {
-      if (error instanceof InvalidRecordError) return false
-      throw error
-    }
-  }
-  return cells.filter(isRead).length * 2 >= cells.length
+  const unread = cells.filter((cell) => resultOr(cell, () => void read(cell)) !== undefined)
+  return unread.length * 2 <= cells.length
 }
 
 /** Returns the field that a key or column stands for; `undefined` when none. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../../api/calls/errors.js'
 import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { type SearchPage, searchPageOf } from '../../api/values/network-url.js'
+import { resultOr } from '../../api/values/objects.js'
 import type { DecodedSearch } from '../../engine/ports/ports.js'
 import { parseProfile } from '../normalize/profile.js'
 import { shorten } from '../normalize/readers.js'
@@ -67,12 +68,8 @@ function parseUrl(page: SearchPage): UrlSearch {
 export function encodeSearchUrl({ kind, filters }: DecodedSearch): string | null {
   const given = withoutEmpty(filters)
   const url = writeSearchUrl(kind, given)
-  try {
-    return isDeepStrictEqual(decodeSearchUrl(url, kind).filters, given) ? url : null
-  } catch (error) {
-    if (error instanceof ApiError) return null
-    throw error
-  }
+  const decoded = resultOr(undefined, () => decodeSearchUrl(url, kind))
+  return isDeepStrictEqual(decoded?.filters, given) ? url : null
 }
 
 type Filters = Extract<DecodedSearch, { kind: 'people' }>['filters']

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/storage/engine/store.js'
@@ -99,6 +99,13 @@ describe('engine restore', () => {
 })
 
 describe('engine reset', () => {
+  it('deletes a database that is damaged', async () => {
+    for (const name of ['engine.db-wal', 'engine.db-shm']) rmSync(file(name), { force: true })
+    writeFileSync(file('engine.db'), 'x'.repeat(5_000))
+    expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })
+    expect(existsSync(file('engine.db'))).toBe(false)
+  })
+
   it('deletes the engine and the key of this machine, and keeps the catalogue', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme,acme.example\n' })
     expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })

@@ -13,6 +13,15 @@ describe('missing required fields', () => {
     expect([code, json]).toMatchObject([0, { name: 'Buyers' }])
   })
 
+  it('asks again where the answer is not valid, and ends with exit code 130 at Ctrl-C', async () => {
+    const typed = [
+      ['Name', '\r'],
+      ['name must', '\u0003'],
+    ] as const
+    const { code, stderr } = await here.run(['personas', 'create'], { typed })
+    expect([code, stderr]).toEqual([130, expect.stringContaining('--name must be text.')])
+  })
+
   it('splits an answer at commas for a list field', async () => {
     const typed = [['Job titles', 'CTO, Head of Sales\r']] as const
     const { code, json } = await here.run(['titles', 'suggest'], { typed })

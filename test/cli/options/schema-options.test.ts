@@ -57,6 +57,12 @@ describe('options of an operation', () => {
     expect(await line('accounts enrich --domain x --live')).toEqual({ domain: 'x', live: true })
   })
 
+  it('refuses a list where an object is needed', async () => {
+    const argv = ['accounts', 'search', '--keyword', 'x', '--custom', '[1]']
+    const { code, stderr } = await command(argv, { env: keyed(home), caller: answering() })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--custom takes key=value or a JSON object')])
+  })
+
   it('builds objects from key=value pairs or JSON', async () => {
     const given = ['leads', 'search', '--company-domain', 'x', '--functions', '25']
     expect(await sent([...given, '--custom', 'row=7', '--custom', 'team=north'])).toMatchObject({

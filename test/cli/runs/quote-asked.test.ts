@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
@@ -41,6 +41,16 @@ describe('confirmation at a terminal', () => {
     expect(stderr).toMatch(/^Credits +at least 0, about 1 to 4, at most 5$/m)
     expect(stderr).toMatch(/^Expected +no history yet; assuming half the rows are found$/m)
     expect(stderr).toMatch(/^Balance +1,000 credits$/m)
+  })
+
+  it('writes to the summary that the question was cancelled at Ctrl-C', async () => {
+    const typed = [[question, '\u0003']] as const
+    const { code } = await here.run([...batch, '--summary-json', 'summary.json'], { typed })
+    const summary = JSON.parse(readFileSync(join(here.home, 'summary.json'), 'utf8')) as object
+    expect([code, summary]).toMatchObject([
+      130,
+      { exit_code: 130, stopped: { reason: 'Cancelled at the prompt; nothing was done.' } },
+    ])
   })
 
   it('starts the run after a yes', async () => {

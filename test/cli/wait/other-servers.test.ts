@@ -30,6 +30,15 @@ describe('servers whose deliveries have no id and no signature', () => {
     expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
   })
 
+  it('takes an event with a list for the end of the work, whatever it is called', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { event: 'account_import.done', id: 'one', accounts: [{ name: 'A' }] })
+      return { message: 'ok', id: 'one' }
+    })
+    const { code, stdout } = await run([...companies, '--wait'])
+    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }]])
+  })
+
   it('filters the records with --jq', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })

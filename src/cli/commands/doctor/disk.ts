@@ -1,6 +1,7 @@
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
+import { resultOr } from '../../../api/values/objects.js'
 import { systemCode, systemReason } from '../../../csv/errors.js'
 import {
   readStoredNumber,
@@ -61,14 +62,11 @@ export const realFiles: Files = {
   },
   names: (folder) => unlessMissing(() => readdirSync(folder).sort(), ['EACCES']) ?? [],
   text: (file) => readFileSync(file, 'utf8'),
-  isWritable: (folder) => {
-    try {
+  isWritable: (folder) =>
+    resultOr(false, () => {
       accessSync(folder, constants.W_OK | constants.X_OK)
       return true
-    } catch {
-      return false
-    }
-  },
+    }),
   space: (folder) => {
     const { type, bavail, bsize } = statfsSync(folder)
     return { type: type >>> 0, free: bavail * bsize }

@@ -235,6 +235,10 @@ describe('data sample', () => {
     const added = await here.json('data', 'sample', '--companies', '60', '--people', '70')
     expect(added).toMatchObject({ companies: 60, people: 70 })
     expect(await here.json('data', 'stats')).toMatchObject(added as object)
+    const none = ['data', 'sample', '--companies', '0', '--people', '0', '--format', 'table']
+    expect((await here.run(none)).stdout).toMatch(
+      /^Loaded \d+ companies, \d+ people, \d+ jobs, \d+ posts\.\n$/,
+    )
   })
 
   it('creates a sample with init --sample', async () => {

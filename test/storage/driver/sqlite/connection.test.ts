@@ -86,3 +86,16 @@ describe('a batch insert', () => {
     expect(await count()).toEqual({ count: 1, sum: 20 })
   })
 })
+
+it('prepares statements anew of which it has forgotten the oldest', async () => {
+  const driver = openSqlite(':memory:')
+  const sums = await driver.read(async (connection) => {
+    const found: unknown[] = []
+    for (const round of [1, 2])
+      for (let at = 0; at < 1_100; at++)
+        found.push(await connection.get<{ sum: number }>(`SELECT ? + ${at} AS sum`, round))
+    return found
+  })
+  expect([sums[0], sums[1_100], sums.at(-1)]).toEqual([{ sum: 1 }, { sum: 2 }, { sum: 1_101 }])
+  await driver.close()
+})
