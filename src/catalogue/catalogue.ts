@@ -2,13 +2,12 @@ import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/port
 import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords, readRecord } from './export/export.js'
-import type { ImportReport } from './import/report.js'
 import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
 import { findHeadcount } from './lookup/headcount.js'
 import { findJobs } from './lookup/jobs.js'
 import { matchEmail, matchPerson } from './lookup/match-person.js'
 import { findReachable } from './lookup/messenger.js'
-import { countAll, countIndustries, type IndustryCount, type Stats } from './lookup/stats.js'
+import { countAll, countIndustries } from './lookup/stats.js'
 import { findTitles } from './lookup/titles.js'
 import { findLocations } from './places/place.js'
 import { toAccount } from './records/company-row.js'
@@ -23,44 +22,7 @@ import { createProviders } from './waterfall/providers.js'
 import { endBulkLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
-export interface Catalogue extends Source {
-  /**
-   * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a rejected line changes
-   * nothing. Throws an ImportError when the rest of the file cannot be read.
-   */
-  importFile(
-    kind: RecordKind,
-    bytes: AsyncIterable<Uint8Array>,
-    options?: ImportOptions,
-  ): Promise<ImportReport>
-  /**
-   * Finds out what importing a file would do, down to each record, and changes nothing. `scratch` is an empty SQLite
-   * database, which is filled and may then be discarded.
-   */
-  previewFile(
-    kind: RecordKind,
-    bytes: AsyncIterable<Uint8Array>,
-    options: ImportOptions,
-    scratch: Driver,
-  ): Promise<ImportReport>
-  /** Adds or updates records that already carry field names; the same as a file of them. */
-  importRecords(
-    kind: RecordKind,
-    records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
-  ): Promise<ImportReport>
-  /** Counts the records of each kind. */
-  stats(): Promise<Stats>
-  /** Counts the companies of each industry, the largest first. */
-  industries(): Promise<IndustryCount[]>
-  /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
-  exportRecords(kind: RecordKind): AsyncIterable<RawRecord>
-  /**
-   * Returns a company by its `id`, or a person by the `network_id` of a search, with their history and in the format of an
-   * import; `undefined` when there is none.
-   */
-  record(kind: 'companies' | 'people', id: string): Promise<RawRecord | undefined>
-  close(): Promise<void>
-}
+export type Catalogue = ReturnType<typeof createCatalogue>
 
 /**
  * Opens the catalogue in a database, bringing its schema up to date; `close` and a failed opening close the database
@@ -81,7 +43,7 @@ async function migrateCatalogue(driver: Driver): Promise<void> {
   await migrate(driver, catalogueSchema)
 }
 
-function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {
+function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
   const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
   const withCompany = <T>(
     query: CompanyQuery,
@@ -119,20 +81,42 @@ function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Id
     locations: findLocations,
     titlesLike: (title, limit) => driver.read((connection) => findTitles(connection, title, limit)),
     providers: () => createProviders(driver),
-    // Reading files is loaded with the first file.
-    importFile: async (kind, bytes, options = {}) =>
+    /**
+     * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a rejected line changes
+     * nothing. Throws an ImportError when the rest of the file cannot be read.
+     */
+    importFile: async (kind: RecordKind, bytes: AsyncIterable<Uint8Array>, options: ImportOptions = {}) =>
+      // Reading files is loaded with the first file.
       (await import('./import/import.js')).importFile(kind, bytes, options, ports),
-    previewFile: async (kind, bytes, options, scratch) => {
+    /**
+     * Finds out what importing a file would do, down to each record, and changes nothing. `scratch` is an empty SQLite
+     * database, which is filled and may then be discarded.
+     */
+    previewFile: async (
+      kind: RecordKind,
+      bytes: AsyncIterable<Uint8Array>,
+      options: ImportOptions,
+      scratch: Driver,
+    ) => {
       await migrate(scratch, catalogueSchema)
       await scratch.set('foreign_keys = 0')
       return (await import('./import/import.js')).previewFile(kind, bytes, options, ports, scratch)
     },
-    importRecords: async (kind, records) =>
+    /** Adds or updates records that already carry field names; the same as a file of them. */
+    importRecords: async (kind: RecordKind, records: Iterable<RawRecord> | AsyncIterable<RawRecord>) =>
       (await import('./import/import.js')).importRecords(kind, records, ports),
+    /** Counts the records of each kind. */
     stats: () => driver.read(countAll),
+    /** Counts the companies of each industry, the largest first. */
     industries: () => driver.read(countIndustries),
-    exportRecords: (kind) => exportRecords(driver, kind),
-    record: (kind, id) => driver.read((connection) => readRecord(connection, kind, id)),
+    /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
+    exportRecords: (kind: RecordKind): AsyncIterable<RawRecord> => exportRecords(driver, kind),
+    /**
+     * Returns a company by its `id`, or a person by the `network_id` of a search, with their history and in the format of an
+     * import; `undefined` when there is none.
+     */
+    record: (kind: 'companies' | 'people', id: string) =>
+      driver.read((connection) => readRecord(connection, kind, id)),
     close: () => driver.close(),
-  }
+  } satisfies Source & Record<string, unknown>
 }

@@ -7,29 +7,18 @@ const portion = 500
 
 /** Yields all records of a kind in the format of an import, oldest first, in portions that are snapshots. */
 export async function* exportRecords(driver: Driver, kind: RecordKind): AsyncGenerator<RawRecord> {
-  for (let last = 0; ; ) {
-    const after = last
-    const { rows, records } = await driver.read((connection) => readPortion(connection, kind, after))
+  for (let last: number | undefined = 0; last !== undefined; ) {
+    const after: number = last
+    const { records, end } = await driver.read(async (connection) => {
+      const sql = `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`
+      const rows = await connection.all<StoredRecord>(sql, after, portion)
+      const records: RawRecord[] = []
+      for (const row of rows) records.push(await completers[kind](connection, row))
+      return { records, end: rows.at(-1)?.key }
+    })
     yield* records
-    const end = rows.at(-1)
-    if (!end) return
-    last = end.key
+    last = end
   }
-}
-
-async function readPortion(
-  connection: Connection,
-  kind: RecordKind,
-  after: number,
-): Promise<{ rows: StoredRecord[]; records: RawRecord[] }> {
-  const rows = await connection.all<StoredRecord>(
-    `${tables[kind]} WHERE o.key > ? ORDER BY o.key LIMIT ?`,
-    after,
-    portion,
-  )
-  const records: RawRecord[] = []
-  for (const row of rows) records.push(await completers[kind](connection, row))
-  return { rows, records }
 }
 
 const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
