@@ -35,15 +35,17 @@ export const withRevenue = (
   currency: string | undefined,
 ): Condition =>
   every([
-    ...bound('revenue >= ?', min),
-    ...bound('revenue <= ?', max),
+    ...between('revenue', min && min * 1_000_000, max && max * 1_000_000),
     ...(currency === undefined || (min === undefined && max === undefined)
       ? []
       : [['revenue_currency = ?', currency] as const]),
   ])
 
-const bound = (sql: string, millions: number | undefined): Condition[] =>
-  millions === undefined ? [] : [[sql, millions * 1_000_000]]
+/** Returns the conditions of the bounds of a column that are given, inclusive. */
+export const between = (column: string, min: number | undefined, max: number | undefined): Condition[] => [
+  ...(min === undefined ? [] : [[`${column} >= ?`, min] as const]),
+  ...(max === undefined ? [] : [[`${column} <= ?`, max] as const]),
+]
 
 /** Returns the conditions of the filters that searches of companies share; empty lists are ignored. */
 export const companyConditions = ({

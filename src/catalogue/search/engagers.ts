@@ -13,10 +13,7 @@ import { parseCursor, type Searcher, toPage } from './search-kind.js'
 export const engagers: Searcher<'engagers'> = {
   indexes: ['people_by_slug'],
 
-  count: async (connection, filters) => {
-    const [where, ...values] = toEngagementCondition(filters)
-    return await countRows(connection, [selectEngagers(connection, where), ...values])
-  },
+  count: (connection, filters) => countRows(connection, selectEngagers(connection, filters)),
 
   find: async (connection, filters, { limit, after, now }) => {
     const [last] = parseCursor<readonly [profile: string]>(after) ?? ['']
@@ -36,21 +33,19 @@ interface EngagerRow {
 
 const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['reaction', 'comment'] } as const
 
-const toEngagementCondition = ({ post_url, engagement }: EngagerFilters): Condition =>
-  every([
+// A profile is an id or a slug, and a post may have one person under both: the lesser one counts. A slug that several
+// people share identifies none.
+function selectEngagers(connection: Connection, { post_url, engagement }: EngagerFilters): Condition {
+  const [where, ...values] = every([
     ['post = (SELECT key FROM posts WHERE identity = ?)', toPostIdentity(post_url)],
     isOneOf('engagement', engagements[engagement]),
   ])
-
-// A profile is an id or a slug, and a post may have one person under both: the lesser one counts. A slug that several
-// people share identifies none.
-function selectEngagers(connection: Connection, where: string): string {
   const each = `SELECT profile, min(url) AS url, coalesce(
       (SELECT key FROM people WHERE network_id = profile),
       (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
     ) AS person
     FROM engagers WHERE ${where} GROUP BY profile`
-  return dialectOf(connection).search.distinctEngagers(each)
+  return [dialectOf(connection).search.distinctEngagers(each), ...values]
 }
 
 async function readEngagers(
@@ -59,10 +54,10 @@ async function readEngagers(
   last: string,
   limit: number,
 ): Promise<EngagerRow[]> {
-  const [where, ...values] = toEngagementCondition(filters)
+  const [engaged, ...values] = selectEngagers(connection, filters)
   return await connection.all<EngagerRow>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
-      FROM (SELECT * FROM (${selectEngagers(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      FROM (SELECT * FROM (${engaged}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
       LEFT JOIN people ON people.key = engaged.person
       LEFT JOIN companies ON companies.key = people.company
       ORDER BY engaged.profile`,

@@ -5,7 +5,7 @@ import { type Condition, every } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
 import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
-import { atCompanies, companyConditions } from './company-conditions.js'
+import { atCompanies, between, companyConditions } from './company-conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /**
@@ -85,16 +85,16 @@ const toCondition =
 /** Returns the measures of the filters; the first one orders the companies. */
 function toMeasures(filters: GrowthFilters): Measure[] {
   const { min_headcount_growth_percentage: min, max_headcount_growth_percentage: max } = filters
-  const whole = within('growth', min, max)
+  const whole = between('growth', min, max)
   const company: Measure[] =
     whole.length === 0 ? [] : [{ by: 'growth', department: 'all', bounds: every(whole) }]
   if (filters.department === undefined) return company
-  const growth = within(
+  const growth = between(
     'growth',
     filters.min_department_headcount_growth_percentage,
     filters.max_department_headcount_growth_percentage,
   )
-  const headcount = within('headcount', filters.min_department_headcount, filters.max_department_headcount)
+  const headcount = between('headcount', filters.min_department_headcount, filters.max_department_headcount)
   const department: Measure = {
     by: growth.length > 0 ? 'growth' : 'headcount',
     department: foldText(functions[filters.department] ?? filters.department),
@@ -102,11 +102,6 @@ function toMeasures(filters: GrowthFilters): Measure[] {
   }
   return [...company, department]
 }
-
-const within = (column: string, min: number | undefined, max: number | undefined): Condition[] => [
-  ...(min === undefined ? [] : [[`${column} >= ?`, min] as const]),
-  ...(max === undefined ? [] : [[`${column} <= ?`, max] as const]),
-]
 
 /** Returns the rows after a cursor as ranges, each of which the index finds directly. */
 function toRanges(place: GrowthCursor | undefined): ((by: string) => Condition)[] {

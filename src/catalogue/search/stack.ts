@@ -98,7 +98,6 @@ const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.menti
   FROM (SELECT atom AS company FROM json_each(?)) AS c
   CROSS JOIN company_technologies AS u ON u.company = c.company
   CROSS JOIN technologies AS t ON t.key = u.technology`
-const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
 
 /**
  * Returns the requested technologies that companies use, or all of theirs when none is requested; the most certain
@@ -109,14 +108,11 @@ async function readUses(
   companies: readonly number[],
   technologies: RequestedTechnologies | undefined,
 ): Promise<ReadonlyMap<number, TechnologiesFound>> {
-  const of = JSON.stringify(companies)
-  const rows = technologies
-    ? await connection.all<TechnologyUseRow>(
-        `${uses} WHERE u.technology IN (SELECT atom FROM json_each(?)) ${surestFirst}`,
-        of,
-        JSON.stringify(technologies.keys),
-      )
-    : await connection.all<TechnologyUseRow>(`${uses} ${surestFirst}`, of)
+  const [only, ...values]: Condition = technologies
+    ? ['u.technology IN (SELECT atom FROM json_each(?))', JSON.stringify(technologies.keys)]
+    : ['TRUE']
+  const sql = `${uses} WHERE ${only} ORDER BY u.confidence DESC, t.slug`
+  const rows = await connection.all<TechnologyUseRow>(sql, JSON.stringify(companies), ...values)
   const byCompany = new Map<number, TechnologiesFound>(companies.map((key) => [key, []]))
   for (const { company, confidence, ...use } of rows)
     byCompany.get(company)?.push({ ...use, confidence: toLevel(confidence) })
