@@ -163,17 +163,14 @@ function discard(partial: string): void {
   removeBesides(partial)
 }
 
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r+')
+function sync(path: string, flags = 'r+'): void {
+  const descriptor = openSync(path, flags)
   fsyncSync(descriptor)
   closeSync(descriptor)
 }
 
 function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
+  if (process.platform !== 'win32') sync(folder, 'r')
 }
 
 function toDatabaseFileError(error: unknown, from: string, to: string): unknown {

@@ -1,4 +1,4 @@
-import type { Forward, Outbox, Passed } from '../../http/inbox.js'
+import type { Outbox, Passed } from '../../http/inbox.js'
 import type { Connection, Driver } from '../driver/connection.js'
 
 /** The forwarding of a delivery to one address. */
@@ -14,18 +14,49 @@ export interface Forwarding {
   readonly nextAt: number | null
 }
 
+interface TakenRow {
+  readonly seq: number
+  readonly attempts: number
+  readonly headers: string
+  readonly body: string
+}
+
 /** Returns the deliveries that wait to be forwarded to a target. */
 export function outboxOver(driver: Driver, target: string): Outbox {
+  const due = `FROM forwards JOIN events USING (seq) WHERE target = ? AND state = 'waiting' AND next_at <= ?`
+  const schedule = (connection: Connection, seq: number, at: number) =>
+    connection.run(
+      `UPDATE forwards SET next_at = ? WHERE target = ? AND seq = ? AND state = 'waiting'`,
+      ...[at, target, seq],
+    )
   return {
     take: async (now, limit, leaseMs) => {
       // Asked first: a transaction would keep other processes from writing, many times a minute.
-      if (!(await driver.read((connection) => isDue(connection, target, now)))) return []
-      return driver.transaction((connection) => take(connection, target, now, limit, leaseMs))
+      const isDue = await driver.read((reads) => reads.get(`SELECT 1 ${due} LIMIT 1`, target, now))
+      if (!isDue) return []
+      return driver.transaction(async (connection) => {
+        const sql = `SELECT seq, attempts, headers, body ${due} ORDER BY next_at, seq LIMIT ?`
+        const rows = await connection.all<TakenRow>(sql, target, now, limit)
+        for (const { seq } of rows) await schedule(connection, seq, now + leaseMs)
+        return rows.map(({ seq, attempts, headers, body }) => ({
+          seq,
+          attempts,
+          delivery: { headers: JSON.parse(headers) as Record<string, string>, body },
+        }))
+      })
     },
-    settle: async (forward, passed, now, retryAt) =>
-      driver.transaction((connection) => settle(connection, target, forward, passed, now, retryAt)),
+    settle: ({ seq }, { ok, answer }, now, retryAt) =>
+      driver.transaction(async (connection) => {
+        const state = ok ? 'delivered' : retryAt === undefined ? 'failed' : 'waiting'
+        const row = await connection.get<{ lane: string }>(
+          `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
+           WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
+          ...[state, answer, state === 'waiting' ? (retryAt ?? now) : null, now, target, seq],
+        )
+        if (row) await promote(connection, target, row.lane, now)
+      }),
     release: async ({ seq }, now) => {
-      await driver.transaction((connection) => schedule(connection, target, seq, now))
+      await driver.transaction((connection) => schedule(connection, seq, now))
     },
   }
 }
@@ -92,62 +123,6 @@ export async function promoteAll(connection: Connection, now: number): Promise<v
          AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`,
     now,
   )
-}
-
-const isDue = async (connection: Connection, target: string, now: number): Promise<boolean> =>
-  (await connection.get(
-    `SELECT 1 FROM forwards WHERE target = ? AND state = 'waiting' AND next_at <= ? LIMIT 1`,
-    ...[target, now],
-  )) !== undefined
-
-interface TakenRow {
-  readonly seq: number
-  readonly attempts: number
-  readonly headers: string
-  readonly body: string
-}
-
-async function take(
-  connection: Connection,
-  target: string,
-  now: number,
-  limit: number,
-  leaseMs: number,
-): Promise<Forward[]> {
-  const rows = await connection.all<TakenRow>(
-    `SELECT seq, attempts, headers, body FROM forwards JOIN events USING (seq)
-     WHERE target = ? AND state = 'waiting' AND next_at <= ? ORDER BY next_at, seq LIMIT ?`,
-    ...[target, now, limit],
-  )
-  for (const { seq } of rows) await schedule(connection, target, seq, now + leaseMs)
-  return rows.map(({ seq, attempts, headers, body }) => ({
-    seq,
-    attempts,
-    delivery: { headers: JSON.parse(headers) as Record<string, string>, body },
-  }))
-}
-
-const schedule = (connection: Connection, target: string, seq: number, at: number) =>
-  connection.run(
-    `UPDATE forwards SET next_at = ? WHERE target = ? AND seq = ? AND state = 'waiting'`,
-    ...[at, target, seq],
-  )
-
-async function settle(
-  connection: Connection,
-  target: string,
-  { seq }: Forward,
-  { ok, answer }: Passed,
-  now: number,
-  retryAt: number | undefined,
-): Promise<void> {
-  const state = ok ? 'delivered' : retryAt === undefined ? 'failed' : 'waiting'
-  const row = await connection.get<{ lane: string }>(
-    `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
-     WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
-    ...[state, answer, state === 'waiting' ? (retryAt ?? now) : null, now, target, seq],
-  )
-  if (row) await promote(connection, target, row.lane, now)
 }
 
 /**

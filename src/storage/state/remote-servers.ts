@@ -53,11 +53,31 @@ export const serverMemory = (driver: Driver, origin: string) => ({
     driver.transaction(async (connection) => {
       const { keep, answer } = decide(await windowsOf(connection, owner, names))
       for (const [at, window] of keep.entries())
-        if (window) await keepWindow(connection, owner, names[at] ?? '', window)
+        if (window) {
+          const { endsAt, count, most, confirmed } = window
+          await connection.run(
+            `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
+             ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
+               most = excluded.most, confirmed = excluded.confirmed`,
+            ...[owner, names[at] ?? '', endsAt, count, most, confirmed ? 1 : 0],
+          )
+        }
       return answer
     }),
   /** Returns the key that a call was sent under before; otherwise the fresh one, which is kept from now on. */
-  take: (call: OpenCall) => driver.transaction((connection) => take(connection, call)),
+  take: ({ fingerprint, operation, fresh, now }: OpenCall) =>
+    driver.transaction(async (connection) => {
+      await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - keptMs)
+      const added = await connection.run(
+        `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO NOTHING`,
+        ...[fingerprint, operation, fresh, now],
+      )
+      if (added > 0) return { key: fresh, again: false }
+      const sql = 'SELECT idempotency_key AS key FROM open_calls WHERE fingerprint = ?'
+      const row = await connection.get<{ key: string }>(sql, fingerprint)
+      return { key: row?.key ?? fresh, again: true }
+    }),
   drop: async (fingerprint: string) => {
     await driver.transaction((connection) =>
       connection.run('DELETE FROM open_calls WHERE fingerprint = ?', fingerprint),
@@ -79,36 +99,4 @@ async function windowsOf(
     windows.push(row && { ...row, confirmed: row.confirmed === 1 })
   }
   return windows
-}
-
-async function keepWindow(
-  connection: Connection,
-  owner: string,
-  name: string,
-  { endsAt, count, most, confirmed }: ServerWindow,
-): Promise<void> {
-  await connection.run(
-    `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
-       most = excluded.most, confirmed = excluded.confirmed`,
-    ...[owner, name, endsAt, count, most, confirmed ? 1 : 0],
-  )
-}
-
-async function take(
-  connection: Connection,
-  { fingerprint, operation, fresh, now }: OpenCall,
-): Promise<{ readonly key: string; readonly again: boolean }> {
-  await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - keptMs)
-  const added = await connection.run(
-    `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-    ...[fingerprint, operation, fresh, now],
-  )
-  if (added > 0) return { key: fresh, again: false }
-  const row = await connection.get<{ key: string }>(
-    'SELECT idempotency_key AS key FROM open_calls WHERE fingerprint = ?',
-    fingerprint,
-  )
-  return { key: row?.key ?? fresh, again: true }
 }

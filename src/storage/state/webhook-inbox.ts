@@ -91,10 +91,26 @@ export function eventsOver(driver: Driver) {
         recordForward(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
       ),
     /** Returns the path of this machine's receiver, the same at every start; `fresh` where there is none yet. */
-    token: (fresh: string) => driver.transaction((connection) => token(connection, fresh)),
+    token: (fresh: string) =>
+      driver.transaction(async (connection) => {
+        await connection.run(
+          'INSERT INTO receiver_path (id, token) VALUES (1, ?) ON CONFLICT DO NOTHING',
+          fresh,
+        )
+        return (await connection.get<{ token: string }>('SELECT token FROM receiver_path'))?.token ?? fresh
+      }),
     /** Deletes events received before a time. Returns how many. Their ids are remembered for 80 hours after arrival. */
     purge: (before: number, now: number) =>
-      driver.transaction((connection) => purge(connection, before, now)),
+      driver.transaction(async (connection) => {
+        await connection.run(
+          `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
+           WHERE received_at < ? AND received_at >= ? ON CONFLICT DO NOTHING`,
+          ...[before, now - rememberedMs],
+        )
+        const count = await connection.run('DELETE FROM events WHERE received_at < ?', before)
+        await promoteAll(connection, now)
+        return count
+      }),
     close: () => driver.close(),
   } satisfies Inbox & Record<string, unknown>
 }
@@ -189,20 +205,4 @@ async function startingWith(driver: Driver, column: 'id' | 'search', prefix: str
     connection.all<{ found: string }>(sql, prefix, prefix, limit),
   )
   return rows.map(({ found }) => found)
-}
-
-async function token(connection: Connection, fresh: string): Promise<string> {
-  await connection.run('INSERT INTO receiver_path (id, token) VALUES (1, ?) ON CONFLICT DO NOTHING', fresh)
-  return (await connection.get<{ token: string }>('SELECT token FROM receiver_path'))?.token ?? fresh
-}
-
-async function purge(connection: Connection, before: number, now: number): Promise<number> {
-  await connection.run(
-    `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
-     WHERE received_at < ? AND received_at >= ? ON CONFLICT DO NOTHING`,
-    ...[before, now - rememberedMs],
-  )
-  const count = await connection.run('DELETE FROM events WHERE received_at < ?', before)
-  await promoteAll(connection, now)
-  return count
 }

@@ -201,7 +201,16 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
       )) !== undefined,
     /** Forgets a run. Its answers stay in the store, and credits that it has set aside count for the day of `now`. */
     forget: ({ number }: Run, now: number) =>
-      driver.transaction((connection) => forget(connection, number, now)),
+      driver.transaction(async (connection) => {
+        await forgetAnswers(connection, number)
+        await forgetBulks(connection, number)
+        // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
+        await connection.run(
+          `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
+             ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
+          ...[now, number],
+        )
+      }),
   }
 }
 
@@ -247,17 +256,6 @@ async function indexRun(driver: Driver, run: number): Promise<void> {
     const from: number = after
     after = await driver.transaction((connection) => indexNext(connection, run, from), runScope(run))
   }
-}
-
-async function forget(connection: Connection, number: number, now: number): Promise<void> {
-  await forgetAnswers(connection, number)
-  await forgetBulks(connection, number)
-  // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
-  await connection.run(
-    `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
-       ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
-    ...[now, number],
-  )
 }
 
 /** Deletes the requests of a run that took several rows at once. */

@@ -90,37 +90,6 @@ export async function countSpent(
 /** Credits that are set aside for a single call are a row of this target without calls. Its operation is their id. */
 const heldTarget = ''
 
-/** What is left of a budget for the day, and what was set aside of it; `undefined` where nothing was. */
-export interface DayGrant {
-  readonly left: number
-  readonly credits: number | undefined
-}
-
-/** Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves. */
-async function holdCredits(
-  connection: Connection,
-  { id, profile, perDay }: { readonly id: string; readonly profile: string; readonly perDay: number },
-  decide: (left: number) => number | undefined,
-  now: number,
-): Promise<DayGrant> {
-  await settleDays(connection, profile, now)
-  await connection.run(
-    'DELETE FROM spending WHERE profile = ? AND day < ? AND calls = 0',
-    profile,
-    dayOf(now),
-  )
-  const left = perDay - (await spentToday(connection, { number: 0, profile }, now))
-  const credits = decide(Math.max(0, left))
-  if (credits !== undefined)
-    await countSpent(
-      connection,
-      { number: 0, profile, target: heldTarget, operation: id },
-      { credits, calls: 0 },
-      now,
-    )
-  return { left: Math.max(0, left), credits }
-}
-
 /** Spending of a day (UTC, real time) by the calls of a run, or by single calls. */
 export interface Spent {
   /** `YYYY-MM-DD`. */
@@ -175,12 +144,28 @@ export function spendingOver(driver: Driver) {
   return {
     count: (spender: Omit<Spender, 'number'>, spent: { credits: number; calls: number }, now: number) =>
       driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
-    /** Sets credits aside for a single call, in one transaction with the check of the budget for the day. */
+    /**
+     * Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves, in one
+     * transaction. Returns both; no credits are `undefined`.
+     */
     hold: (
-      held: { readonly id: string; readonly profile: string; readonly perDay: number },
+      { id, profile, perDay }: { readonly id: string; readonly profile: string; readonly perDay: number },
       decide: (left: number) => number | undefined,
       now: number,
-    ) => driver.transaction((c) => holdCredits(c, held, decide, now), scopeOf({ number: 0, ...held }, held)),
+    ) =>
+      driver.transaction(
+        async (c) => {
+          await settleDays(c, profile, now)
+          const dropSql = 'DELETE FROM spending WHERE profile = ? AND day < ? AND calls = 0'
+          await c.run(dropSql, profile, dayOf(now))
+          const left = Math.max(0, perDay - (await spentToday(c, { number: 0, profile }, now)))
+          const credits = decide(left)
+          const spender = { number: 0, profile, target: heldTarget, operation: id }
+          if (credits !== undefined) await countSpent(c, spender, { credits, calls: 0 }, now)
+          return { left, credits }
+        },
+        scopeOf({ number: 0, profile }, { perDay }),
+      ),
     /** Releases credits that were set aside, and records what the call has cost. */
     settle: (
       id: string,
