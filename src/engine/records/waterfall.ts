@@ -27,16 +27,15 @@ export function requireConsent(types: readonly ContactType[], consentGiven: bool
 /**
  * Asks the providers in order, type by type, until one has an acceptable answer, and counts what is to be paid. A
  * provider that fails is skipped. When all providers of a type failed, the first failure is thrown, because there may
- * be an answer. Throws the signal's reason once it aborts.
+ * be an answer.
  */
 export async function runWaterfall(
   providers: readonly Provider[],
   contact: Contact,
   { types, ...only }: WaterfallAsk,
-  signal?: AbortSignal,
 ): Promise<{ readonly found: Reached; readonly used: Used }> {
-  const who = await identifyContact({ providers, contact, signal })
-  const tour: Tour = { providers, contact: who, signal }
+  const who = await identifyContact({ providers, contact })
+  const tour: Tour = { providers, contact: who }
   const asked = (type: ContactType) => types.includes(type)
   const email = asked('email') ? await firstEmail(tour, ({ email }) => email) : undefined
   const personal = asked('personal_email')
@@ -68,29 +67,23 @@ export async function runWaterfall(
 interface Tour {
   readonly providers: readonly Provider[]
   readonly contact: Contact
-  readonly signal: AbortSignal | undefined
 }
 
 /** Returns the method of a provider that answers the question; `undefined` when it has none. */
 type Question<T> = (provider: Provider) => ((contact: Contact) => Awaitable<T>) | undefined
 
 /** Yields the answers of the providers one by one; the next provider is asked only when the next answer is wanted. */
-async function* askProviders<T>(
-  { providers, contact, signal }: Tour,
-  question: Question<T>,
-): AsyncGenerator<T> {
+async function* askProviders<T>({ providers, contact }: Tour, question: Question<T>): AsyncGenerator<T> {
   const failures: unknown[] = []
   let answered = 0
   for (const provider of providers) {
     const ask = question(provider)
     if (!ask) continue
-    signal?.throwIfAborted()
     try {
       const answer = await ask.call(provider, contact)
       answered++
       yield answer
     } catch (error) {
-      signal?.throwIfAborted()
       failures.push(error)
     }
   }
@@ -132,14 +125,13 @@ const isWanted = (
 
 /** Completes the contact with what the first provider that recognises it knows. */
 async function identifyContact(tour: Tour): Promise<Contact> {
-  const { contact, signal } = tour
+  const { contact } = tour
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
   try {
     for await (const known of askProviders(tour, ({ person }) => person))
       if (known) return mergeContact(contact, known)
   } catch {
     // Identifying was not requested, so a failure to identify is no failure.
-    signal?.throwIfAborted()
   }
   return contact
 }

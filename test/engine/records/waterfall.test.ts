@@ -288,33 +288,6 @@ describe('a provider that fails', () => {
   })
 })
 
-describe('an abort of a waterfall', () => {
-  const reason = new Error('gone')
-
-  it('keeps every provider from being asked', async () => {
-    const log: string[] = []
-    const all = provider('a', { person: ada, email: mail('a') }, log)
-    await expect(runWaterfall([all], { url: 'u' }, ask('email'), AbortSignal.abort(reason))).rejects.toBe(
-      reason,
-    )
-    expect(log).toEqual([])
-  })
-
-  it('keeps the next one from being asked, and is not counted as a failure of the previous one', async () => {
-    const log: string[] = []
-    const ending = new AbortController()
-    const first = provider('a', {
-      email: () => {
-        ending.abort(reason)
-        throw new Error('cut off')
-      },
-    })
-    const second = provider('b', { email: mail('b') }, log)
-    await expect(runWaterfall([first, second], ada, ask('email'), ending.signal)).rejects.toBe(reason)
-    expect(log).toEqual([])
-  })
-})
-
 describe('consent to a waterfall', () => {
   it('is required for personal addresses', () => {
     const refused = () => requireConsent(['email', 'personal_email'], false)
