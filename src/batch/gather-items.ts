@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
-import { ApiError } from '../api/calls/errors.js'
+import { refusalOf } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
@@ -51,7 +51,8 @@ export async function readItems(
       for (const { cells, line } of rows) {
         if (isBlank(cells)) continue
         const input = toInput(cells)
-        const text = raggedText(cells, table.header) ?? refusalOf(() => validate(input), explain)
+        const refusal = refusalOf(() => validate(input))
+        const text = raggedText(cells, table.header) ?? (refusal && explain(refusal))
         if (text !== undefined) {
           found.problems.push({ line, text })
           await rejects?.add([{ line, cells, reason: text }])
@@ -76,16 +77,6 @@ export async function readItems(
 function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
   if (cells.length === header.length) return undefined
   return `it has ${cells.length} cells, and the header has ${header.length}`
-}
-
-function refusalOf(check: () => unknown, explain: (error: ApiError) => string): string | undefined {
-  try {
-    check()
-    return undefined
-  } catch (error) {
-    if (error instanceof ApiError) return explain(error)
-    throw error
-  }
 }
 
 /** Returns why rows are not among the items, the most frequent reason first. */

@@ -93,6 +93,17 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
 }
 
+/** Returns the refusal that work throws; `undefined` where it throws none. */
+export function refusalOf(work: () => unknown): ApiError | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+}
+
 /** Returns the reply to a call that is refused with an error. */
 export const toRefusal = (error: ApiError, operation: Operation): Reply => {
   const { status, headers } = error

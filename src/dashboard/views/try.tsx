@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk } from '../../api/calls/caller.js'
-import { ApiError, failureOf } from '../../api/calls/errors.js'
+import { ApiError, failureOf, refusalOf } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/aliases.js'
 import { isPriced, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, operations } from '../../api/operations/table.js'
@@ -132,7 +132,7 @@ async function formOf(row: Operation, texts: Fields, { ports, isReadOnly }: Page
 
 async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: boolean): Promise<Html> {
   const { row, shape, input, request } = await read(texts)
-  const refusal = findRefusal(row, shape, input)
+  const refusal = refusalOf(() => validate(row.id, shape, input))
   return (
     <Section title="Request">
       <Facts
@@ -145,7 +145,7 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
           Price: isPriced(row) ? `${priceOf(request)}; nothing found costs nothing` : 'no credits',
         }}
       />
-      {refusal !== undefined && <p class="refusal">It would be refused: {refusal}.</p>}
+      {refusal !== undefined && <p class="refusal">It would be refused: {refusal.message}.</p>}
       {row.unavailable && <p class="refusal">The local engine always refuses it: {row.unavailable}.</p>}
       {request.body !== null && <Code label="Body" text={toPrintableJson(request.body, 2)} />}
       <Code label="As a command" text={shellCommandOf(row, shape, input, texts)} />
@@ -165,17 +165,6 @@ async function requestOf(texts: Fields, { apiUrl }: DashboardPorts, isReadOnly: 
       {!isReadOnly && <Code label="Reply" text="Nothing was sent yet." replyTo={JSON.stringify(texts)} />}
     </Section>
   )
-}
-
-/** Returns why a request is refused before any work; `undefined` when it is valid. */
-function findRefusal(row: Operation, shape: Shape, input: Input): string | undefined {
-  try {
-    validate(row.id, shape, input)
-    return undefined
-  } catch (error) {
-    if (error instanceof ApiError) return error.message
-    throw error
-  }
 }
 
 const Code = ({
