@@ -351,16 +351,11 @@ function readLines(sample: string): readonly TextLine[] {
   return lines
 }
 
-/** A file that is no text: what it is, and what to do with it. */
-interface FileType {
-  readonly kind: string
-  readonly advice: string
-}
-
 const unpack = 'Unpack it, and give the file that is in it.'
 const exportTable = 'Export its table as CSV.'
 const noTable = 'Give an .xlsx or CSV file.'
 
+/** Files that are no text: how they begin, what they are, and what to do with them. */
 const signatures: readonly (readonly [bytes: string, kind: string, advice: string])[] = [
   ['\x1f\x8b', 'a gzip file', unpack],
   ['BZh91AY&SY', 'a bzip2 file', unpack],
@@ -388,14 +383,14 @@ const compoundKinds: readonly (readonly [stream: string, kind: string, advice: s
   ['PowerPoint Document', 'an old presentation (.ppt)', 'Save its table as .xlsx or CSV.'],
 ]
 
-/** Returns what a file is by its first bytes, where it is no text; `workbook` for one that may be read as such. */
-function fileTypeOf(head: Buffer): FileType | 'workbook' | 'compound' | undefined {
+/** Returns sentences on a file that is no text by its first bytes; `workbook` for one that may be read as such. */
+function fileTypeOf(head: Buffer): string | undefined {
   const start = head.toString('latin1', 0, 64)
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return 'workbook'
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return 'compound'
-  if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return { kind: 'an image', advice: noTable }
+  if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return `an image. ${noTable}`
   const [, kind, advice] = signatures.find(([bytes]) => start.startsWith(bytes)) ?? []
-  return kind === undefined || advice === undefined ? undefined : { kind, advice }
+  return kind && `${kind}. ${advice}`
 }
 
 /** Returns whether a file begins like a workbook. Throws CsvError for other files that are no text. */
@@ -415,8 +410,7 @@ export async function isWorkbook(path: string): Promise<boolean> {
     const head = await read(0, 512)
     const type = fileTypeOf(head)
     if (type === undefined || type === 'workbook') return type === 'workbook'
-    const known = type === 'compound' ? await compoundTypeOf(head, read) : type
-    throw new CsvError(`${path} is ${known.kind}. ${known.advice}`)
+    throw new CsvError(`${path} is ${type === 'compound' ? await compoundTypeOf(head, read) : type}`)
   } finally {
     await file.close()
   }
@@ -425,13 +419,13 @@ export async function isWorkbook(path: string): Promise<boolean> {
 async function compoundTypeOf(
   head: Buffer,
   read: (at: number, bytes: number) => Promise<Buffer>,
-): Promise<FileType> {
+): Promise<string> {
   const sectorBytes = 2 ** Math.min(16, head.readUInt16LE(30))
   const directory = await read((head.readUInt32LE(48) + 1) * sectorBytes, sectorBytes)
   const [, kind, advice] = compoundKinds.find(([stream]) =>
     directory.includes(Buffer.from(stream, 'utf16le')),
   ) ?? ['', 'an old Excel workbook (.xls)', 'Save it as .xlsx or CSV.']
-  return { kind, advice }
+  return `${kind}. ${advice}`
 }
 
 /** Throws CsvError where bytes that come through a pipe are no text. */
@@ -441,7 +435,7 @@ export function checkText(head: Buffer): void {
     throw new CsvError(
       'This is a workbook or an archive. Save it as a file, and give its name instead of a pipe.',
     )
-  if (type) throw new CsvError(`This is ${type.kind}. ${type.advice}`)
+  if (type) throw new CsvError(`This is ${type}`)
 }
 
 const json = /^\s*(?:\{\s*["}]|\[\s*[{\]])/

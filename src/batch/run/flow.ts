@@ -36,12 +36,7 @@ export class StopReason {
   refuseAll({ text, hint, exit }: Failure): void {
     const reason = `The results of accepted rows cannot be read: ${text}`
     // Unless the key is wrong, the server does not know what it accepted.
-    this.#end({
-      reason,
-      hint,
-      exit_code: exit === exitCodes.key ? exit : exitCodes.unreachable,
-      at_row: null,
-    })
+    this.#end({ reason, hint, exit_code: exit === exitCodes.key ? exit : exitCodes.unreachable })
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
@@ -51,27 +46,22 @@ export class StopReason {
 
   /** Ends the run because of Ctrl-C or SIGTERM. */
   interrupt(signal: AbortSignal): void {
-    const terminated = signal.reason === 'SIGTERM'
-    this.#end({
-      reason: terminated ? 'Terminated' : 'Interrupted',
-      hint: '',
-      exit_code: terminated ? exitCodes.terminated : exitCodes.interrupted,
-      at_row: null,
-    })
+    if (signal.reason === 'SIGTERM') this.#end({ reason: 'Terminated', exit_code: exitCodes.terminated })
+    else this.#end({ reason: 'Interrupted', exit_code: exitCodes.interrupted })
   }
 
   /** Ends the run because reading, writing or recording failed; any other error is a bug. */
   fail(error: unknown): void {
     if (error instanceof CsvError || error instanceof OutputError)
-      this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
+      this.#end({ reason: error.message, exit_code: error.exit })
     else if (error instanceof ApiError) {
       const isDoubted = error instanceof RefusedInDoubt
       const failure = isDoubted ? error.failure : failureOf(error.status, { error: error.message })
       const hint = error.code === 'storage_failed' ? notLost : failure.hint
-      this.#end({ reason: failure.text, hint, exit_code: failure.exit, at_row: null })
+      this.#end({ reason: failure.text, hint, exit_code: failure.exit })
     } else {
       this.#bug ??= { error }
-      this.#end({ reason: 'Internal error', hint: '', exit_code: exitCodes.bug, at_row: null })
+      this.#end({ reason: 'Internal error', exit_code: exitCodes.bug })
     }
   }
 
@@ -80,8 +70,13 @@ export class StopReason {
     if (this.#bug) throw this.#bug.error
   }
 
-  #end(cause: Cause): void {
-    this.#cause ??= cause
+  #end({
+    reason,
+    hint = '',
+    exit_code,
+    at_row = null,
+  }: Pick<Cause, 'reason' | 'exit_code'> & Partial<Cause>): void {
+    this.#cause ??= { reason, hint, exit_code, at_row }
     this.#controller.abort()
   }
 }
