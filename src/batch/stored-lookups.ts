@@ -33,14 +33,7 @@ export interface StoredLookupPorts {
 }
 
 /** Single lookups that use the stored answers of runs, and add theirs. */
-export interface StoredLookups {
-  /** Returns the stored reply to a lookup, and when the target gave it; `undefined` where it would be sent. */
-  find(id: OperationId, input: Input): Promise<StoredReply | undefined>
-  /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
-  readonly recall: Layer
-  /** Stores the answers of the target. */
-  readonly keep: Layer
-}
+export type StoredLookups = ReturnType<typeof createStoredLookups>
 
 /** A reply from the store. It costs nothing. */
 export interface StoredReply {
@@ -50,7 +43,7 @@ export interface StoredReply {
 }
 
 /** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
-export function createStoredLookups(ports: StoredLookupPorts): StoredLookups {
+export function createStoredLookups(ports: StoredLookupPorts) {
   const { clock, ids, maxAgeMs, names, onFault, onStored } = ports
   const turns = new Map<string, Promise<unknown>>()
   const findFor = async (lookup: Lookup | undefined): Promise<StoredReply | undefined> => {
@@ -99,54 +92,59 @@ export function createStoredLookups(ports: StoredLookupPorts): StoredLookups {
     const answer = { ...verdict.answer, isCut, ...(reply.wire ? { text: textOf(reply.wire, names) } : {}) }
     await store.keep(lookup, answer, clock.now(), ids.uuid())
   }
+  /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
+  const recall: Layer = (caller) => {
+    const { refusedNow } = caller
+    return {
+      ...caller,
+      // A stored answer is given whatever the rate limits of the target.
+      ...(refusedNow && {
+        refusedNow: async (id, ...rest) => (asRow(operation(id)) ? undefined : refusedNow(id, ...rest)),
+      }),
+      call: async (id, input, options = {}) => {
+        const isAsked = maxAgeMs !== undefined && options.idempotencyKey === undefined
+        const lookup = isAsked ? await lookupOf(id, input) : undefined
+        if (!lookup) return caller.call(id, input, options)
+        const reply = await recallReply(lookup)
+        if (reply) return reply
+        return inTurn(`${id} ${lookup.identity}`, async () => {
+          const end = await ports.takeTurn(lookup.hash)
+          try {
+            return (await recallReply(lookup)) ?? (await caller.call(id, input, options))
+          } finally {
+            end()
+          }
+        })
+      },
+    }
+  }
+  /** Stores the answers of the target. */
+  const keep: Layer = (caller) => {
+    const storing = (takesReplays: boolean): Caller => ({
+      ...caller,
+      call: async (id, input, options) => {
+        const reply = await caller.call(id, input, options)
+        const isReplay = reply.headers['idempotent-replayed'] !== undefined
+        // The paid answer matters more than its copy.
+        if (takesReplays || !isReplay) await keepAnswer(id, input, reply).catch(onFault)
+        return reply
+      },
+    })
+    // The reply to a key of the user's own may be of any age.
+    const [keyed, own] = [ports.keyed(storing(true)), storing(false)]
+    return {
+      ...caller,
+      call: (id, input, options = {}) => {
+        const storer = options.idempotencyKey === undefined ? keyed : own
+        return (asRow(operation(id)) ? storer : caller).call(id, input, options)
+      },
+    }
+  }
   return {
-    find: async (id, input) => findFor(await lookupOf(id, input)),
-    recall: (caller) => {
-      const { refusedNow } = caller
-      return {
-        ...caller,
-        // A stored answer is given whatever the rate limits of the target.
-        ...(refusedNow && {
-          refusedNow: async (id, ...rest) => (asRow(operation(id)) ? undefined : refusedNow(id, ...rest)),
-        }),
-        call: async (id, input, options = {}) => {
-          const isAsked = maxAgeMs !== undefined && options.idempotencyKey === undefined
-          const lookup = isAsked ? await lookupOf(id, input) : undefined
-          if (!lookup) return caller.call(id, input, options)
-          const reply = await recallReply(lookup)
-          if (reply) return reply
-          return inTurn(`${id} ${lookup.identity}`, async () => {
-            const end = await ports.takeTurn(lookup.hash)
-            try {
-              return (await recallReply(lookup)) ?? (await caller.call(id, input, options))
-            } finally {
-              end()
-            }
-          })
-        },
-      }
-    },
-    keep: (caller) => {
-      const storing = (takesReplays: boolean): Caller => ({
-        ...caller,
-        call: async (id, input, options) => {
-          const reply = await caller.call(id, input, options)
-          const isReplay = reply.headers['idempotent-replayed'] !== undefined
-          // The paid answer matters more than its copy.
-          if (takesReplays || !isReplay) await keepAnswer(id, input, reply).catch(onFault)
-          return reply
-        },
-      })
-      // The reply to a key of the user's own may be of any age.
-      const [keyed, own] = [ports.keyed(storing(true)), storing(false)]
-      return {
-        ...caller,
-        call: (id, input, options = {}) => {
-          const storer = options.idempotencyKey === undefined ? keyed : own
-          return (asRow(operation(id)) ? storer : caller).call(id, input, options)
-        },
-      }
-    },
+    /** Returns the stored reply to a lookup, and when the target gave it; `undefined` where it would be sent. */
+    find: async (id: OperationId, input: Input) => findFor(await lookupOf(id, input)),
+    recall,
+    keep,
   }
 }
 

@@ -27,16 +27,7 @@ export interface DashboardOptions extends ServerPorts {
 }
 
 /** The dashboard as a part of a server. */
-export interface Dashboard {
-  /** Returns whether a path is that of a page, which may be opened by a link on any page: it contains no data. */
-  isPage(path: string): boolean
-  /** Returns the path and fragment of a link that admits one browser. */
-  makeLink(): string
-  /** Answers a request below the path of the dashboard; `undefined` for others. */
-  handle(request: Request): Promise<Response> | undefined
-  /** Ends the streams of open pages. */
-  close(): void
-}
+export type Dashboard = ReturnType<typeof createDashboard>
 
 /** A refused request to the dashboard: the status, and the sentences that the page shows. */
 class Refusal extends Error {
@@ -58,10 +49,11 @@ const readOnly = new Refusal(403, 'This dashboard is read-only.', 'Start it with
 const unknown = new Refusal(404, 'There is no such page.', 'Choose one above.')
 
 /** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory. */
-export function createDashboard(options: DashboardOptions): Dashboard {
+export function createDashboard(options: DashboardOptions) {
   const { ports, isReadOnly, workspace, onLink, explain, report } = options
   const sessions = createSessions(options.random)
   const live = createLive(options.watch)
+  /** Returns the path and fragment of a link that admits one browser. */
   const makeLink = () => `${dashboardPath}#${sessions.makeLink()}`
 
   /** Exchanges the token of a link for a cookie and the token of the page. */
@@ -134,9 +126,11 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   }
 
   return {
-    isPage: (path) => path.startsWith(dashboardPath) && isPagePath(path.slice(dashboardPath.length)),
+    /** Returns whether a path is that of a page, which may be opened by a link on any page: it contains no data. */
+    isPage: (path: string) => path.startsWith(dashboardPath) && isPagePath(path.slice(dashboardPath.length)),
     makeLink,
-    handle: (request) => {
+    /** Answers a request below the path of the dashboard; `undefined` for others. */
+    handle: (request: Request): Promise<Response> | undefined => {
       const { pathname } = new URL(request.url)
       if (pathname !== dashboardPath && !pathname.startsWith(`${dashboardPath}/`)) return undefined
       return answer(request, pathname.slice(dashboardPath.length)).catch((error: unknown) => {
@@ -144,6 +138,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
         return json({ error: message, hint }, {}, status)
       })
     },
+    /** Ends the streams of open pages. */
     close: live.close,
   }
 }

@@ -91,14 +91,9 @@ function takeTurn(waiting: Map<string, Job[]>): Job | undefined {
   return undefined
 }
 
-interface Thread {
-  /** Resolves when the job is done or has failed. */
-  run(job: Job): Promise<void>
-  end(): void
-  readonly isOver: boolean
-}
+type Thread = ReturnType<typeof startThread>
 
-function startThread(program: string, over: () => void): Thread {
+function startThread(program: string, over: () => void) {
   const worker = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: mostMemoryMb } })
   let isOver = false
   let current: { readonly job: Job; readonly done: () => void } | undefined
@@ -126,7 +121,8 @@ function startThread(program: string, over: () => void): Thread {
       return isOver
     },
     end,
-    run: (job) =>
+    /** Resolves when the job is done or has failed. */
+    run: (job: Job): Promise<void> =>
       new Promise((resolve) => {
         clearTimeout(timer)
         if (isOver) {

@@ -71,7 +71,11 @@ export function parseJson(bytes: Uint8Array, { values }: Pick<BodyLimits, 'value
   const exceeded = exceededLimit(text, { depth: mostLevels, values })
   if (exceeded === 'depth') throw refused(`The request body is nested deeper than ${mostLevels} levels`)
   if (exceeded === 'values') throw new ApiError('too_many_values', { limit: values })
-  return parse(text)
+  try {
+    return parseExact(text)
+  } catch {
+    throw new ApiError('malformed_json')
+  }
 }
 
 /** Returns the text of a body. Throws 400 when it is not UTF-8. */
@@ -88,14 +92,6 @@ export function checked(fields: Record<string, unknown>): Input {
 }
 
 const refused = (reason: string) => new ApiError('bad_request', { reason })
-
-function parse(text: string): unknown {
-  try {
-    return parseExact(text)
-  } catch {
-    throw new ApiError('malformed_json')
-  }
-}
 
 function check(value: unknown): void {
   if (isTooLarge(value)) throw refused('The request body has a number that is too large')

@@ -24,18 +24,10 @@ export interface WebhookTarget {
   readonly operation: string | undefined
 }
 
-/** Receives deliveries for others. An address contains its receiver and cannot be forged. */
-export interface DeliveryRetargeting {
-  /** Returns the path for the results of an operation; it is the same for the same key. */
-  pathFor(target: string, operation: string, key: string | undefined): string
-  /** Takes a delivery; `undefined` when the request is none. */
-  take(request: Request): Promise<Response> | undefined
-}
-
 const sealBytes = 16
 
-/** Creates what receives deliveries for others. */
-export function retargetDeliveries(options: RetargetingOptions): DeliveryRetargeting {
+/** Creates what receives deliveries for others. An address contains its receiver and cannot be forged. */
+export function retargetDeliveries(options: RetargetingOptions) {
   const { secret, random, keep, received, prefix = '', ...rest } = options
   const sealed = (...parts: readonly (string | Uint8Array)[]): Buffer => {
     const seal = createHmac('sha256', secret)
@@ -57,13 +49,15 @@ export function retargetDeliveries(options: RetargetingOptions): DeliveryRetarge
   }
   const start = receiverPath('')
   return {
-    pathFor: (target, operation, key) => {
+    /** Returns the path for the results of an operation; it is the same for the same key. */
+    pathFor: (target: string, operation: string, key: string | undefined): string => {
       const text = `${operation} ${target}`
       const nonce = key === undefined ? random().subarray(0, sealBytes) : sealed('key ', key)
       const proof = Buffer.concat([nonce, sealed('address ', nonce, text)]).toString('base64url')
       return receiverPath(`${proof}.${Buffer.from(text).toString('base64url')}`)
     },
-    take: (request) => {
+    /** Takes a delivery; `undefined` when the request is none. */
+    take: (request: Request): Promise<Response> | undefined => {
       const { pathname } = new URL(request.url)
       const path = pathname.startsWith(prefix + start) ? pathname.slice(prefix.length) : pathname
       if (!path.startsWith(start)) return undefined
