@@ -22,8 +22,7 @@ export function withRunDatabase(
   if (choices.distribute) checkDatabase(context, database)
   const isShared = database !== undefined && isPostgres(database)
   return {
-    context:
-      database === undefined || database === context.home.engine ? context : context.withDatabase(database),
+    context: context.withDatabase(database ?? context.home.engine),
     command: isShared ? { ...command, database, place: runPlaceOption(context, { database }) } : command,
   }
 }

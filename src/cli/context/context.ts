@@ -211,7 +211,7 @@ export interface TargetOptions {
 export interface Context extends StreamsContext, ClockContext, HomeContext, TargetContext {
   /** Returns the same context with some global options changed; `undefined` takes one away. */
   withGlobals(change: { readonly [Name in keyof GlobalOptions]?: GlobalOptions[Name] | undefined }): Context
-  /** Returns the same context with another database for the engine. It closes with this one. */
+  /** Returns the same context with another database for the engine, or other options. It closes with this one. */
   withDatabase(database: string, options?: TargetOptions): Context
   close(): Promise<void>
 }

@@ -75,8 +75,7 @@ export function contextOfRuns(
   options: Invocation['options'],
 ): { readonly context: Context; readonly place: RunsLocation } {
   const place = runPlaceOf(context, options)
-  const { database = context.home.engine } = place
-  return { context: database === context.home.engine ? context : context.withDatabase(database), place }
+  return { context: context.withDatabase(place.database ?? context.home.engine), place }
 }
 
 function requirePostgres(database: string, name: string): string {

@@ -67,18 +67,6 @@ const commandsOf = (area: string): string[] => [
   ),
 ]
 
-/** Chooses the operation among those that share a command, by the flags in an argv. */
-function chooseOperation(
-  rows: readonly Operation[],
-  argv: readonly string[],
-): { row: Operation; others: Operation[] } {
-  const row =
-    rows.find(({ flag }) => flag !== undefined && argv.includes(`--${flag}`)) ??
-    rows.find(({ flag }) => flag === undefined)
-  if (!row) throw new Error(`no row without a flag for ${rows[0]?.command}`)
-  return { row, others: rows.filter((each) => each !== row) }
-}
-
 async function areaCommand(
   environment: CommandEnvironment,
   area: string,
@@ -101,13 +89,18 @@ async function areaCommand(
   return command
 }
 
-async function ofRows(
+/** Creates the command of the operation that the flags in an argv choose among those that share it. */
+function ofRows(
   environment: CommandEnvironment,
   name: string,
   rows: readonly Operation[],
   argv: readonly string[],
 ): Promise<Command> {
-  const { row, others } = chooseOperation(rows, argv)
+  const row =
+    rows.find(({ flag }) => flag !== undefined && argv.includes(`--${flag}`)) ??
+    rows.find(({ flag }) => flag === undefined)
+  if (!row) throw new Error(`no row without a flag for ${rows[0]?.command}`)
+  const others = rows.filter((each) => each !== row)
   return operationCommand(environment, name, row, others)
 }
 

@@ -129,13 +129,11 @@ function contextOf(
         return local.admin()
       },
       withGlobals: (change) => withGlobals({ ...globals, ...change } as GlobalOptions),
-      withDatabase: (database, options = {}) =>
-        contextOf(
-          shared,
-          once(() => withEngine(home(), database, streams.cwd)),
-          options,
-          globals,
-        ),
+      withDatabase: (database, options) => {
+        if (!options && database === home().engine) return context
+        const other = once(() => withEngine(home(), database, streams.cwd))
+        return contextOf(shared, other, options ?? {}, globals)
+      },
     } satisfies Partial<Context>)
     return context
   }

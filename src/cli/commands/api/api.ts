@@ -151,5 +151,4 @@ export const openapiCommand: CommandFactory = ({ command }) =>
     if (context.globals.format && context.globals.format !== 'json')
       throw new UsageError('The document is JSON.', `Leave out --format ${context.globals.format}.`)
     await print(context.withGlobals({ format: 'json' }), await createDocument())
-    return 0
   })

@@ -68,5 +68,4 @@ export const completionCommand: CommandFactory = ({ command }) =>
     .run(async (context, { args: [name = ''], options }) => {
       if (options.install === true) return install(context, name)
       await write(context.streams.stdout, scriptOf(name))
-      return 0
     })

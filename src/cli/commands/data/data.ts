@@ -60,5 +60,4 @@ export const exportCommand: CommandFactory = ({ command }) =>
         columns: columns[kind],
         isStream: true,
       })
-      return 0
     })

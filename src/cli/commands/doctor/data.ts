@@ -52,25 +52,17 @@ function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
 function schemaTroubles(about: string, { is, version, newest }: SchemaState): readonly Verdict[] {
-  switch (is) {
-    case 'current':
-      return []
-    case 'empty':
-      return [warning(`${about} has no tables yet; its next use makes them.`)]
-    case 'older':
-      return [warning(`${about} has schema version ${version}; its next use makes that ${newest}.`, keepCopy)]
-    case 'unreleased':
-      return [warning(`${about} has schema version ${version}; its next use marks it with that.`, keepCopy)]
-    case 'newer':
-      return [
-        problem(
-          `${about} has schema version ${version}, newer than this program's ${newest}.`,
-          'Upgrade prospect; this version leaves the database as it is.',
-        ),
-      ]
-    case 'unfinished':
-      return [problem(`${about} cannot be used: ${unfinishedReason}.`)]
+  const has = `${about} has schema version ${version}`
+  const upgrade = 'Upgrade prospect; this version leaves the database as it is.'
+  const troubles: Readonly<Record<SchemaState['is'], readonly Verdict[]>> = {
+    current: [],
+    empty: [warning(`${about} has no tables yet; its next use makes them.`)],
+    older: [warning(`${has}; its next use makes that ${newest}.`, keepCopy)],
+    unreleased: [warning(`${has}; its next use marks it with that.`, keepCopy)],
+    newer: [problem(`${has}, newer than this program's ${newest}.`, upgrade)],
+    unfinished: [problem(`${about} cannot be used: ${unfinishedReason}.`)],
   }
+  return troubles[is]
 }
 
 const keepCopy =

@@ -26,14 +26,6 @@ export interface DirectoryEntry {
   readonly writtenAt: number
 }
 
-/** A file system. */
-interface Space {
-  /** Its kind, as `statfs` numbers it. */
-  readonly type: number
-  /** Bytes that may still be written. */
-  readonly free: number
-}
-
 /** Reads the disk; it never writes. */
 export interface Files {
   /** Returns `undefined` when there is no such entry. */
@@ -43,7 +35,8 @@ export interface Files {
   /** Throws the system's error when the file cannot be read. */
   text(file: string): string
   isWritable(folder: string): boolean
-  space(folder: string): Space
+  /** Returns the kind of a file system, as `statfs` numbers it, and the bytes that may still be written to it. */
+  space(folder: string): { readonly type: number; readonly free: number }
 }
 
 /** The disk of this machine. */
@@ -101,7 +94,7 @@ export function formatSize(bytes: number): string {
 export type Name = 'engine' | 'catalogue' | 'state'
 
 /** The state of a database. */
-export type Database =
+type Database =
   | { readonly is: 'missing' | 'elsewhere' }
   | { readonly is: 'unreadable'; readonly reason: string }
   | Served
@@ -121,16 +114,8 @@ export interface Readable {
   readonly size: number
 }
 
-/** The databases, each opened read-only on first use. */
-export interface Databases {
-  find(name: Name): Promise<Database>
-  /** Returns a database that has the schema of this program; `undefined` otherwise. */
-  current(name: Name): Promise<Driver | undefined>
-  close(): Promise<void>
-}
-
-/** Creates the databases of a home; none is opened yet. */
-export function databasesOf(home: Home, files: Files): Databases {
+/** Creates the databases of a home, each opened read-only on first use. */
+export function databasesOf(home: Home, files: Files) {
   const found = new Map<Name, Promise<Database>>()
   const find = (name: Name): Promise<Database> => {
     const known = found.get(name) ?? openDatabase(name, home[name], files)
@@ -139,7 +124,8 @@ export function databasesOf(home: Home, files: Files): Databases {
   }
   return {
     find,
-    current: async (name) => {
+    /** Returns a database that has the schema of this program; `undefined` otherwise. */
+    current: async (name: Name): Promise<Driver | undefined> => {
       const database = await find(name)
       if (!('schema' in database) || database.schema.version !== database.schema.newest) return undefined
       return database.is === 'served' ? database.driver : database.look.driver

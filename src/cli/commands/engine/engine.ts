@@ -14,27 +14,25 @@ import {
   workspacesCommand,
 } from './workspace.js'
 
-const parts = [
-  statusCommand,
-  planCommand,
-  creditsCommand,
-  quotasCommand,
-  membersCommand,
-  keysCommand,
-  sessionCommand,
-  clockCommand,
-  ledgerCommand,
-  jobsCommand,
-  deliveriesCommand,
-  webhooksCommand,
-  workspacesCommand,
-  backupCommand,
-  restoreCommand,
-  exportCommand,
-  importCommand,
-  resetCommand,
-] as const
-
 /** `prospect engine`: administration of the local workspace. A change applies to the next request. */
 export const engineCommand: CommandFactory = ({ group }) =>
-  group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', parts)
+  group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', [
+    statusCommand,
+    planCommand,
+    creditsCommand,
+    quotasCommand,
+    membersCommand,
+    keysCommand,
+    sessionCommand,
+    clockCommand,
+    ledgerCommand,
+    jobsCommand,
+    deliveriesCommand,
+    webhooksCommand,
+    workspacesCommand,
+    backupCommand,
+    restoreCommand,
+    exportCommand,
+    importCommand,
+    resetCommand,
+  ])

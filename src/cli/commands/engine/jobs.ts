@@ -70,7 +70,6 @@ const showJob: CommandFactory = ({ command }) =>
         await printRecords(context, () => recordsOf(admin, job), {
           columns: columnsOfKind(job.kind),
         })
-      return exitCodes.ok
     })
 
 const retryJob: CommandFactory = ({ command }) =>

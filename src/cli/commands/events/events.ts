@@ -54,7 +54,6 @@ export const listEvents: CommandFactory = ({ command }) =>
         for await (const event of readEvents(events, which, 'newest')) yield toEventRow(event)
       }
       await printRecords(context, records, view)
-      return 0
     })
 
 const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({

@@ -11,7 +11,6 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import {
   givenSecrets,
   givenToken,
-  type PublicAddress,
   publicAddress,
   type SecretChoice,
   secretOptions,
@@ -39,16 +38,6 @@ interface ListenChoices extends AddressOptions, SecretChoice {
   readonly forwardTo?: string
 }
 
-/** What a receiver needs, read from its options. */
-interface Setup {
-  readonly place: AddressOptions
-  readonly token: string
-  readonly trust: Trust
-  readonly known: PublicAddress | undefined
-  readonly forwardTo: string | undefined
-  readonly events: Events
-}
-
 async function listen(context: Context, { options }: Invocation): Promise<number> {
   await interruptible(context.streams, async (signal) => {
     const over = new AbortController()
@@ -70,7 +59,8 @@ async function listen(context: Context, { options }: Invocation): Promise<number
   return 0
 }
 
-async function prepare(context: Context, choices: ListenChoices): Promise<Setup> {
+/** Returns what a receiver needs, read from its options. */
+async function prepare(context: Context, choices: ListenChoices) {
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')
@@ -82,7 +72,7 @@ async function prepare(context: Context, choices: ListenChoices): Promise<Setup>
 
 async function serve(
   context: Context,
-  { place, token, trust, known, forwardTo, events }: Setup,
+  { place, token, trust, known, forwardTo, events }: Awaited<ReturnType<typeof prepare>>,
   lines: ReturnType<typeof openLines>,
   sending: Forwarder | undefined,
   over: AbortSignal,

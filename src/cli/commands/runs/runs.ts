@@ -1,5 +1,4 @@
 import { ApiError } from '../../../api/calls/errors.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { forgetRun } from '../../../batch/run/purge.js'
 import { openRuns } from '../../../batch/run/records.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
@@ -85,7 +84,6 @@ const forgetCommand: CommandFactory = ({ command }) =>
         await forgetRun(context, run, { records, held, discardReplies })
         context.notify(`Run ${run.id} is forgotten.`)
       }
-      return exitCodes.ok
     })
 
 /** Discards what the engine of this machine keeps for a run. */

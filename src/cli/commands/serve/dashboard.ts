@@ -33,9 +33,9 @@ interface Choices extends AddressOptions, ExposureOptions {
 }
 
 async function serveDashboard(outer: Context, { options }: Invocation): Promise<number> {
-  const { allowHost = [], database, open, ...choices } = options as unknown as Choices
+  const { allowHost = [], database = outer.home.engine, open, ...choices } = options as unknown as Choices
   const isReadOnly = readExposure(choices)
-  const context = database === undefined ? outer : outer.withDatabase(database)
+  const context = outer.withDatabase(database)
   let listening: Listening | undefined
   const caller = await context.withGlobals({ local: true }).caller()
   const setup = {

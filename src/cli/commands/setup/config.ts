@@ -76,7 +76,6 @@ const getConfig: CommandFactory = ({ command }) =>
     .run(async (context, { args: [name = ''] }) => {
       if (name !== 'profile') parseKeyName(name)
       await printBare(context, listSettings(context)[name])
-      return 0
     })
 
 const setConfig: CommandFactory = ({ command }) =>
@@ -121,7 +120,6 @@ const pathConfig: CommandFactory = ({ command }) =>
     const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
     if (context.globals.format || context.globals.json) await print(context, paths)
     else await write(context.streams.stdout, `${config}\n`)
-    return 0
   })
 
 const withoutPassword = (location: string): string =>

@@ -20,7 +20,6 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const credits = options.sync ? undefined : await tryKey(context, key)
       storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
       await print(context, { origin, stored: true, credits: credits ?? null })
-      return exitCodes.ok
     })
 
 /** `prospect logout`: forgets the key of a server. */
@@ -32,7 +31,6 @@ export const logoutCommand: CommandFactory = ({ command }) =>
       const removed = forgetKey(context.home, origin, context.ids.uuid())
       if (!removed) context.notify(`There was no key stored for ${origin}.`)
       await print(context, { origin, removed })
-      return exitCodes.ok
     })
 
 function requireServer(context: Context): RemoteTarget {
