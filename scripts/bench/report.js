@@ -27,15 +27,20 @@ export function table(measurements) {
   return [line(head), line(head.map(() => '---')), ...measurements.map(rowOf)].join('\n')
 }
 
-/** The document with these measurements in place of its own of the same; those that it does not have are left out. */
-export const update = (text, measurements) =>
-  text
+/**
+ * The document with these measurements in place of its own of the same; those that it does not have are left out. What is
+ * compared with several baselines has a row for each, in the same order.
+ */
+export function update(text, measurements) {
+  const left = [...measurements]
+  return text
     .split('\n')
     .map((row) => {
-      const again = measurements.find(({ what }) => row.startsWith(`| ${what} |`))
-      return again ? rowOf(again) : row
+      const at = left.findIndex(({ what }) => row.startsWith(`| ${what} |`))
+      return at === -1 ? row : rowOf(left.splice(at, 1)[0])
     })
     .join('\n')
+}
 
 /** The document `docs/performance.md`. */
 export const document = (measurements, machine) => {
