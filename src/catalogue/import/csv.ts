@@ -19,7 +19,7 @@ export async function readCsvRows(
   return {
     ...columns,
     original: { ...original, header: header.cells },
-    batches: toInputRows(first, continueWith(failure, batches), columns.fields, { kind, map }),
+    batches: toInputRows(continueWith([first], failure, batches), columns.fields, { kind, map }),
   }
 }
 
@@ -46,12 +46,15 @@ async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerat
   }
 }
 
-async function* continueWith(
+/** Yields what was read first, then the rest; where it could not be read on, throws what it failed with. */
+export async function* continueWith<T>(
+  first: readonly T[],
   failure: { readonly error: unknown } | undefined,
-  batches: AsyncIterable<readonly CsvRow[]>,
-): AsyncGenerator<readonly CsvRow[]> {
+  rest: AsyncIterator<T>,
+): AsyncGenerator<T> {
+  yield* first
   if (failure) throw failure.error
-  yield* batches
+  yield* { [Symbol.asyncIterator]: () => rest }
 }
 
 async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise<readonly CsvRow[]> {
@@ -69,16 +72,13 @@ interface Mapped {
 }
 
 async function* toInputRows(
-  first: readonly CsvRow[],
   batches: AsyncIterable<readonly CsvRow[]>,
   fields: readonly (string | undefined)[],
   mapped: Mapped,
 ): AsyncGenerator<InputRow[]> {
   const isUnusable = fields.map((field) => toUnusable(field, mapped))
-  const read = (rows: readonly CsvRow[]) =>
-    rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
-  yield read(first)
-  for await (const rows of batches) yield read(rows)
+  for await (const rows of batches)
+    yield rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
 }
 
 /** Returns whether a cell is nothing that its field means; `undefined` where any cell may be used. */

@@ -1,7 +1,7 @@
 import { checkCsv, checkText, decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
-import { readCsvRows } from './csv.js'
+import { continueWith, readCsvRows } from './csv.js'
 import { readJsonRows } from './ndjson.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
@@ -52,17 +52,7 @@ export async function readHead(bytes: AsyncIterable<Uint8Array>, minBytes: numbe
   } catch (error) {
     failure = { error }
   }
-  return { head, hasMore: length >= minBytes, chunks: prependHead(head, failure, rest) }
-}
-
-async function* prependHead(
-  head: readonly Uint8Array[],
-  failure: { readonly error: unknown } | undefined,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  yield* head
-  if (failure) throw failure.error
-  yield* { [Symbol.asyncIterator]: () => rest }
+  return { head, hasMore: length >= minBytes, chunks: continueWith(head, failure, rest) }
 }
 
 async function* toBuffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
