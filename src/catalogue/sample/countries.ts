@@ -18,17 +18,8 @@ export const countries: readonly SampleCountry[] = list
 const otherNames = new Intl.DisplayNames('en', { type: 'region' })
 
 /** Returns a country by its code. One outside the list has no phone numbers and English names. */
-export function getCountry(code: string): SampleCountry {
-  const known = countries.find((one) => one.code === code)
-  return (
-    known ?? {
-      code,
-      name: otherNames.of(code) ?? code,
-      language: 'en',
-      currency: 'EUR',
-      cities: [],
-      forms: [],
-      phones: [],
-    }
-  )
-}
+export const getCountry = (code: string): SampleCountry =>
+  countries.find((one) => one.code === code) ?? {
+    ...{ code, name: otherNames.of(code) ?? code, language: 'en', currency: 'EUR' },
+    ...{ cities: [], forms: [], phones: [] },
+  }
