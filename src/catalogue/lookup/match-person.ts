@@ -2,7 +2,7 @@ import type { PersonQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import { parseProfile } from '../normalize/profile.js'
 import { onlyOne } from '../records/match-company.js'
 import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
@@ -28,7 +28,8 @@ export async function matchPerson(
 ): Promise<FoundPerson | undefined> {
   const profile = query.url ? parseProfile(query.url) : undefined
   if (profile?.kind !== 'person') return onlyOne(await findByName(connection, query))
-  const known = await findByProfile(connection, profile)
+  const { id, slug } = profile
+  const known = await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
   if (known.length > 0) return onlyOne(known)
   const person = onlyOne(await findByName(connection, query))
   return person && !hasProfile(person) ? person : undefined
@@ -38,10 +39,6 @@ export async function matchPerson(
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = email.trim().toLowerCase()
   return address === '' ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
-}
-
-async function findByProfile(connection: Connection, { id, slug }: NetworkProfile): Promise<FoundPerson[]> {
-  return await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
 }
 
 /**

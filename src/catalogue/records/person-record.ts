@@ -32,6 +32,8 @@ export function toPerson({ record, company }: FoundPerson): Person {
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
     ...orNull(known, tenure),
+    network_id: known.network_id,
+    ...orNull(known, urls),
     ...toContactFields(known),
   }
 }
@@ -52,8 +54,6 @@ const leadCounts = ['connection_degree', 'connections_count', 'current_positions
 const tenure = ['years_in_position', 'months_in_position', 'years_in_company', 'months_in_company'] as const
 
 const toContactFields = (known: StoredPerson) => ({
-  network_id: known.network_id,
-  ...orNull(known, urls),
   most_probable_email: known.email ?? null,
   most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
   phones: known.phones ?? [],
@@ -88,9 +88,7 @@ const toLeadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
   ...orNull(known, ['first_name', 'last_name']),
   full_name: toFullName(known) || null,
   ...orNull(known, ['gender', 'title', 'title_description', 'summary']),
-  most_probable_email: known.email ?? null,
-  most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
-  phones: known.phones ?? [],
+  ...toContactFields(known),
   ...orNull(known, urls),
   ...orNull(known, leadFlags),
   ...orNull(known, leadCounts),

@@ -11,21 +11,11 @@ export function inPlaces(field: string, ids: readonly string[]): Condition {
   const places = ids.map((id) => requirePlace(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
   // Unused kinds of places are left out: a scan evaluates the whole condition on every row.
-  return some([
-    ...ifAny(of('country'), (all) =>
-      isOneOf(
-        'country',
-        all.map(({ country }) => country),
-      ),
-    ),
-    ...ifAny(of('region'), (all) =>
-      isOneOf(
-        'region',
-        all.flatMap(({ region = [] }) => region),
-      ),
-    ),
-    ...ifAny(of('city'), (all) => some(inCities(all))),
-  ])
+  const inAny = (kind: 'country' | 'region') => {
+    const codes = of(kind).flatMap((place) => place[kind] ?? [])
+    return ifAny(codes, (some) => isOneOf(kind, some))
+  }
+  return some([...inAny('country'), ...inAny('region'), ...ifAny(of('city'), (all) => some(inCities(all)))])
 }
 
 function requirePlace(field: string, id: string): Place {

@@ -1,5 +1,6 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { resultOr } from '../../api/values/objects.js'
 import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
 import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
@@ -124,12 +125,7 @@ async function readAll(connection: Connection, file: string): Promise<number> {
 }
 
 function lineOf(text: string, file: string): ExportLine {
-  let line: unknown
-  try {
-    line = JSON.parse(text)
-  } catch {
-    throw notAnExport(file)
-  }
+  const line: unknown = resultOr(undefined, () => JSON.parse(text))
   if (typeof line !== 'object' || line === null) throw notAnExport(file)
   return line as ExportLine
 }
