@@ -75,8 +75,9 @@ export class StopReason {
     hint = '',
     exit_code,
     at_row = null,
+    ...others
   }: Pick<Cause, 'reason' | 'exit_code'> & Partial<Cause>): void {
-    this.#cause ??= { reason, hint, exit_code, at_row }
+    this.#cause ??= { ...others, reason, hint, exit_code, at_row }
     this.#controller.abort()
   }
 }
