@@ -186,8 +186,7 @@ export async function openQuoteJournal(
   const run = known ?? toUnstartedRun(target, identity)
   const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
   const store = { runs: await records.runs.indexOthers(run), maxAgeMs }
-  const isOpen = run.sentTo > run.sentFrom
-  const mayRepeat = !isOpen || (await isRepeatable(request, await target.caller()))
+  const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
   const others = missingAnswerOf(known)
   return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, samples, others })
 }

@@ -283,6 +283,22 @@ describe.each(states())('%s', (name, open) => {
       },
     })
 
+  test.each([
+    ['contacts.bulk_enrich', 4],
+    ['contacts.get', 4],
+    ['contacts.enrich_sync', 1],
+  ])('a fault in %s for %i rows ends the run with it, and it is resumed', async (faulty, count) => {
+    const target = bulkTarget(1_000)
+    const { part, run: now } = await machine(names(count))
+    const broken = instead((id) => {
+      if (id === faulty) throw new TypeError('out of order')
+      return undefined
+    })
+    await expect((await part(target, {}, broken)).ended).rejects.toThrow('out of order')
+    expect(await (await part(target)).ended).toMatchObject({ found: count })
+    expect(await now()).toMatchObject({ credits: count * price, reserved: 0 })
+  })
+
   describe('results that cannot be read', () => {
     test.each([
       ['the target refuses', reply(400, { error: 'Bad request' }), 10],

@@ -1,6 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { notifyBug } from '../../../src/cli/output/report-error.js'
 import {
   answering,
   type CommandResult,
@@ -55,6 +56,18 @@ describe('a failure that no command expects', () => {
     expect([ended.code, errorOf(ended)]).toMatchObject([
       10,
       { code: 'system', error: expect.stringMatching(/state\.db cannot be read or written: .*ENOSPC/) },
+    ])
+  })
+
+  it('is reported by a server that goes on, with its place where --verbose is given', () => {
+    const notices: string[] = []
+    const context = { globals: { verbose: true }, notify: (text: string) => void notices.push(text) }
+    notifyBug(context as never, new Error('out of order'))
+    notifyBug({ ...context, globals: {} } as never, 'no error')
+    expect(notices).toEqual([
+      'This is a bug in prospect: out of order',
+      expect.stringMatching(/^Error: out of order\n\s+at /),
+      'This is a bug in prospect: no error',
     ])
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readExposure, rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
+import { machine } from '../../../support/command.js'
 import { openBench } from '../../../support/engine.js'
 
 it('adds the movements since the last time to remembered sums, and gives those of the ledger', async () => {
@@ -56,4 +57,22 @@ describe('where the dashboard may be reached', () => {
   it('is refused for other machines without --dashboard-public', () => {
     expect(() => readExposure({ public: true, readOnly: true })).toThrow('other machines could reach')
   })
+})
+
+it('prospect dashboard prints the link of its page, and serves it until a signal', async () => {
+  const here = machine()
+  await here.json('init')
+  const { line, stop } = await here.start(['dashboard', '--port', '0', '--json'])
+  const { url, pid } = JSON.parse(line) as { url: string; pid: number }
+  const [page, elsewhere] = [await fetch(url), await fetch(new URL('/nothing', url))]
+  const text = await page.text()
+  const { code, stderr } = await stop()
+  here.remove()
+  expect([pid, code, stderr]).toEqual([process.pid, 0, 'Serving the dashboard. Ctrl-C ends it.\n'])
+  expect([page.status, text, elsewhere.status]).toEqual([
+    200,
+    expect.stringContaining('<!doctype html>'),
+    404,
+  ])
+  await expect(fetch(url)).rejects.toThrow('fetch failed')
 })

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { reportTrouble } from '../../../../src/cli/target/local-target.js'
 import { closeAfterTest } from '../../../client/listeners.js'
 import { type Machine, machine } from '../../../support/command.js'
 import { emptySchema } from '../../../support/postgres.js'
@@ -48,6 +49,15 @@ describe('worker', () => {
     const { code, stderr } = await here.run(['worker', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
   })
+})
+
+it('reports the same trouble of accepted work once until another comes', () => {
+  const notices: string[] = []
+  const report = reportTrouble({ notify: (text: string) => void notices.push(text) } as never)
+  for (const text of ['disk full', 'disk full', 'database away', 'disk full']) report(new Error(text))
+  expect(notices.map((text) => text.replace('Accepted work is paused: ', ''))).toEqual([
+    ...['disk full', 'database away', 'disk full'],
+  ])
 })
 
 describe('worker --upstream', () => {

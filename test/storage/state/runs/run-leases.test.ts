@@ -95,6 +95,8 @@ describe('a holder that lost the lock of a run', () => {
     await expect(journal.keep(answered)).rejects.toMatchObject({ name: 'RunLost', exit: 15 })
     await expect(journal.plan(wanted)).rejects.toMatchObject({ name: 'RunLost' })
     await expect(journal.bulks?.plan(wanted, 1)).rejects.toMatchObject({ name: 'RunLost' })
+    const bulk = { number: 1, ordinals: [0, 1] } as never
+    await expect(journal.bulks?.accept(bulk, {} as never)).rejects.toMatchObject({ name: 'RunLost' })
     const change = { file: '/in.csv', output: null, request: '{}' }
     await expect(runs.begin(run, change, 5)).rejects.toMatchObject({ name: 'RunLost' })
     await expect(runs.add(newRun({ id: 'new' }))).rejects.toMatchObject({ name: 'RunLost' })
