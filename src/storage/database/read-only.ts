@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { Connection, Driver, Value } from '../driver/connection.js'
+import type { Driver } from '../driver/connection.js'
+import { createSession, lazily } from '../driver/sqlite/connection.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import { translateErrors } from '../driver/sqlite/errors.js'
 
@@ -15,7 +16,10 @@ const patienceMs = 2_000
 /** Opens an existing SQLite file read-only. Throws an `ApiError` when it cannot be read. */
 export function openReadOnly(path: string) {
   const database = openFile(path)
-  const connection = connectionOf(database)
+  const { connection } = createSession(
+    lazily(() => database),
+    'BEGIN',
+  )
   const driver: Driver = {
     dialect: sqliteDialect,
     read: async (work) => work(connection),
@@ -72,14 +76,3 @@ function openFile(path: string): Database.Database {
     }
   })
 }
-
-const connectionOf = (database: Database.Database): Connection => ({
-  dialect: sqliteDialect,
-  known: new Map(),
-  get: <T>(sql: string, ...values: Value[]) =>
-    translateErrors(() => database.prepare(sql).get(...values) as T | undefined),
-  all: <T>(sql: string, ...values: Value[]) =>
-    translateErrors(() => database.prepare(sql).all(...values) as T[]),
-  run: (sql, ...values) => translateErrors(() => database.prepare(sql).run(...values).changes),
-  exec: (sql) => translateErrors(() => void database.exec(sql)),
-})

@@ -31,15 +31,12 @@ const patienceMs = 30_000
 export function createSession(database: LazyDatabase, begin: string): Session {
   let dirty = false
   const { prepare, statements } = createStatementCache(database)
-  const prepareTracked = (sql: string): Database.Statement => {
-    const statement = prepare(sql)
-    if (!statement.readonly) dirty = true
-    return statement
-  }
   const added = new BatchInserts(prepare)
   const prepareFlushed = (sql: string): Database.Statement => {
     added.flush()
-    return prepareTracked(sql)
+    const statement = prepare(sql)
+    if (!statement.readonly) dirty = true
+    return statement
   }
   const known = new Map<string, unknown>()
   const connection: Connection = {
