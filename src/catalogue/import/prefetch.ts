@@ -27,24 +27,21 @@ export function* prefetch(
   })
   const found = new Map(yield* awaitResult(Promise.all(queries)))
   const written = new Set<string>()
-  const mayExist = (path: string, value: string): boolean =>
-    !lookups.get(path)?.has(value) || found.get(path)?.has(value) === true || written.has(`${path} ${value}`)
+  // The value of an employer is a company's key and a name; only the name was prefetched.
+  const pathOf = (table: RecordKind, column: string, value: string): [path: string, value: string] =>
+    table === 'people' && column === 'company'
+      ? ['people name', value.slice(value.indexOf(' ') + 1)]
+      : [`${table} ${column}`, value]
   return {
-    mayExist(table, column, value) {
-      // The value is a company's key and a name; only the name was prefetched.
-      const isNameAtCompany = table === 'people' && column === 'company'
-      return isNameAtCompany ? mayExist('people name', toName(value)) : mayExist(`${table} ${column}`, value)
+    mayExist(...looked) {
+      const [path, value] = pathOf(...looked)
+      const isKnown = found.get(path)?.has(value) || written.has(`${path} ${value}`)
+      return isKnown || !lookups.get(path)?.has(value)
     },
-    remember(table, column, value) {
-      const isNameAtCompany = table === 'people' && column === 'company'
-      written.add(isNameAtCompany ? `people name ${toName(value)}` : `${table} ${column} ${value}`)
-    },
+    remember: (...looked) => void written.add(pathOf(...looked).join(' ')),
     companyKeyAt: (domain) => found.get('companies domain')?.get(domain),
   }
 }
-
-/** Returns the name in a person's lookup value, which begins with the key of the company. */
-const toName = (value: string): string => value.slice(value.indexOf(' ') + 1)
 
 function collectLookups(kind: RecordKind, records: readonly PreparedRecord[]): KnownValues {
   const lookups = new Map<string, Set<string>>()

@@ -141,7 +141,30 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
   const all = (rest: string, ...values: Value[]) =>
     driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
   return {
-    add: (run: NewRun) => driver.transaction((connection) => add(connection, run, fenceOf(run.knownBy))),
+    add: (run: NewRun) =>
+      driver.transaction(async (connection) => {
+        const fence = fenceOf(run.knownBy)
+        if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
+        const made = await connection.get<Run>(
+          `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
+             fence, spread, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+          ...[
+            run.id,
+            run.knownBy,
+            run.operation,
+            run.target,
+            run.profile,
+            run.file,
+            run.fileHash,
+            run.request,
+          ],
+          ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
+        )
+        if (!made) throw new Error('a run was not recorded')
+        // Throws before anything is paid where the rows of the next run would have no places.
+        toPlace(made.number + 1, 0)
+        return made
+      }),
     /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
     begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
       const { file, output, request, spread = 0 } = going
@@ -212,20 +235,6 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
         )
       }),
   }
-}
-
-async function add(connection: Connection, run: NewRun, fence: string): Promise<Run> {
-  if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
-  const made = await connection.get<Run>(
-    `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
-       fence, spread, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
-    ...[run.id, run.knownBy, run.operation, run.target, run.profile, run.file, run.fileHash, run.request],
-    ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
-  )
-  if (!made) throw new Error('a run was not recorded')
-  // Throws before anything is paid where the rows of the next run would have no places.
-  toPlace(made.number + 1, 0)
-  return made
 }
 
 async function indexOthers(
