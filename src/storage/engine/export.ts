@@ -12,9 +12,10 @@ import {
   type StoredRow,
 } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
-import { engineSchema, engineTables } from './migrations.js'
+import { engineSchema, listEngineTables } from './migrations.js'
 
 const format = 'prospect engine'
+const engineTables = listEngineTables()
 const rowsAtOnce = 500
 /** Rows with bodies of requests and replies may be large, so fewer of them are read at once. */
 const bodiesAtOnce = 50

@@ -10,10 +10,9 @@ import tables from './tables.sql'
 const jobsDue =
   "CREATE INDEX jobs_due ON jobs (workspace_id, created_at, id) WHERE state IN ('queued', 'running');"
 
-/** The tables of the engine, each after those that it refers to, with the columns that identify its rows. */
-export const engineTables: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  tablesIn(tables).map(({ name, key }) => [name, key]),
-)
+/** Returns the tables of the engine, each after those that it refers to, with the columns that identify its rows. */
+export const listEngineTables = (): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(tablesIn(tables).map(({ name, key }) => [name, key]))
 
 /** Builds before the first release had an index that goes through the jobs of all workspaces together. */
 const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
@@ -27,5 +26,8 @@ export const engineSchema: Schema = {
   steps: [],
   unreleased: 5,
   fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },
-  privateTables: [...Object.keys(engineTables), 'entries'],
+  // Only a migration needs them: no start of the program waits for them.
+  get privateTables() {
+    return [...Object.keys(listEngineTables()), 'entries']
+  },
 }
