@@ -104,6 +104,10 @@ const usualLeaseMs = 30_000
 /** Returns how long a lease lasts without a heartbeat, in real time. */
 export const leaseMsOf = ({ leaseMs = usualLeaseMs }: { readonly leaseMs?: number }): number => leaseMs
 
+/** Renews work from time to time. A missed heartbeat is no failure: the fencing token decides what is stored. */
+export const startHeartbeat = (everyMs: number, beat: () => Promise<unknown>): NodeJS.Timeout =>
+  setInterval(() => void beat().catch(() => undefined), everyMs).unref()
+
 /** Returns a lease that begins now. */
 export function leaseFrom(ports: { readonly clock: Clock; readonly leaseMs?: number }): Lease {
   const realNow = ports.clock.now()

@@ -3,7 +3,7 @@ import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody, failureOf } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import { leaseFrom, leaseMsOf } from '../clock.js'
+import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import { dueWork, type TakenChunk } from '../ports/ports.js'
@@ -83,13 +83,19 @@ interface ChunkContext {
 }
 
 async function workOnChunk(context: ChunkContext, chunk: TakenChunk): Promise<void> {
-  const { store } = context.ports
+  const { ports, presence } = context
+  const { store } = ports
+  const { id, token } = chunk
   const lost = new AbortController()
-  const heartbeat = startHeartbeat(context, chunk, () => lost.abort())
+  const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, async () => {
+    await presence.show()
+    const { leaseUntil } = leaseFrom(ports)
+    if (!(await store.transaction((tx) => tx.renewChunk(id, token, leaseUntil), scopeOf(chunk)))) lost.abort()
+  })
   try {
     const replies = writeResults(await callAll(context, chunk, lost.signal))
     // When another worker has the chunk now, this write is refused and its own result counts.
-    await store.transaction((tx) => tx.answerChunk(chunk.id, chunk.token, replies), scopeOf(chunk))
+    await store.transaction((tx) => tx.answerChunk(id, token, replies), scopeOf(chunk))
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
   } finally {
@@ -99,22 +105,6 @@ async function workOnChunk(context: ChunkContext, chunk: TakenChunk): Promise<vo
 
 /** Each chunk has its own scope: with several, a charge could wait for one and hold another. */
 const scopeOf = ({ id }: TakenChunk): string => `chunk ${id}`
-
-function startHeartbeat(
-  { ports, presence }: ChunkContext,
-  chunk: TakenChunk,
-  onLost: () => void,
-): NodeJS.Timeout {
-  const { store } = ports
-  const { id, token } = chunk
-  const beat = async () => {
-    await presence.show()
-    const { leaseUntil } = leaseFrom(ports)
-    if (!(await store.transaction((tx) => tx.renewChunk(id, token, leaseUntil), scopeOf(chunk)))) onLost()
-  }
-  // A missed heartbeat is no failure: the fencing token decides whether the results are stored.
-  return setInterval(() => void beat().catch(() => undefined), leaseMsOf(ports) / 3).unref()
-}
 
 /** Makes calls until all are made, more would be refused, the time is up, or the process stops. */
 async function callAll(

@@ -1,6 +1,7 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toJson } from '../../api/values/json.js'
+import { startHeartbeat } from '../clock.js'
 import type { Ids, Store, StoredReply, Transaction } from '../ports/ports.js'
 
 /** How long a stored reply is kept, in engine time. */
@@ -87,13 +88,9 @@ function createKeyClaim(
   token: string,
   realNow: () => number,
 ): Claim {
-  const heartbeat = setInterval(() => {
-    // A missed heartbeat is no failure: the fencing token decides whether the reply is stored.
-    store
-      .transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs), workspaceId)
-      .catch(() => undefined)
-  }, heartbeatMs)
-  heartbeat.unref()
+  const heartbeat = startHeartbeat(heartbeatMs, () =>
+    store.transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs), workspaceId),
+  )
   return {
     effectsOnly: false,
     keep: async (tx, status, body) => {

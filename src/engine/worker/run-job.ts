@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { networkOrigin } from '../../api/values/network-url.js'
-import { leaseFrom, leaseMsOf } from '../clock.js'
+import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { AsyncJob, FoundLead, JobPlan, Lead } from '../ports/ports.js'
@@ -27,7 +27,10 @@ export async function runJob(
 ): Promise<AsyncJob | undefined> {
   const turnEnds = performance.now() + turnMs
   const isOver = () => signal?.aborted || performance.now() >= turnEnds
-  const heartbeat = startHeartbeat(ports, claimed)
+  const { id, token, workspaceId } = claimed
+  const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, () =>
+    ports.store.transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId),
+  )
   try {
     const report = ignoreErrors(ports, onStep)
     const job = signal?.aborted ? claimed : await runSteps(ports, claimed, isOver, report)
@@ -53,16 +56,6 @@ const ignoreErrors =
       onTrouble?.(error)
     }
   }
-
-function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob): NodeJS.Timeout {
-  const beat = () => {
-    // A missed heartbeat is no failure: the fencing token decides whether a step is stored.
-    ports.store
-      .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId)
-      .catch(() => undefined)
-  }
-  return setInterval(beat, leaseMsOf(ports) / 3).unref()
-}
 
 async function runSteps(
   ports: WorkerPorts,
