@@ -37,11 +37,6 @@ export class Lost extends Error {
   }
 }
 
-interface Settled {
-  readonly resolve: (answer: WireAnswer) => void
-  readonly reject: (error: Lost) => void
-}
-
 /** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
   readonly #pieces = new Pieces()
@@ -53,18 +48,14 @@ export class Reading implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly settings: ReadingSettings,
-    private readonly settled: Settled,
+    private readonly settled: Pick<PromiseWithResolvers<WireAnswer>, 'resolve' | 'reject'>,
   ) {}
 
   /** The connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new Error('given up'))
-    else this.#begin()
-  }
-
-  #begin(): void {
-    this.#timer = setTimeout(() => this.end('late'), this.settings.answerMs)
+    else this.#timer = setTimeout(() => this.end('late'), this.settings.answerMs)
   }
 
   onResponseStart(_: unknown, status: number, headers: WireAnswer['headers']): void {

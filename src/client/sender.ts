@@ -60,7 +60,10 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
       const ending = new AbortController()
       if (closed) ending.abort('closed')
       running.add(ending)
-      const outcome = await attempted(shapeBody(attempt, options), options, pools, ending)
+      const work = (signal: AbortSignal) => exchange(shapeBody(attempt, options), options, pools, signal)
+      const outcome = await within(options.totalMs, work, ending).catch((error: unknown): SendOutcome => {
+        return { status: null, error: whyFailed(error, attempt.url, options, ending.signal) }
+      })
       running.delete(ending)
       return { ...outcome, ms: Math.round(performance.now() - began) }
     },
@@ -93,19 +96,6 @@ function flattenDelivery({ lead, account, leads, ...event }: Fields): Fields {
   if (isObject(account)) return { ...account, account_id: account.id, ...event }
   if (!Array.isArray(leads)) return event
   return { ...event, leads: leads.map((one) => (isObject(one) ? flattenDelivery(one) : one)) }
-}
-
-async function attempted(
-  attempt: DeliveryAttempt,
-  options: SenderOptions,
-  pools: Pools,
-  ending: AbortController,
-): Promise<SendOutcome> {
-  try {
-    return await within(options.totalMs, (signal) => exchange(attempt, options, pools, signal), ending)
-  } catch (error) {
-    return { status: null, error: whyFailed(error, attempt.url, options, ending.signal) }
-  }
 }
 
 /** Runs work with a timeout, which aborts it with the reason `late`. */
