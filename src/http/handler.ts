@@ -13,6 +13,7 @@ import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-name
 import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
+import { resultOr } from '../api/values/objects.js'
 import { answer, asApiError, refuse, withCredits } from './answer.js'
 import { checked, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
@@ -248,15 +249,9 @@ function paramsOf(places: Readonly<Record<string, string | number>>, stash: read
   return Object.fromEntries(
     Object.entries(places).map(([name, place]) => [
       name,
-      decoded(typeof place === 'number' ? (stash[place] ?? '') : place),
+      decode(typeof place === 'number' ? (stash[place] ?? '') : place),
     ]),
   )
 }
 
-function decoded(raw: string): string {
-  try {
-    return decodeURIComponent(raw)
-  } catch {
-    return raw
-  }
-}
+const decode = (raw: string): string => resultOr(raw, () => decodeURIComponent(raw))

@@ -5,14 +5,7 @@ import * as record from '../api/schemas/records.js'
 export type JsonSchema = { readonly [key: string]: unknown }
 
 /** Schemas that are collected once and referred to. */
-export interface NamedSchemas {
-  /** Returns the schema for a document: named schemas become references. */
-  place(schema: JsonSchema): JsonSchema
-  /** The same, with a name for the whole unless it has one. Returns the reference. */
-  name(name: string, schema: JsonSchema): JsonSchema
-  /** Returns all named schemas, for `components.schemas`. */
-  all(): Readonly<Record<string, JsonSchema>>
-}
+export type NamedSchemas = ReturnType<typeof createNamedSchemas>
 
 const records = {
   Account: record.accountRecord,
@@ -30,14 +23,16 @@ const records = {
 } as const
 
 /** Creates a collection that knows the records of the API by name. */
-export function createNamedSchemas(): NamedSchemas {
+export function createNamedSchemas() {
   const named: Record<string, JsonSchema> = {}
   const names = new Map<string, string>()
+  /** Returns the schema for a document: named schemas become references. */
   const place = (schema: JsonSchema): JsonSchema => {
     const placed = extendRecord(mapSchemas(schema, place), named)
     const name = names.get(signatureOf(placed))
     return name === undefined ? placed : referTo(name, placed.description)
   }
+  /** The same, with a name for the whole unless it has one. Returns the reference. */
   const name = (wanted: string, schema: JsonSchema): JsonSchema => {
     const placed = place(schema)
     if ('$ref' in placed) return { $ref: placed.$ref }
@@ -49,7 +44,9 @@ export function createNamedSchemas(): NamedSchemas {
   return {
     place,
     name,
-    all: () => Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1))),
+    /** Returns all named schemas, for `components.schemas`. */
+    all: (): Readonly<Record<string, JsonSchema>> =>
+      Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { parseExact } from '../values/json.js'
+import { resultOr } from '../values/objects.js'
 
 /** What a field accepts, for readers of text: a query, a command line, a CSV file. */
 export interface FieldKind {
@@ -124,13 +125,8 @@ const hasFixedForm = (item: z.core.$ZodType): boolean =>
   (item instanceof z.ZodString &&
     (item.def.checks ?? []).some(({ _zod }) => _zod.def.check === 'string_format'))
 
-const jsonIn = (text: string): unknown => {
-  try {
-    return /^\s*[[{]/.test(text) ? parseExact(text) : undefined
-  } catch {
-    return undefined
-  }
-}
+const jsonIn = (text: string): unknown =>
+  resultOr(undefined, () => (/^\s*[[{]/.test(text) ? parseExact(text) : undefined))
 
 /** Returns an object from JSON and `key=value` texts; `undefined` when one of them is neither. */
 function object(texts: readonly string[]): Record<string, unknown> | undefined {

@@ -1,14 +1,10 @@
+import { resultOr } from './objects.js'
+
 /**
  * Returns the URL in a text; `undefined` when it is none. Never use `URL.canParse`: in Node 20 and 22 it refuses
  * every host with an accented letter after some thousand calls.
  */
-export function parseUrl(text: string): URL | undefined {
-  try {
-    return new URL(text)
-  } catch {
-    return undefined
-  }
-}
+export const parseUrl = (text: string): URL | undefined => resultOr(undefined, () => new URL(text))
 
 /** Returns whether a URL leads to this machine: requests to it pass no network and no proxy. */
 export function isOwnMachine(url: URL): boolean {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { isObject } from '../../api/values/objects.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
 import { rejectColumns } from '../../csv/names.js'
@@ -324,13 +324,8 @@ export const jsonRejects: RejectsFormat = {
 }
 
 function parseRecord(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value = parseExact(text)
-    if (isObject(value)) return value
-  } catch {
-    // Its text is written instead.
-  }
-  return { _record: text }
+  const value = resultOr(undefined, () => parseExact(text))
+  return isObject(value) ? value : { _record: text }
 }
 
 /** The file of rejected rows. */
