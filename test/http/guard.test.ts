@@ -99,6 +99,12 @@ describe('requests from browsers', () => {
     ['an extension', credits, ['Origin: chrome-extension://abc'], 403],
     ['two origins', credits, [`Origin: ${own}`, 'Origin: http://evil.example'], 400],
     ['two origins in one', credits, [`Origin: ${own}, http://evil.example`], 403],
+    [
+      'a link on a page of another site, where no page is served',
+      credits,
+      ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: navigate', 'Sec-Fetch-Dest: document'],
+      403,
+    ],
     ['an image on a page', credits, ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors'], 403],
     ['a page on another local port', credits, ['Sec-Fetch-Site: same-site'], 403],
     ['a page of another site on /health', 'GET /health HTTP/1.1', ['Origin: http://evil.example'], 403],

@@ -18,6 +18,8 @@ import { type Listening, listen } from '../../src/http/listen.js'
 import { type RequestTask, readRequestOf } from '../../src/http/parse-body.js'
 import { type DeliveryTask, type ReceiverOptions, receiver, receiverPath } from '../../src/http/receiver.js'
 import { createBodyReader } from '../../src/http/request-body.js'
+import { answering, closeAfterTest, received } from '../client/listeners.js'
+import { remoteTo } from '../client/serving.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { bundled } from '../support/processes.js'
 
@@ -259,6 +261,24 @@ describe('what is handed back by the thread', () => {
         Buffer.concat(wireRequest(operation('lists.create'), input).body as Uint8Array[]).toString(),
       ),
     ).toEqual(fields)
+  })
+
+  it('is sent to another server in pieces, with their length', async () => {
+    const fields = { name: 'x', companies: companies(1_200) }
+    const { input } = readRequestOf(await performTask(taskOf(fields, { validates: false })))
+    const got: { readonly length: unknown; readonly body: string }[] = []
+    const server = closeAfterTest(
+      await answering(async (request, response) => {
+        const { body } = await received(request)
+        got.push({ length: request.headers['content-length'], body })
+        response.writeHead(201).end('{"id":"a"}')
+      }),
+    )
+    const remote = closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+    await remote.call('lists.create', input, { apiKey: 'k' })
+    expect(got.map(({ length, body }) => [length, JSON.parse(body)])).toEqual([
+      [String(got[0]?.body.length), fields],
+    ])
   })
 
   it('is sent on by a proxy as it came', async () => {

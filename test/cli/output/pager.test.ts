@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { printPaged } from '../../../src/cli/output/pager.js'
@@ -17,7 +17,10 @@ const paged = () => (existsSync(join(home, 'paged')) ? readFileSync(join(home, '
 /** Prints the text on a terminal of some rows; returns what is printed without a pager. */
 async function print(rows: number, env: Record<string, string> = {}, isTTY = true): Promise<string> {
   const pager = `cat > '${join(home, 'paged')}'`
-  const streams = streamsOf({ env: { PROSPECT_HOME: home, PAGER: pager, ...env }, terminal: true })
+  const given = Object.entries({ PROSPECT_HOME: home, PAGER: pager, ...env }).filter(
+    ([, value]) => value !== 'unset',
+  )
+  const streams = streamsOf({ env: Object.fromEntries(given), terminal: true })
   Object.assign(streams.stdout, { rows, isTTY })
   const context = createContext(streams)
   printPaged(context, text)
@@ -28,6 +31,11 @@ async function print(rows: number, env: Record<string, string> = {}, isTTY = tru
 describe('the pager', () => {
   it('gets help that is longer than the terminal', async () => {
     expect([await print(20), paged()]).toEqual(['', text])
+  })
+
+  it('is that of the profile where the environment has none', async () => {
+    writeFileSync(join(home, 'config.json'), '{"profiles":{"default":{"pager":"off"}}}', { mode: 0o600 })
+    expect([await print(20, { PAGER: 'unset' }), paged()]).toEqual([text, undefined])
   })
 
   it('is not started for text that the terminal has room for', async () => {
