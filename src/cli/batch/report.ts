@@ -7,7 +7,7 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
 import type { Run } from '../../storage/state/runs/runs.js'
-import type { ClockContext, Context, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { emptyCatalogueHint } from '../operation/refusal.js'
@@ -126,11 +126,9 @@ export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
 }
 
-type SummaryContext = StreamsContext & ClockContext
-
 /** Runs a batch, and writes how it ended to the file of `--summary-json`, also where it fails. */
 export async function withSummary(
-  context: SummaryContext,
+  context: Context,
   batch: SummarisedBatch,
   work: (onEnd: (ended: EndedBatch) => void) => Promise<number>,
 ): Promise<number> {
@@ -190,7 +188,7 @@ const nothing: RunReport = {
 
 /** Returns the content of the file of `--summary-json`. */
 function createSummary(
-  context: SummaryContext,
+  context: Context,
   { operation, choices }: SummarisedBatch,
   startedAt: number,
   ended: EndedBatch | undefined,

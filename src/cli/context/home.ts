@@ -135,10 +135,7 @@ function create(folder: string): Stats {
 /** Throws Stop for a file with a secret that others can read. A pipe is fine. */
 export function checkSecret(file: string): void {
   const stats = followed(file)
-  if (!stats?.isFile()) return
-  checkOwner(file, stats)
-  if (isWide(stats))
-    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)
+  if (stats?.isFile()) checkPrivate(file, stats)
 }
 
 /** Throws Stop for a file that is a symbolic link, belongs to another user or can be read by others. */
@@ -148,6 +145,10 @@ export function checkFile(file: string): void {
   if (stats.isSymbolicLink())
     refuse(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoteForShell(file)}`)
   if (stats.isDirectory()) refuse(`${file} is a folder; a file is needed.`, 'Name a file in it.')
+  checkPrivate(file, stats)
+}
+
+function checkPrivate(file: string, stats: Stats): void {
   checkOwner(file, stats)
   if (isWide(stats))
     refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoteForShell(file)}`)

@@ -242,9 +242,8 @@ export function priceText(facts: Facts): string {
   const parts = Object.entries(facts.price).map(
     ([unit, credits]) => `${formatCredits(credits)} per ${units[unit as Unit]}`,
   )
-  const counted = facts.needs === 'records' ? 'company imported' : undefined
-  const text =
-    counted === undefined ? parts.join(', ') : `${formatCredits(facts.price.company ?? 0)} per ${counted}`
+  const perImport = `${formatCredits(facts.price.company ?? 0)} per company imported`
+  const text = facts.needs === 'records' ? perImport : parts.join(', ')
   return `${text}; nothing found costs nothing.`
 }
 
@@ -255,7 +254,10 @@ export const formatCredits = (credits: number): string =>
 /** Returns the rate limits and quotas of an operation, as a sentence. */
 export function limitsText(facts: Facts): string {
   const quota = facts.quota && `one unit of the ${quotas[facts.quota]} quota per record`
-  const rate = 'live' in facts.rate ? splitText(facts.rate.live, facts.rate.database) : rateText(facts.rate)
+  const rate =
+    'live' in facts.rate
+      ? `${rateText(facts.rate.live) || 'none'}; with --no-live ${rateText(facts.rate.database) || 'none'}`
+      : rateText(facts.rate)
   const text = [rate, quota].filter((part) => part).join('; ')
   return text === '' ? 'None.' : `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
@@ -269,10 +271,6 @@ function rateText(rate: Rate): string {
   return [own, rate.plan ? "your plan's requests per minute" : '']
     .filter((part) => part !== '')
     .join(', and ')
-}
-
-function splitText(live: Rate, database: Rate): string {
-  return `${rateText(live) || 'none'}; with --no-live ${rateText(database) || 'none'}`
 }
 
 /** Reasons that are shown to a person; all are in the rejects file. */

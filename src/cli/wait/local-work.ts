@@ -55,14 +55,6 @@ async function followWithProgress(context: Context, { id }: LocalWork, over: Abo
   }
 }
 
-/** A job, and the deliveries about it. */
-interface Followed {
-  /** The job at its end, or as it stood when the time was up or a signal came. */
-  readonly job: AsyncJob
-  /** Resolves after the first attempt of each delivery, or when the command has to end. */
-  readonly delivered: Promise<void>
-}
-
 /** How often a job that another process works on is read, in milliseconds. */
 const pollMs = 250
 
@@ -70,14 +62,10 @@ const pollMs = 250
 const stopWorkerMs = 2_000
 
 /**
- * Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued.
+ * Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued. Returns
+ * the job as it then stood. `delivered` resolves after the first attempt of each delivery, or when the command has to end.
  */
-async function follow(
-  context: Context,
-  jobId: string,
-  over: AbortSignal,
-  onStep: (job: AsyncJob) => void,
-): Promise<Followed> {
+async function follow(context: Context, jobId: string, over: AbortSignal, onStep: (job: AsyncJob) => void) {
   const [worker, admin] = [await context.worker(), await context.admin()]
   const stopped = aborted(over)
   void stopped.then(() => worker.stop(stopWorkerMs))

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Listening } from '../../http/listen.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
+import type { ClockContext, Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openEvents } from '../context/open-databases.js'
 import type { OperationRequest } from '../operation/request.js'
@@ -24,7 +24,6 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-type ReceiverContext = StreamsContext & ClockContext & HomeContext
 type Endpoint = Pick<WaitStrategy, 'address' | 'port'>
 
 /** The port of `prospect listen`, so that a tunnel to it leads here as well. */
@@ -32,7 +31,7 @@ export const deliveriesPort = 4011
 
 /** Listens for the deliveries of one command. Each is stored before it is acknowledged. */
 export async function openReceiver(
-  context: ReceiverContext,
+  context: Context,
   endpoint: Endpoint,
   { options }: Invocation,
 ): Promise<Receiver> {
@@ -61,7 +60,7 @@ export async function openReceiver(
 
 /** Returns a request as `--wait` sends it to a server: with the address of the receiver. */
 export async function withReceiver(
-  context: ReceiverContext,
+  context: Context,
   request: OperationRequest,
   { receives, address, port }: WaitStrategy,
 ): Promise<OperationRequest> {
