@@ -255,11 +255,9 @@ interface ParsedRows {
 /** Splits any CSV text into rows, or returns what is wrong with it. */
 export class AnyRows {
   readonly #parser: RowParser
-  readonly #limit: number
 
   constructor(options: ParseOptions) {
-    this.#limit = options.limit ?? rowLimit
-    this.#parser = new RowParser({ ...options, limit: this.#limit })
+    this.#parser = new RowParser(options)
   }
 
   /** Returns the rows that end in a piece of text. */
@@ -275,7 +273,9 @@ export class AnyRows {
   #taken(step: (done: (error?: Error | null) => void) => void): Promise<ParsedRows> {
     return new Promise((resolve) => {
       step((error) => {
-        const failure = error ? toCsvError(error, this.#parser.nextLine, this.#limit) : this.#parser.failure()
+        const failure = error
+          ? toCsvError(error, this.#parser.nextLine, this.#parser.limit)
+          : this.#parser.failure()
         resolve({ rows: this.#parser.takeRows(), failure })
       })
     })
@@ -290,7 +290,8 @@ class RowParser extends Parser {
   #blank = 0
   /** The parser counts a CRLF within quotes as two lines. */
   #surplus: number
-  readonly #limit: number
+  /** Longest row in bytes. */
+  readonly limit: number
   /** Rows and blank lines, and the bytes up to here, when the last of them ended; the parser limits cells only. */
   #ended = 0
   #endedAt = 0
@@ -306,7 +307,7 @@ class RowParser extends Parser {
       max_record_size: limit,
     })
     this.#surplus = 1 - firstLine
-    this.#limit = limit
+    this.limit = limit
     this.resume()
     // The failed write reports it. Without a listener the process would end.
     this.on('error', () => {})
@@ -325,7 +326,7 @@ class RowParser extends Parser {
       this.#ended = records + empty_lines
       this.#endedAt = bytes
     }
-    return bytes - this.#endedAt > this.#limit ? tooLong(this.nextLine, this.#limit) : undefined
+    return bytes - this.#endedAt > this.limit ? tooLong(this.nextLine, this.limit) : undefined
   }
 
   takeRows(): CsvRow[] {

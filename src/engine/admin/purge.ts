@@ -2,11 +2,6 @@ import { engineTime } from '../clock.js'
 import type { Clock, Dropped, Store } from '../ports/ports.js'
 import { keptMs } from '../settlement/idempotency.js'
 
-/** What a purge deleted. */
-interface PurgedWork extends Dropped {
-  readonly replies: number
-}
-
 /** Jobs deleted per transaction; a job may have many records. */
 const jobsAtOnce = 50
 const repliesAtOnce = 1_000
@@ -15,7 +10,7 @@ const repliesAtOnce = 1_000
  * Deletes ended work of all workspaces that is older than this by the engine's clock, and expired replies. Work in
  * progress, undelivered work and lists stay: searches refer to the companies of a list.
  */
-export async function purgeWork(store: Store, clock: Clock, olderThanMs: number): Promise<PurgedWork> {
+export async function purgeWork(store: Store, clock: Clock, olderThanMs: number) {
   const now = engineTime(await store.read((reads) => reads.clock()), clock.now())
   const all = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
   for (let isMore = true; isMore; ) {

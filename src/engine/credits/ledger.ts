@@ -185,20 +185,14 @@ async function grant(tx: Transaction, workspace: Workspace, at: number): Promise
     })
 }
 
-/** The result of a ledger check. */
-interface LedgerCheck {
-  readonly movements: number
-  readonly problems: readonly string[]
-}
-
 const pageSize = 10_000
 
-/** Recomputes every balance of a workspace after a position, from the first movement by default. */
+/** Recomputes every balance of a workspace after a position, from the first movement by default. Returns what is wrong. */
 export async function verifyLedger(
   store: Pick<Store, 'read'>,
   workspaceId: string,
   from: Balances = { seq: 0, credits: 0, held: 0, spent: 0 },
-): Promise<LedgerCheck> {
+): Promise<{ readonly movements: number; readonly problems: readonly string[] }> {
   const problems: string[] = []
   let position = from
   for (;;) {

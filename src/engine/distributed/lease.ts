@@ -26,14 +26,6 @@ export interface Bundle {
   readonly calls: readonly ChunkCall[]
 }
 
-/** The state of a run after a heartbeat. */
-interface Renewed {
-  /** Number of active workers. */
-  readonly workers: number
-  /** Whether its chunks were deleted because it was silent for too long. */
-  readonly isAnew: boolean
-}
-
 /** Thrown when this command lost its run: another command sends its rows, or they were withdrawn. */
 export class RunTaken extends Error {
   override readonly name = 'RunTaken'
@@ -76,8 +68,8 @@ export class RunLease {
     this.#hasBegun = true
   }
 
-  /** Renews the lease. */
-  async renew(): Promise<Renewed> {
+  /** Renews the lease. Returns the number of active workers, and whether its chunks were deleted after a long silence. */
+  async renew(): Promise<{ readonly workers: number; readonly isAnew: boolean }> {
     const { store, clock, run, source } = this.ports
     const { leaseUntil } = leaseFrom(this.ports)
     const state = await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil))

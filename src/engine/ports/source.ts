@@ -125,9 +125,7 @@ export interface ResultPage<T> {
 }
 
 /** A person to find addresses and numbers of. */
-export interface Contact extends PersonQuery {
-  readonly domain?: string | undefined
-}
+export type Contact = PersonQuery
 
 export type ContactType = InputOf<'contacts.enrich_sync'>['enrichment_type'][number]
 export type PhoneDetail = NonNullable<OutputOf<'contacts.enrich_sync'>['phone_details']>[number]
