@@ -447,18 +447,19 @@ export function createRowReader(
   }
 }
 
-/** Returns a function that finds the fields of an input whose cell is of another kind. */
-function misplacedFields({ batch }: Operation, { columns }: Mapping): (input: Input) => string[] {
+/** Returns a function that finds the fields of an input whose cell is of another kind. It remembers its last input. */
+function misplacedFields({ batch }: Operation, { columns }: Mapping): (input: Input) => readonly string[] {
   const about = fileKindOf(batch?.identity ?? 'company')
-  return (input) =>
-    columns
-      .filter(({ field, by }) => {
-        const value = input[field]
-        return (
-          typeof value === 'string' && isMisplaced(about, field, value, by === 'pin' || by === 'last resort')
-        )
-      })
-      .map(({ field }) => field)
+  const isOfOtherKind = (value: unknown, { field, by }: Mapping['columns'][number]): boolean =>
+    typeof value === 'string' && isMisplaced(about, field, value, by === 'pin' || by === 'last resort')
+  let last: Input | undefined
+  let found: readonly string[] = []
+  return (input) => {
+    if (input === last) return found
+    last = input
+    found = columns.filter((column) => isOfOtherKind(input[column.field], column)).map(({ field }) => field)
+    return found
+  }
 }
 
 /** Returns a reader of cells for a schema: countries by any of their names, phone numbers with any separators. */
@@ -503,7 +504,7 @@ const profileFields = ['company_network_url', 'network_url', 'network_profile_ur
 /** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
 function tidyInput(
   operation: Operation,
-  misplacedIn: (input: Input) => string[],
+  misplacedIn: (input: Input) => readonly string[],
   constants: Input,
 ): (input: Input) => Input {
   const { id, batch } = operation

@@ -82,8 +82,12 @@ const transcribe = (text: string): string =>
     .toLowerCase()
     .replace(/[äöüåø]/g, (letter) => transcriptions[letter] ?? letter)
 
+/** Text that has nothing to clean: words of letters and digits, one space apart. */
+const plainWords = /^[a-z0-9]+(?: [a-z0-9]+)*$/i
+
 /** Returns text without marks, entities and invisible characters; letters of another script that look Latin are Latin. */
 function cleanText(name: string): string {
+  if (plainWords.test(name)) return name
   const text = name
     .replace(/[™®©℠]|\((?:r|tm|c)\)/giu, ' ')
     .replace(/&amp;/gi, '&')
