@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
 import { countries } from '../../../src/catalogue/sample/countries.js'
+import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 
 describe('a phone number in a file', () => {
@@ -59,7 +60,7 @@ describe('a phone number in a file', () => {
   })
 
   it('is in E.164 or undefined, whatever the text', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[+()\d /.-]{0,24}$/))
+    const text = fc.oneof(fc.string({ unit: anyCodePoint }), fc.stringMatching(/^[+()\d /.-]{0,24}$/))
     const country = fc.constantFrom(undefined, 'FR', 'US', 'XX', 'fr', '')
     fc.assert(
       fc.property(text, country, (words, code) => {
