@@ -6,7 +6,7 @@ import { type DirectoryEntry, formatSize, isFile, nearestFolder, reasonOf } from
 import { type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
-const oldest = [20, 19] as const
+const oldest = [22, 22] as const
 
 /** Checks the version of Node. */
 export function nodeVersion({ node }: DoctorContext): Findings {

@@ -10,10 +10,10 @@ afterEach(() => here.remove())
 
 describe('doctor: Node', () => {
   it.each([
-    ['20.19.0', 'ok'],
-    ['22.0.1', 'ok'],
-    ['20.18.9', 'problem'],
-    ['18.20.4', 'problem'],
+    ['22.22.2', 'ok'],
+    ['24.0.0', 'ok'],
+    ['22.21.9', 'problem'],
+    ['20.20.2', 'problem'],
   ])('rates Node %s as %s', async (node, status) => {
     expect(await here.look('node', { node })).toMatchObject([{ status }])
   })
