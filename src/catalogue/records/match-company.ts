@@ -44,6 +44,8 @@ const named = (names: string) => `${columns} name ${names}
   AND (${boundInteger} = 0 OR slug IS NULL AND network_id IS NULL) AND (${boundInteger} = 0 OR domain IS NULL)`
 const byName = `${named(`= ${boundText}`)} LIMIT 2`
 const byNames = `${named(`IN (SELECT value FROM json_each(?))`)} ORDER BY key LIMIT ${maxPerProfile}`
+// Where there is none, no name needs to be looked for beside an unknown domain.
+const anyWithoutDomain = 'SELECT key FROM companies WHERE domain IS NULL LIMIT 1'
 const nextName = `SELECT name FROM companies WHERE name >= ${boundText} ORDER BY name LIMIT 1`
 
 /**
@@ -68,6 +70,7 @@ export async function matchCompany(
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
+  if (wanted.domain !== undefined && !(await connection.get(anyWithoutDomain))) return undefined
   const named = await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted))
   const company =
     named.length > 0 ? onlyOne(named) : await matchWrittenName(connection, query.name ?? '', wanted)
