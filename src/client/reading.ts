@@ -48,7 +48,10 @@ export class Reading implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly settings: ReadingSettings,
-    private readonly settled: Pick<PromiseWithResolvers<WireAnswer>, 'resolve' | 'reject'>,
+    private readonly settled: {
+      readonly resolve: (answer: WireAnswer) => void
+      readonly reject: (error: Lost) => void
+    },
   ) {}
 
   /** The connection is open and the request is about to be written. */

@@ -154,12 +154,11 @@ describe('the ledger of a governed proxy', () => {
     )
     const one = await proxy(server.baseUrl, server.key, true)
     await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url: theirs.url })
+    const bodies = () =>
+      theirs.arrivals.map(({ body }) => JSON.parse(body) as { parts: number; accounts: unknown[] })
     await until(() => theirs.arrivals.length >= 2)
-    const bodies = theirs.arrivals.map(
-      ({ body }) => JSON.parse(body) as { parts: number; accounts: unknown[] },
-    )
-    await until(() => theirs.arrivals.length === bodies[0]?.parts)
-    expect(bodies.reduce((sum, { accounts }) => sum + accounts.length, 0)).toBe(count)
+    await until(() => theirs.arrivals.length === bodies()[0]?.parts)
+    expect(bodies().reduce((sum, { accounts }) => sum + accounts.length, 0)).toBe(count)
     expect(await spentAt(one)).toEqual({ 'intents.stack': 3 * count })
     expect(await consumedBy(server)).toBe(3 * count)
   })
