@@ -30,8 +30,9 @@ const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
 const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
 const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 
-/** Kinds that are never a value of another kind as well. */
-type CertainKind = Exclude<ValueKind, 'web address' | 'country' | 'company name' | 'person name'>
+/** Kinds whose values are never of another kind as well. */
+const certainKinds = ['company profile', 'person profile', 'e-mail', 'phone'] as const
+type CertainKind = (typeof certainKinds)[number]
 
 const trimCell = (cell: string): string => cell.trim().replace(/^'(?=[+\d(])/, '')
 
@@ -111,13 +112,6 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
   ...{ country: countryName, country_code: countryName, network_id: [], company_network_id: [] },
 }
 
-const certain: readonly ValueKind[] = [
-  'company profile',
-  'person profile',
-  'e-mail',
-  'phone',
-] satisfies CertainKind[]
-
 /** Whether a column of a kind may fill a field. `isLastResort` accepts addresses for the domain that they are at. */
 export function fitsColumn(
   subject: RowSubject,
@@ -128,7 +122,7 @@ export function fitsColumn(
   const kinds = kindsOfField(subject, field)
   if (kind === undefined || kinds?.includes(kind)) return true
   if (kind === 'e-mail' && kinds === webAddress) return isLastResort
-  return kinds === undefined && !certain.includes(kind)
+  return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
 }
 
 /**

@@ -43,7 +43,7 @@ const named = (names: string) => `${columns} name ${names}
   AND (${boundText} IS NULL OR country IS NULL OR country = ${boundText})
   AND (${boundInteger} = 0 OR slug IS NULL AND network_id IS NULL) AND (${boundInteger} = 0 OR domain IS NULL)`
 const byName = `${named(`= ${boundText}`)} LIMIT 2`
-const byNames = `${named(`IN (SELECT value FROM json_each(?))`)} ORDER BY key LIMIT ${maxPerProfile}`
+const byNames = `${named('IN (SELECT value FROM json_each(?))')} ORDER BY key LIMIT ${maxPerProfile}`
 // Where there is none, no name needs to be looked for beside an unknown domain.
 const anyWithoutDomain = 'SELECT key FROM companies WHERE domain IS NULL LIMIT 1'
 const nextName = `SELECT name FROM companies WHERE name >= ${boundText} ORDER BY name LIMIT 1`
@@ -100,7 +100,8 @@ async function matchWrittenName(
   for (const [stem, reading] of stems)
     for (const form of await findFollowing(connection, stem, forms)) {
       const fold = `${stem} ${form}`
-      if (!readings.has(fold) || reading.rank < (readings.get(fold)?.rank ?? 0)) readings.set(fold, reading)
+      const earlier = readings.get(fold)
+      if (earlier === undefined || reading.rank < earlier.rank) readings.set(fold, reading)
     }
   const [, , ...known] = selectByName('', wanted)
   const found = await connection.all<CompanyMatch>(byNames, JSON.stringify([...readings.keys()]), ...known)
