@@ -2,7 +2,7 @@ import { afterAll, describe } from 'vitest'
 import { sample } from '../support/effort.js'
 import { inPostgres } from './open.js'
 
-// A catalogue behaves alike in both databases, so the tests of SQLite run again here: half of them, or all with --long.
+// A catalogue behaves alike in both databases, so the tests of SQLite run again here: a third of them, or all with --long.
 process.env[inPostgres] = 'yes'
 afterAll(() => {
   delete process.env[inPostgres]
@@ -36,5 +36,5 @@ const suites = [
 
 describe('a catalogue in PostgreSQL', async () => {
   // The query makes each a separate module, even when this process has already run the file.
-  for (const suite of sample(suites, 2)) await import(/* @vite-ignore */ `./${suite}.test.ts?in-postgres`)
+  for (const suite of sample(suites, 3)) await import(/* @vite-ignore */ `./${suite}.test.ts?in-postgres`)
 })

@@ -13,7 +13,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(program))
 
 it('P42: every read while credits move between workspaces sees the same total', async () => {
-  const { transfers, looks } = await runBank(program, { ms: tries(700, 3_000), kills: tries(1, 4) })
+  const { transfers, looks } = await runBank(program, {
+    ms: tries(300, 3_000),
+    kills: tries(1, 4),
+    writers: tries(2, 4),
+    readers: tries(2, 4),
+  })
   expect(transfers).toBeGreaterThan(0)
   expect(looks).toBeGreaterThan(0)
 })

@@ -48,37 +48,38 @@ async function calls(skews: readonly number[], ...args: string[]): Promise<strin
 const withStatus = (lines: readonly string[], status: number) =>
   lines.filter((line) => line.split(' ')[1] === String(status))
 
-const right = [0, 0, 0, 0]
+const right = tries([0, 0], [0, 0, 0, 0])
 const minutes = 60_000
 
-describe('four nodes on one PostgreSQL', () => {
+describe('several nodes on one PostgreSQL', () => {
   it('P02: spend exactly the balance', async () => {
     await admin.setCredits(100)
     const lines = await calls(right, 'accounts.enrich', '100', '16', '-')
     expect(withStatus(lines, 200)).toHaveLength(100)
-    expect(withStatus(lines, 402)).toHaveLength(300)
+    expect(withStatus(lines, 402)).toHaveLength(100 * right.length - 100)
     expect((await admin.status()).credits.enrichment).toBe(0)
     expect((await admin.verify()).ok).toBe(true)
   })
 
   it('P06, P45: admit exactly the plan limit, however wrong their clocks are', async () => {
-    const skews = [-10 * minutes, 0, 10 * minutes, 3 * minutes]
+    const skews = tries([-10 * minutes, 3 * minutes], [-10 * minutes, 0, 10 * minutes, 3 * minutes])
     const lines = await calls(skews, 'accounts.technologies', '60', '12', '-')
     expect(withStatus(lines, 200)).toHaveLength(100)
-    expect(withStatus(lines, 429)).toHaveLength(140)
+    expect(withStatus(lines, 429)).toHaveLength(60 * skews.length - 100)
   })
 
   it('P10: execute a key once, however many send it', async () => {
     const lines = await calls(right, 'accounts.enrich', '25', '5', 'key')
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
-    expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
+    expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(25 * right.length)
     expect((await admin.status()).credits.enrichment).toBe(975)
   })
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
-    for (let kill = 0; kill < tries(2, 8); kill++) {
-      const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
+    const keys = tries(150, 400)
+    for (let kill = 0; kill < tries(1, 8); kill++) {
+      const running = start(program, schema.url, key, 'accounts.enrich', String(keys), '8', 'key')
       while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)
         await new Promise((resolve) => setTimeout(resolve, 2))
       running.child.kill('SIGKILL')
@@ -87,21 +88,21 @@ describe('four nodes on one PostgreSQL', () => {
     }
     // As if the leases of the killed ones had run out.
     await schema.sql('UPDATE replies SET lease_until = 0 WHERE status IS NULL')
-    const lines = await calls([0], 'accounts.enrich', '400', '8', 'key')
-    expect(withStatus(lines, 200)).toHaveLength(400)
+    const lines = await calls([0], 'accounts.enrich', String(keys), '8', 'key')
+    expect(withStatus(lines, 200)).toHaveLength(keys)
     const executed = lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0] ?? '')
     expect(executed.filter((at) => acknowledged.has(at))).toEqual([])
-    expect((await admin.status()).credits.enrichment).toBe(600)
+    expect((await admin.status()).credits.enrichment).toBe(1_000 - keys)
     expect((await admin.verify()).ok).toBe(true)
   })
 
   it('P42: see one total at every moment, whoever moves credits', async () => {
     const own = await freshSchema()
     const banked = await runBank(bank, {
-      ms: tries(700, 3_000),
+      ms: tries(300, 3_000),
       kills: tries(1, 3),
-      writers: 3,
-      readers: 2,
+      writers: tries(2, 3),
+      readers: tries(1, 2),
       location: own.url,
     })
     expect(banked.transfers).toBeGreaterThan(0)

@@ -8,6 +8,7 @@ import { acceptJob } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
+import { sample, tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { damages, inputs, knownId, pathValues, type Schema, searchId } from './requests.js'
 
@@ -268,7 +269,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
     if (headers.get('idempotent-replayed') === null) paid += costs[row.id]?.(body) ?? 0
   }
 
-  it.each(operations().map((row) => [row.id, row] as const))(
+  it.each(sample(operations(), 2).map((row) => [row.id, row] as const))(
     'answers random requests to %s with documented statuses and exact charges',
     async (id, row) => {
       const shape = await shapeOf(id)
@@ -300,7 +301,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
   )
 
   it('sent thousands of requests and got every kind of answer', () => {
-    expect(total).toBeGreaterThan(5_000)
+    expect(total).toBeGreaterThan(tries(2_500, 5_000))
     const statuses = new Set([...seen.values()].flatMap((one) => [...one]))
     expect([...statuses].sort()).toEqual([200, 201, 202, 400, 401, 402, 403, 404, 409, 422, 429])
   })
