@@ -9,7 +9,7 @@ import { runScenario } from './run-scenario.js'
 const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.txt'))
 
 /** The scenarios whose commands are all processes, as they are for users. */
-const inProcesses = new Set(sample(files, 12))
+const inProcesses = new Set(sample(files, 16, 2))
 
 describe.concurrent('scenarios', () => {
   for (const file of files) {
