@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,8 +25,12 @@ export interface Cluster {
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Starts a worker; resolves when it works. */
   worker(...more: readonly string[]): Promise<Working>
+  /** Starts a worker that nobody kills: in a process of its own with `--long`. */
+  workerHere(): Promise<void>
   /** Runs a command to its end: in a process of its own with `--long`. */
   run(...argv: string[]): Promise<Ended>
+  /** Runs a command with more environment. */
+  runWith(env: Readonly<Record<string, string>>, ...argv: string[]): Promise<Ended>
   json<T>(...argv: string[]): Promise<T>
   write(name: string, text: string): void
   rows(name: string): OutputRow[]
@@ -75,24 +80,33 @@ export async function openCluster(
     living.push(started)
     return started
   }
-  const run = async (...argv: string[]): Promise<Ended> => {
-    if (isLong) return await start(argv)
-    const { code, stdout, stderr } = await command(argv, { env, cwd: folder })
+  const runWith: Cluster['runWith'] = async (more, ...argv) => {
+    if (isLong) return await start(argv, more)
+    const { code, stdout, stderr } = await command(argv, { env: { ...env, ...more }, cwd: folder })
     return { exitCode: code, stdout, stderr }
   }
+  const run: Cluster['run'] = (...argv) => runWith({}, ...argv)
+  const worker: Cluster['worker'] = async (...more) => {
+    const started = start(['worker', ...more])
+    await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))
+    return {
+      end: async (signal) => {
+        started.kill(signal)
+        await started
+      },
+    }
+  }
+  const signals = new EventEmitter() as NodeJS.Process
+  const working: Promise<unknown>[] = []
   return {
-    ...{ folder, url: shared.url, env, sql: shared.sql, start },
-    worker: async (...more) => {
-      const started = start(['worker', ...more])
-      await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))
-      return {
-        end: async (signal) => {
-          started.kill(signal)
-          await started
-        },
-      }
+    ...{ folder, url: shared.url, env, sql: shared.sql, start, worker, run, runWith },
+    workerHere: async () => {
+      if (isLong) await worker()
+      else
+        await new Promise<void>((resolve) => {
+          working.push(command(['worker'], { env, cwd: folder, signals, onErrorOutput: () => resolve() }))
+        })
     },
-    run,
     json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
     write: (name, text) => writeFileSync(join(folder, name), text),
     rows: (name) => parse(readFileSync(join(folder, name)), { columns: true }) as OutputRow[],
@@ -101,8 +115,9 @@ export async function openCluster(
       return Number(found?.n)
     },
     remove: async () => {
+      signals.emit('SIGTERM')
       for (const one of living) one.kill('SIGKILL')
-      await Promise.all(living)
+      await Promise.all([...living, ...working])
       rmSync(folder, { recursive: true, force: true })
     },
   }

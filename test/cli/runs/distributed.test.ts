@@ -46,7 +46,7 @@ describe('a run distributed over several workers', () => {
   })
 
   it('loses no row and pays for none twice when a worker is killed', async () => {
-    const rows = tries(900, known.length)
+    const rows = tries(450, known.length)
     await clusterOf(rows)
     const domains = known.slice(0, rows).map((domain, at) => {
       if (at % 11 === 5) return `unknown-${at}.example`
@@ -55,9 +55,9 @@ describe('a run distributed over several workers', () => {
     fileOf(domains)
     const killed = await cluster.worker()
     const running = cluster.start(enrich)
-    await chargedAtLeast(300)
+    await chargedAtLeast(tries(100, 300))
     await killed.end('SIGKILL')
-    await cluster.worker()
+    await cluster.workerHere()
     // As if the leases of the killed worker had expired.
     await cluster.sql("UPDATE chunks SET lease_until = 0 WHERE state = 'running'")
     const { exitCode, stderr } = await running
@@ -68,19 +68,19 @@ describe('a run distributed over several workers', () => {
   it('exits 15 while another command has the same run', async () => {
     await clusterOf(5)
     fileOf(known.slice(0, 5))
-    const first = cluster.start(enrich)
+    const first = cluster.run(...enrich)
     while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
     expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 15 })
-    await cluster.worker()
+    await cluster.workerHere()
     expect(await first).toMatchObject({ exitCode: 0 })
     await expectPaidOnce(known.slice(0, 5))
   })
 
   it('stops in order on Ctrl-C, and resumes on another machine', async () => {
-    await clusterOf(600)
-    const domains = known.slice(0, 600)
+    await clusterOf(400)
+    const domains = known.slice(0, 400)
     fileOf(domains)
-    await cluster.worker()
+    await cluster.workerHere()
     const running = cluster.start(enrich)
     await chargedAtLeast(50)
     running.kill('SIGINT')
@@ -90,7 +90,7 @@ describe('a run distributed over several workers', () => {
     expect(written.map(({ Website }) => Website)).toEqual(domains.slice(0, written.length))
     // Another machine has neither the settings nor the state of the first.
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
-    expect(await cluster.start(enrich, elsewhere)).toMatchObject({
+    expect(await cluster.runWith(elsewhere, ...enrich)).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining('Resuming run'),
     })
@@ -98,10 +98,10 @@ describe('a run distributed over several workers', () => {
   })
 
   it('resumes on another machine after its command was killed, and leaves no replies behind', async () => {
-    await clusterOf(600)
-    const domains = known.slice(0, 600)
+    await clusterOf(400)
+    const domains = known.slice(0, 400)
     fileOf(domains)
-    await cluster.worker()
+    await cluster.workerHere()
     const running = cluster.start(enrich)
     await chargedAtLeast(50)
     running.kill('SIGKILL')
@@ -109,7 +109,7 @@ describe('a run distributed over several workers', () => {
     // As if its lock had expired.
     await cluster.sql('UPDATE public_state.run_locks SET lease_until = 1')
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
-    expect(await cluster.start(enrich, elsewhere)).toMatchObject({ exitCode: 0 })
+    expect(await cluster.runWith(elsewhere, ...enrich)).toMatchObject({ exitCode: 0 })
     await expectPaidOnce(domains)
     expect(await cluster.sql('SELECT lost_at FROM public_state.runs')).toEqual([{ lost_at: null }])
     expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
@@ -119,7 +119,7 @@ describe('a run distributed over several workers', () => {
     await clusterOf(400)
     const domains = known.slice(0, 400)
     fileOf(domains)
-    await cluster.worker()
+    await cluster.workerHere()
     await cluster.run('engine', 'credits', 'set', '150')
     expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 4 })
     expect(await cluster.charges()).toBe(150)
@@ -129,13 +129,13 @@ describe('a run distributed over several workers', () => {
   })
 
   it('stops with exit 3 when its key is revoked, and keeps the answered rows', async () => {
-    const rows = tries(600, 1_000)
+    const rows = tries(400, 1_000)
     await clusterOf(rows)
     const domains = known.slice(0, rows)
     fileOf(domains)
-    await cluster.worker()
+    await cluster.workerHere()
     const [own] = await cluster.json<{ id: string }[]>('engine', 'keys', 'list')
-    const running = cluster.start(enrich)
+    const running = cluster.run(...enrich)
     await chargedAtLeast(100)
     await cluster.sql(`UPDATE keys SET revoked_at = 1 WHERE id = '${own?.id}'`)
     expect(await running).toMatchObject({ exitCode: 3 })
@@ -147,14 +147,14 @@ describe('a run distributed over several workers', () => {
       '--member',
       'me@localhost',
     )
-    expect(await cluster.start(enrich, { PROSPECT_API_KEY: key })).toMatchObject({ exitCode: 0 })
+    expect(await cluster.runWith({ PROSPECT_API_KEY: key }, ...enrich)).toMatchObject({ exitCode: 0 })
     await expectPaidOnce(domains)
   })
 
   it('keeps to the rate windows of an operation over all workers', async () => {
     await clusterOf(12)
     fileOf(known.slice(0, 12))
-    await Promise.all([cluster.worker(), cluster.worker()])
+    await Promise.all([cluster.workerHere(), cluster.workerHere()])
     const began = performance.now()
     const hiring = ['accounts', 'hiring', '--csv', 'in.csv', '-o', 'jobs.csv', '--distribute']
     expect(await cluster.run(...hiring)).toMatchObject({ exitCode: 0 })
@@ -172,7 +172,7 @@ describe('a run distributed over several workers', () => {
         .map((domain, at) => `Ada,Number${at},${domain}`)
         .join('\n')}\n`,
     )
-    await Promise.all([cluster.worker(), cluster.worker()])
+    await Promise.all([cluster.workerHere(), cluster.workerHere()])
     const find = ['contacts', 'waterfall', '--csv', 'in.csv', '-o', 'out.csv', '--enrichment-type', 'email']
     expect(await cluster.run(...find, '--distribute')).toMatchObject({ exitCode: 0 })
     expect(cluster.rows('out.csv')).toHaveLength(120)
