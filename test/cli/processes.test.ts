@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { command } from '../support/command.js'
 import { tries } from '../support/effort.js'
 import { launch } from '../support/processes.js'
 
@@ -15,9 +16,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const prospect = (...args: string[]) => launch(bin, args, folder, { PROSPECT_HOME: join(folder, 'home') })
+const env = () => ({ PROSPECT_HOME: join(folder, 'home') })
+const prospect = (...args: string[]) => launch(bin, args, folder, env())
 
-const json = async (...args: string[]) => JSON.parse((await prospect(...args, '--json')).stdout)
+/** Runs a command alone, in this process. */
+const alone = (...args: string[]) => command(args, { env: env(), cwd: folder })
+
+const json = async (...args: string[]) => JSON.parse((await alone(...args, '--json')).stdout)
 
 /** Writes a CSV of domains; the same domain in two spellings where `twice`. */
 function writeDomains(name: string, from: number, to: number, twice = false): void {
@@ -40,10 +45,10 @@ const sum = (list: readonly Record<string, string>[]) =>
 
 describe('several processes with one home', () => {
   it('four concurrent batches with too few credits pay for exactly the rows they keep', async () => {
-    const [credits, share] = [tries(400, 1_000), tries(500, 1_200)]
+    const [credits, share] = [tries(250, 1_000), tries(300, 1_200)]
     writeDomains('catalogue.csv', 0, 4 * share)
-    await prospect('data', 'import', 'companies', 'catalogue.csv')
-    await prospect('engine', 'credits', 'set', String(credits))
+    await alone('data', 'import', 'companies', 'catalogue.csv')
+    await alone('engine', 'credits', 'set', String(credits))
     const names = [0, 1, 2, 3].map((at) => `part-${at}`)
     names.forEach((name, at) => {
       // Each could spend the whole balance, so none of them can finish.
@@ -65,22 +70,25 @@ describe('several processes with one home', () => {
     expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
   })
 
-  it('eight concurrent first commands create one workspace and all succeed', async () => {
+  it('concurrent first commands create one workspace and all succeed', async () => {
+    const commands = tries(4, 8)
     const runs = await Promise.all(
-      Array.from({ length: 8 }, () => prospect('engine', 'credits', 'add', '1', '--json')),
+      Array.from({ length: commands }, () => prospect('engine', 'credits', 'add', '1', '--json')),
     )
-    expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
-    expect((await json('credits')).credits.enrichment).toBe(1_008)
+    expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: commands }, () => 0))
+    expect((await json('credits')).credits.enrichment).toBe(1_000 + commands)
     expect(await json('engine', 'workspaces', 'list')).toHaveLength(1)
   })
 })
 
 describe('a killed batch', () => {
   it('refuses a second process while a run is active, and resumes a killed run without paying twice', async () => {
-    writeDomains('catalogue.csv', 0, 4_000)
-    await prospect('data', 'import', 'companies', 'catalogue.csv')
-    await prospect('engine', 'credits', 'set', '5000')
-    const enrich = () => prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
+    const count = tries(1_500, 4_000)
+    writeDomains('catalogue.csv', 0, count)
+    await alone('data', 'import', 'companies', 'catalogue.csv')
+    await alone('engine', 'credits', 'set', String(count + 1_000))
+    const argv = ['accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv']
+    const enrich = () => prospect(...argv)
     const running = enrich()
     while (!hasRows('out.csv.partial')) await new Promise((resolve) => setTimeout(resolve, 2))
     // Otherwise it could finish before the second process tries.
@@ -93,10 +101,10 @@ describe('a killed batch', () => {
     expect(existsSync(join(folder, 'out.csv'))).toBe(false)
     expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
     expect((await json('runs', 'list'))[0].status).toBe('stopped')
-    expect((await enrich()).exitCode).toBe(0)
+    expect((await alone(...argv)).code).toBe(0)
     expect(rows('out.csv').map(({ Website }) => Website)).toEqual(
-      Array.from({ length: 4_000 }, (_, at) => `company-${at}.example`),
+      Array.from({ length: count }, (_, at) => `company-${at}.example`),
     )
-    expect([sum(rows('out.csv')), (await json('credits')).credits.enrichment]).toEqual([4_000, 1_000])
+    expect([sum(rows('out.csv')), (await json('credits')).credits.enrichment]).toEqual([count, 1_000])
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { isLong, tries } from '../../support/effort.js'
 import { prospect } from '../../support/processes.js'
-import { engineWith, type Reached, reaches } from './served.js'
+import { engineWith, type Reach, type Reached, reaches } from './served.js'
 
 const peopleCount = 260
 const companyCount = 400
@@ -44,6 +44,7 @@ describe.each(reaches)('against the target %s', (how) => {
 
   // Requests with --direct differ from others only in the ledger of the client.
   const itUnlessDirect = it.runIf(isLong || how !== 'direct')
+  const itOf = (...shown: readonly Reach[]) => it.runIf(isLong || shown.includes(how))
 
   const charges = async () => (await here.charges()).slice(before)
   const weekly = (credits: number) =>
@@ -86,7 +87,7 @@ describe.each(reaches)('against the target %s', (how) => {
     expect(rows.at(-1)).toMatchObject({ name: 'Company 4', _source: 'duplicate' })
   })
 
-  it('resumes a killed run without losing a row or paying twice', async () => {
+  itUnlessDirect('resumes a killed run without losing a row or paying twice', async () => {
     here.write('in.csv', companies(domains(companyCount)))
     for (const writes of isLong ? [3, 8] : [8]) await here.killed(writes, ...enrich)
     await completed(...enrich)
@@ -137,7 +138,7 @@ describe.each(reaches)('against the target %s', (how) => {
       expect([sent.length - jobsBefore, new Set(sent)]).toEqual([3, new Set(['contacts.bulk_enrich'])])
     })
 
-    itUnlessDirect('resumes a killed run of waterfalls without paying twice', async () => {
+    itOf('governed')('resumes a killed run of waterfalls without paying twice', async () => {
       here.write('in.csv', people(Array.from({ length: peopleCount }, (_, at) => person(at))))
       for (const writes of isLong ? [2, 4, 9] : [4]) await here.killed(writes, ...find)
       await completed(...find)
@@ -150,7 +151,7 @@ describe.each(reaches)('against the target %s', (how) => {
       expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
     })
 
-    itUnlessDirect(
+    itOf('local')(
       'spends as much as whole waterfalls allow, stops with exit 12, 4 or 5, and resumes',
       async () => {
         here.write('in.csv', people(Array.from({ length: 100 }, (_, at) => person(at))))

@@ -54,7 +54,7 @@ async function reached(program: string, how: Reach, filled: string, key: string)
   const owner = machine()
   cpSync(filled, owner.home, { recursive: true })
   const home = how === 'local' ? owner.home : mkdtempSync(join(tmpdir(), 'prospect-client-'))
-  const server = how === 'local' ? undefined : await serving(program, owner.home)
+  const server = how === 'local' ? undefined : await served(program, owner)
   const env = {
     PROSPECT_HOME: home,
     ...(server ? { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: key } : {}),
@@ -95,6 +95,13 @@ async function reached(program: string, how: Reach, filled: string, key: string)
       rmSync(home, { recursive: true, force: true })
     },
   }
+}
+
+/** Starts `prospect serve` over the home of a machine: in a process of its own with `--long`. */
+async function served(program: string, owner: Machine) {
+  if (isLong) return await serving(program, owner.home)
+  const { line, stop } = await owner.start(['serve', '--port', '0', '--json'])
+  return { baseUrl: (JSON.parse(line) as { base_url: string }).base_url, stop: () => stop() }
 }
 
 const endOf = ({ exitCode, signal, stdout, stderr }: Partial<Ended>): Ended => ({
