@@ -11,7 +11,7 @@ import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering as listening } from '../client/listeners.js'
 import { answering, type Given, type Machine, machine, streamsOf } from '../support/command.js'
-import { tries } from '../support/effort.js'
+import { sample, tries } from '../support/effort.js'
 
 let here: Machine
 beforeEach(() => {
@@ -337,7 +337,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
           PROSPECT_API_KEY: 'pk_Canary0Canary0Canary0Canary0Canary0Ca',
           PROSPECT_BASE_URL: `http://127.0.0.1:${server.port}/${manner}/api/v2`,
         })
-        const lines: Line[] = [
+        const all: Line[] = [
           ...map.flatMap(({ command, operation, arguments: wanted }, at) => {
             const example = operation && examples[operation as keyof typeof examples][0]
             const env = far('answers')
@@ -364,6 +364,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
             env: far('answers'),
           })),
         ]
+        const lines = sample(all, 3, seed)
         const shown = await inTerminal(lines)
         await server.close()
         expect(shown.length).toBe(lines.length)

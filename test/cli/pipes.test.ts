@@ -97,7 +97,7 @@ describe('a named pipe without a reader', () => {
   })
 
   it('lets a signal end a run whose reader reads no more; resuming it loses and repays nothing', async () => {
-    const rows = tries(2_500, 5_000)
+    const rows = tries(1_500, 5_000)
     await companies(rows)
     const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o']
     const stopped = here.run([...argv, 'pipe'])
@@ -160,7 +160,7 @@ describe('stdout that is closed early', () => {
   }
 
   it('ends a run with 141 after every paid answer is recorded, so that resuming it pays nothing twice', async () => {
-    const rows = tries(4_000, 20_000)
+    const rows = tries(2_000, 20_000)
     await companies(rows)
     const { code, stderr } = await head('accounts enrich --csv in.csv')
     const [, id = ''] = /prospect runs resume ([\w-]+)/.exec(stderr) ?? []
@@ -178,7 +178,7 @@ describe('stdout that is closed early', () => {
   })
 
   it('ends a listing with 0', async () => {
-    await companies(tries(4_000, 20_000))
+    await companies(tries(2_000, 20_000))
     expect(await head('data export companies --format csv')).toEqual({ code: 0, stderr: '' })
   })
 })

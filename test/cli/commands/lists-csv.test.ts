@@ -150,8 +150,8 @@ describe('lists create --csv', () => {
   it.each([
     ['no row that makes sense', 'name\n" "\n', 'has no valid rows'],
     ['no column that names a company', 'colour\nred\n', '--map'],
-    ['too many rows', `domain\n${'acme.example\n'.repeat(100_001)}`, 'more than 100,000 companies'],
-    ['too many bytes', `domain,name\n${`acme.example,${'x'.repeat(390)}\n`.repeat(90_000)}`, '32 MiB'],
+    ['too many rows', `domain\n${'a.co\n'.repeat(100_001)}`, 'more than 100,000 companies'],
+    ['too many bytes', `domain,name\n${`a.co,${'€'.repeat(390)}\n`.repeat(30_000)}`, '32 MiB'],
   ])('refuses a file with %s', async (_, content, said) => {
     writeFileSync(join(here.home, 'companies.csv'), content)
     const { code, stderr } = await create()

@@ -38,7 +38,7 @@ describe('ledger', () => {
       ...far(),
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
-    await here.json('data', 'sample', '--companies', '5')
+    await here.json('data', 'sample', '--companies', '5', '--people', '5')
     await here.run(['leads', 'enrich', '--first-name', 'A', '--last-name', 'B', '--domain', 'nobody.example'])
     const rows = (await run('ledger')).json as Record<string, unknown>[]
     const common = {
@@ -58,7 +58,7 @@ describe('ledger', () => {
   })
 
   it('records what the local engine charged', async () => {
-    await here.json('data', 'sample', '--companies', '5')
+    await here.json('data', 'sample', '--companies', '5', '--people', '5')
     const [company] = (await here.json('data', 'export', 'companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
     expect(await here.json('ledger', '--by', 'profile')).toEqual([
@@ -179,7 +179,7 @@ describe('rate windows', () => {
 
 describe('jobs', () => {
   it('records the price of a job when the command saw it finish', async () => {
-    await here.json('data', 'sample', '--companies', '30')
+    await here.json('data', 'sample', '--companies', '30', '--people', '30')
     const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
     expect((await here.run(line.split(' '))).code).toBe(0)
     const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
