@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isLong } from '../support/effort.js'
+import { isLong, sample } from '../support/effort.js'
 import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
 let here: Clone
@@ -40,11 +40,13 @@ describe('scripts on an older Node', () => {
       `it('runs', () => expect(process.versions.node).toBe('${version}'))\n`
     here.write('test/supported.test.ts', file(process.versions.node))
     here.write('test/older.test.ts', file(oldVersion))
-    const supported = await here.run('scripts/test.js', 'test/supported')
-    expect([supported.exitCode, supported.stdout]).toEqual([
-      0,
-      expect.stringMatching(/\n1 passed, 0 failed$/),
-    ])
+    if (isLong) {
+      const supported = await here.run('scripts/test.js', 'test/supported')
+      expect([supported.exitCode, supported.stdout]).toEqual([
+        0,
+        expect.stringMatching(/\n1 passed, 0 failed$/),
+      ])
+    }
     const both = await here.run('scripts/test.js')
     expect([both.exitCode, both.stdout]).toEqual([1, expect.stringMatching(/\n1 passed, 1 failed$/)])
   })
@@ -78,14 +80,15 @@ describe('scripts on an older Node', () => {
 
   it('refuses a downloaded Node that is too old itself, and looks no further', async () => {
     here.writeShell('.node/bin/node', `echo start >> starts\nexec '${here.path('machine', 'node')}' "$@"`)
-    for (const script of ['quickstart', 'test', 'check', 'build']) {
+    const scripts = sample(['quickstart', 'test', 'check', 'build'], 2)
+    for (const script of scripts) {
       const { exitCode, stderr } = await here.run(`scripts/${script}.js`)
       expect([exitCode, stderr.trim()]).toEqual([
         1,
         `Node ${oldVersion} in .node/ is too old: prospect needs Node 22 (from 22.22.2), 24, or 26 and newer`,
       ])
     }
-    expect(here.starts()).toHaveLength(4)
+    expect(here.starts()).toHaveLength(scripts.length)
   })
 
   it('reports in a sentence that there is no Node for this platform', async () => {
