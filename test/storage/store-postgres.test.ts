@@ -1,15 +1,24 @@
+import { afterAll } from 'vitest'
+import type { Store } from '../../src/engine/ports/ports.js'
 import { openStore } from '../../src/storage/engine/store.js'
 import { describeStore } from '../conformance/store.js'
-import { emptySchema } from '../support/postgres.js'
+import { emptyEngine, emptySchema, type TestDatabase } from '../support/postgres.js'
 
-describeStore('PostgreSQL', async () => {
+let opened: { readonly schema: TestDatabase; readonly store: Store } | undefined
+
+async function open() {
   const schema = await emptySchema()
-  const store = await openStore(schema.url)
-  return {
-    ...store,
-    close: async () => {
-      await store.close()
-      await schema.drop()
-    },
-  }
+  return { schema, store: await openStore(schema.url) }
+}
+
+afterAll(async () => {
+  await opened?.store.close()
+  await opened?.schema.drop()
+})
+
+// Each test finds the same store empty: to open one takes longer than most of them.
+describeStore('PostgreSQL', async () => {
+  opened ??= await open()
+  const { schema, store } = opened
+  return { ...store, close: async () => void (await emptyEngine(schema)) }
 })

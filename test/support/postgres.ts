@@ -167,11 +167,15 @@ const emptied: TestDatabase[] = []
 export async function emptySchema(): Promise<TestDatabase> {
   const schema = emptied.pop() ?? (await freshSchema())
   const drop = async () => {
-    await schema.sql(emptyTables(schema.name) + firstRows.join('\n'))
+    await emptyEngine(schema)
     emptied.push(schema)
   }
   return { ...schema, drop }
 }
+
+/** Deletes all rows of an engine's tables but those that they have from the beginning. */
+export const emptyEngine = (schema: TestDatabase) =>
+  schema.sql(emptyTables(schema.name) + firstRows.join('\n'))
 
 /** What the engine's tables contain from the beginning. */
 const firstRows =

@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite-load.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { sample } from '../../support/effort.js'
 import { bundled, start } from '../../support/processes.js'
 import { openEmpty } from '../open.js'
 
@@ -33,11 +34,13 @@ async function usualIndexes(): Promise<unknown> {
   return usual
 }
 
-describe.each([
+const kills: readonly (readonly [when: string, end: string, committed: number])[] = [
   ['while it reads', '5000', 2_000],
   ['before it builds its first index', 'index-1', count],
   ['before it builds its third index', 'index-3', count],
-])('a catalogue whose first import was killed %s', (_, end, committed) => {
+]
+
+describe.each(sample(kills, 2))('a catalogue whose first import was killed %s', (_, end, committed) => {
   it('is complete after opening, has its indexes, and accepts the import again', async () => {
     const { child, ended } = start(program, file(), String(count), end)
     await ended

@@ -29,7 +29,7 @@ async function delivered({ bench: { store, source, clock } }: Plentiful): Promis
 const growth = requests['intents.growth']
 const lookalikes = requests['intents.lookalikes']
 
-describe.each(sample(targets, 2, 1))('growth and lookalikes by way of %s', (_, open) => {
+describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, open) => {
   let way: Plentiful
   beforeAll(async () => {
     way = await openPlentiful(open)

@@ -25,7 +25,7 @@ it('marks the operations that were observed and are not specified', () => {
   ])
 })
 
-describe.each(sample(at.targets, 2))('%s', (_, open) => {
+describe.each(sample(at.targets, 3))('%s', (_, open) => {
   let subject: Subject
   const call = (id: OperationId, input: Input, key?: string) => at.call(subject, id, input, key)
 

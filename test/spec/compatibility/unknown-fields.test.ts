@@ -42,7 +42,7 @@ it('are refused by the operations that choose records by their fields', () => {
 const ways = targets.map(([name, open], at) => ({ name, open, at }))
 
 describe.each(ways)('unknown fields by way of $name', ({ name, open, at }) => {
-  const some = <T>(cases: readonly T[]) => sample(cases, 3, at)
+  const some = <T>(cases: readonly T[]) => sample(cases, 6, at)
 
   let way: Plentiful
   beforeAll(async () => {

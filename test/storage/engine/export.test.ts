@@ -9,20 +9,20 @@ import { engineSchema, listEngineTables } from '../../../src/storage/engine/migr
 import { openEngineDatabase, storeOver } from '../../../src/storage/engine/store.js'
 import { sampleRun } from '../../reference/sample-run.js'
 import { randomIds } from '../../support/engine.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 
 let folder: string
-let schema: TestDatabase
+let schema: TestDatabase | undefined
 const open: Driver[] = []
 
-beforeEach(async () => {
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-transfer-'))
-  schema = await freshSchema()
 })
 
 afterEach(async () => {
   for (const driver of open.splice(0)) await driver.close()
-  await schema.drop()
+  await schema?.drop()
+  schema = undefined
   rmSync(folder, { recursive: true })
 })
 
@@ -32,6 +32,12 @@ async function database(location: string): Promise<Driver> {
   const driver = await openEngineDatabase(location)
   open.push(driver)
   return driver
+}
+
+/** A place in PostgreSQL, for an engine. */
+async function onServer(): Promise<string> {
+  schema ??= await emptySchema()
+  return schema.url
 }
 
 /** A database with a workspace in it. */
@@ -47,7 +53,7 @@ describe('exporting an engine', () => {
     const rows = await exportEngine(await database(file('old.db')), file('first'))
     expect(rows).toBeGreaterThan(200)
     expect(statSync(file('first')).mode & 0o777).toBe(0o600)
-    const server = await database(schema.url)
+    const server = await database(await onServer())
     expect(await importEngine(server, file('first'))).toBe(rows)
     await exportEngine(server, file('second'))
     const back = await database(file('new.db'))
@@ -84,7 +90,7 @@ describe('exporting an engine', () => {
       )
     for (const run of ['a', 'b']) await keep(old, run)
     await exportEngine(open[0] as Driver, file('export'))
-    const server = await database(schema.url)
+    const server = await database(await onServer())
     await importEngine(server, file('export'))
     const store = storeOver(server)
     expect(await keep(store, 'c')).toBe(true)
@@ -137,7 +143,7 @@ describe('exporting an engine', () => {
   ])('is refused on import when it is %s, and leaves nothing behind', async (_, spoil) => {
     await exportEngine(await begun(file('one.db')), file('export'))
     writeFileSync(file('spoilt'), spoil(readFileSync(file('export'), 'utf8')))
-    for (const location of [file('other.db'), schema.url]) {
+    for (const location of [file('other.db'), await onServer()]) {
       const driver = await database(location)
       await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ exit: 2 })
       const store = storeOver(driver)
@@ -194,7 +200,7 @@ describe('exporting an engine', () => {
     await old.transaction((connection) => connection.run('UPDATE members SET name = ?', 'a\0b'))
     const member = await old.read((connection) => connection.get<{ id: string }>('SELECT id FROM members'))
     await exportEngine(old, file('export'))
-    const server = await database(schema.url)
+    const server = await database(await onServer())
     await expect(importEngine(server, file('export'))).rejects.toThrow(
       `a row of members with the character U+0000, which PostgreSQL cannot hold: ["${member?.id}"]`,
     )

@@ -17,21 +17,27 @@ let way: CutConnection
 let driver: Driver
 let pauses: number[]
 
-beforeEach(async () => {
-  schema = await freshSchema()
-  way = await cutConnection(schema.folder)
-  pauses = []
-  driver = await openPostgres(throughWay(), { sleep: async (ms) => void pauses.push(ms), chance: () => 0.5 })
-  await driver.transaction((connection) =>
-    connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
-  )
-})
+/** Gives each test of a suite a schema with a table, and a driver whose connections can be cut. */
+function withSchema(): void {
+  beforeEach(async () => {
+    schema = await freshSchema()
+    way = await cutConnection(schema.folder)
+    pauses = []
+    driver = await openPostgres(throughWay(), {
+      sleep: async (ms) => void pauses.push(ms),
+      chance: () => 0.5,
+    })
+    await driver.transaction((connection) =>
+      connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
+    )
+  })
 
-afterEach(async () => {
-  await driver.close()
-  await way.close()
-  await schema.drop()
-})
+  afterEach(async () => {
+    await driver.close()
+    await way.close()
+    await schema.drop()
+  })
+}
 
 const throughWay = (defaults = '') => {
   const options = encodeURIComponent(`-c search_path=${schema.name} ${defaults}`)
@@ -44,6 +50,8 @@ const add = (id: number, scope?: string) =>
 const ids = async () => (await schema.sql('SELECT id FROM t ORDER BY id')).map(({ id }) => Number(id))
 
 describe('statement parameters', () => {
+  withSchema()
+
   it('are returned exactly as they were passed', async () => {
     const row = await driver.read((connection) =>
       connection.get<object>(
@@ -80,6 +88,8 @@ describe('statement parameters', () => {
 })
 
 describe('transactions in one group commit', () => {
+  withSchema()
+
   it('roll back alone when they fail after a write', async () => {
     const failing = async (connection: Connection) => {
       await connection.run('INSERT INTO t (id) VALUES (100)')
@@ -155,6 +165,8 @@ describe('transactions in one group commit', () => {
 })
 
 describe('a list of companies', () => {
+  withSchema()
+
   it('takes a statement for a thousand of them, because its transaction delays others of its workspace', async () => {
     const opened = await openEngineDatabase(schema.url)
     let statements = 0
@@ -191,6 +203,8 @@ describe('a list of companies', () => {
 })
 
 describe('batched reads', () => {
+  withSchema()
+
   it('return their results even where another read of the batch fails', async () => {
     for (const id of [1, 2, 3]) await add(id)
     const one = (id: number) =>
@@ -220,6 +234,8 @@ describe('batched reads', () => {
 })
 
 describe('a lost connection', () => {
+  withSchema()
+
   it('before the commit runs the transaction again', async () => {
     way.cutAt('INSERT INTO t', 'before')
     expect(await add(1)).toBe(1)
@@ -357,6 +373,8 @@ describe('an error of the server or its driver', () => {
 })
 
 describe('conflicting transactions', () => {
+  withSchema()
+
   it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
     let runs = 0
     const work = driver.transaction(async (connection) => {
@@ -377,6 +395,8 @@ describe('conflicting transactions', () => {
 })
 
 describe('a schema', () => {
+  withSchema()
+
   it('stays in use when another comes before it in the search path, and tables of others in it stay accessible', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
@@ -401,6 +421,8 @@ describe('a schema', () => {
 })
 
 describe('a PostgreSQL server', () => {
+  withSchema()
+
   it('does not apply unusual defaults to our write transactions', async () => {
     const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
     const strict = await openPostgres(throughWay(defaults))
@@ -449,6 +471,8 @@ describe('a PostgreSQL server', () => {
 })
 
 describe('the ledger on PostgreSQL', () => {
+  withSchema()
+
   it('P01: is append-only, and inaccessible to roles that do not own it', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
@@ -488,6 +512,8 @@ describe('the ledger on PostgreSQL', () => {
 })
 
 describe('a job that another node accepted', () => {
+  withSchema()
+
   it('is announced when it is committed, also after the connection was cut', async () => {
     const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
     await other.transaction(async (tx) => {
@@ -517,6 +543,8 @@ describe('a job that another node accepted', () => {
 })
 
 describe('the schema for additional tables', () => {
+  withSchema()
+
   const inSchema = (name: string) =>
     `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
   const schemaSuffix = '_catalogue'
