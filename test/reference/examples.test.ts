@@ -1,12 +1,33 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import { hasBody } from '../../src/api/operations/facts.js'
 import { operations } from '../../src/api/operations/table.js'
-import { eventNames } from '../../src/api/webhooks/events.js'
+import { eventBody, eventNames } from '../../src/api/webhooks/events.js'
 import { eventExamples, examples } from '../../src/reference/examples.js'
+import { openapi } from '../../src/reference/openapi.js'
 import { type SampleRun, sampleRun } from './sample-run.js'
+import { type Check, type Schema, schemaProblems } from './schema-problems.js'
+
+interface Content {
+  readonly content: { readonly 'application/json': { readonly schema: Schema; readonly example?: unknown } }
+}
+interface Described {
+  readonly requestBody?: Content
+  readonly responses: Readonly<Record<string, Content>>
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: { readonly requestBody: Content } }>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
 
 let run: SampleRun
+let document: Document
+let problems: Check
 beforeAll(async () => {
   run = await sampleRun()
+  document = (await openapi({ version: 'test' })) as Document
+  problems = schemaProblems(document.components.schemas)
 })
 
 /** The text of the recorded examples as it should be. */
@@ -38,5 +59,60 @@ describe('the recorded examples', () => {
       for (const [name, value] of Object.entries(body as object))
         if (/preview|jobs|leads|lists|searches|contacts|suggestions|technologies|results/.test(name))
           expect(value, `${id}: ${name}`).not.toEqual([])
+  })
+})
+
+const json = ({ content }: Content) => content['application/json']
+
+describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row) => {
+  const described = () => document.paths[row.path]?.[row.method.toLowerCase()]
+  const exchange = () => run.exchanges.find((one) => one.id === id)
+
+  it('returns its success over HTTP with a body that its schema describes', async () => {
+    const { status, contentType, body } = exchange() ?? {}
+    if (row.unavailable) return expect([status, body]).toEqual([422, { error: row.unavailable }])
+    expect([status, contentType]).toEqual([row.ok, 'application/json'])
+    const response = described()?.responses[row.ok]
+    expect(response && problems(json(response).schema, body)).toEqual([])
+    expect((await shapeOf(id)).output.parse(body)).toEqual(body)
+  })
+
+  it('accepts a request that its schema describes', () => {
+    const { requestBody } = described() ?? {}
+    const sent = Object.entries(exchange()?.input ?? {}).filter(([name]) => !row.path.includes(`{${name}}`))
+    expect(requestBody && problems(json(requestBody).schema, Object.fromEntries(sent))).toEqual(
+      hasBody(row) ? [] : undefined,
+    )
+  })
+
+  it('has examples that its schemas describe', () => {
+    const { requestBody, responses } = described() ?? {}
+    for (const content of [requestBody, row.unavailable ? undefined : responses?.[row.ok]])
+      if (content) expect(problems(json(content).schema, json(content).example)).toEqual([])
+    const example = responses?.[row.ok] && json(responses[row.ok] as Content).example
+    expect(example !== undefined).toBe(row.unavailable === undefined)
+  })
+})
+
+describe.each(eventNames())('%s', (name) => {
+  it('is delivered with a body that its schema describes, as is its example', () => {
+    const body = run.events.find(([one]) => one === name)?.[1]
+    const content = document.webhooks[name]?.post.requestBody
+    expect(content && problems(json(content).schema, body)).toEqual([])
+    expect(content && problems(json(content).schema, json(content).example)).toEqual([])
+    expect(eventBody(name).parse(body)).toEqual(body)
+  })
+})
+
+describe('the check of schemas', () => {
+  it('detects unknown fields, missing fields and wrong types', () => {
+    const one = { type: 'object', required: ['a'], properties: { a: { type: ['integer', 'null'] } } }
+    const both = { allOf: [{ $ref: '#/components/schemas/One' }, { type: 'object', properties: { b: {} } }] }
+    const check = schemaProblems({ One: one })
+    expect(check(one, { a: null })).toEqual([])
+    expect(check(both, { a: 1, b: 2 })).toEqual([])
+    expect(check(both, { b: 2, c: 3 })).toEqual(['$ lacks a', '$.c is in no schema'])
+    expect(check(one, { a: '1' })).toHaveLength(1)
+    expect(check({ ...one, contains: {} }, { a: 1 })).toEqual(['$: the keyword contains is not known'])
   })
 })

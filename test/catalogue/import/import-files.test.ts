@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => catalogue.close())
 
 const take = (text: string | Uint8Array, options?: ImportOptions) =>
-  catalogue.importFile('companies', bytesOf(text), options)
+  catalogue.importFile('companies', bytesOf(text, text.length > 1_000_000 ? 65_536 : 7), options)
 const domains = async () => (await exported(catalogue, 'companies')).map(({ domain }) => domain)
 const names = async () => (await exported(catalogue, 'companies')).map(({ name }) => name)
 
