@@ -107,7 +107,7 @@ describe.each(states())('%s', (name, open) => {
             })
           },
         ),
-        { numRuns: name === 'SQLite' ? tries(20, 200) : tries(3, 8) },
+        { numRuns: name === 'SQLite' ? tries(10, 200) : tries(2, 8) },
       )
     })
 
@@ -143,7 +143,7 @@ describe.each(states())('%s', (name, open) => {
             )
           },
         ),
-        { numRuns: name === 'SQLite' ? tries(8, 60) : tries(2, 6) },
+        { numRuns: name === 'SQLite' ? tries(5, 60) : tries(2, 6) },
       )
     })
 

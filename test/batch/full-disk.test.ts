@@ -114,6 +114,6 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
         await bench.store.close()
       },
     ),
-    { numRuns: tries(12, 60) },
+    { numRuns: tries(8, 60) },
   )
 })

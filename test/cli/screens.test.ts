@@ -9,6 +9,7 @@ import { progressLine, progressParts, type Step } from '../../src/cli/output/pro
 import { widthOf } from '../../src/cli/output/text.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering, command, type Given, keyed } from '../support/command.js'
+import { sample } from '../support/effort.js'
 
 /** The time of every screen. */
 const now = Date.parse('2026-03-10T12:05:00.000Z')
@@ -277,7 +278,7 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
   beforeAll(() => run('init --yes'))
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  it.each(['limits', 'credits', 'engine status', 'runs show 0', 'commands'])(
+  it.each(sample(['limits', 'credits', 'engine status', 'runs show 0', 'commands'], 3))(
     'of 60 columns has no longer line, no colour with NO_COLOR and only ASCII with LC_ALL=C: %s',
     async (line) => {
       const plain = await inTerminal(line, 60, { NO_COLOR: '1', LC_ALL: 'C' })

@@ -125,6 +125,7 @@ async function everyCommand(): Promise<readonly (readonly string[])[]> {
   return (JSON.parse(stdout) as Described[]).map(({ command: words, arguments: given }) => [
     ...words.split(' '),
     ...given.filter(({ required }) => required).map(({ name }) => usual[name] ?? name),
+    ...(words === 'data sample' ? ['--companies', '5', '--people', '5'] : []),
   ])
 }
 

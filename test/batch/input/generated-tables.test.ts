@@ -259,7 +259,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
         profileOf.set(known, readSlug(url))
       }
     }),
-    { numRuns: tries(250, 10_000) },
+    { numRuns: tries(100, 10_000) },
   )
 }, 120_000)
 
@@ -293,7 +293,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
           }
       },
     ),
-    { numRuns: tries(250, 10_000) },
+    { numRuns: tries(100, 10_000) },
   )
 }, 120_000)
 

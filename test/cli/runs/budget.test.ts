@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { sample } from '../../support/effort.js'
+import { sample, tries } from '../../support/effort.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 let filled: Awaited<ReturnType<typeof machines>>
 beforeAll(async () => {
-  filled = await machines(700, 5_000)
+  filled = await machines(count + 100, 5_000)
 })
 afterAll(() => filled.remove())
 
@@ -14,39 +14,46 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
+/** Rows of a file that costs a credit for each. */
+const count = tries(360, 600)
+
 const charged = async () => (await here.charges()).length
 
 describe('--max-credits', () => {
-  it.each(sample([0, 1, 128, 257, 599], 2, 1))(
+  it.each(sample([0, 1, 128, 257, 599], 5, 3))(
     'spends exactly --max-credits %i before it stops, and the rest after the budget is raised',
     async (most) => {
-      here.write('in.csv', csvOf(600))
+      here.write('in.csv', csvOf(count))
       const { code, stderr } = await here.enrich('--max-credits', String(most))
       expect([code, await charged()]).toEqual([12, most])
       expect(stderr).toContain(`Budget reached: ${most} credit`)
       expect(paid(here.rows('out.csv.partial'))).toBe(most)
-      expect((await here.enrich('--max-credits', '600')).code).toBe(0)
+      expect((await here.enrich('--max-credits', String(count))).code).toBe(0)
       expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
-        600, 600, 600,
+        count,
+        count,
+        count,
       ])
     },
   )
 
   it('finishes when --max-credits equals the price', async () => {
-    here.write('in.csv', csvOf(600))
-    expect((await here.enrich('--max-credits', '600')).code).toBe(0)
+    here.write('in.csv', csvOf(count))
+    expect((await here.enrich('--max-credits', String(count))).code).toBe(0)
   })
 
   it('does not count rows that cost nothing against --max-credits', async () => {
-    const rows = Array.from({ length: 600 }, (_, at) => (at % 3 === 2 ? known(at) : `unknown-${at}.example`))
+    const rows = Array.from({ length: count }, (_, at) =>
+      at % 3 === 2 ? known(at) : `unknown-${at}.example`,
+    )
     here.write('in.csv', csv([...rows, ...rows]))
     // A row in flight may cost a credit, so the last lookup of the file must be a paid one.
-    expect((await here.enrich('--max-credits', '200')).code).toBe(0)
-    expect([await charged(), here.rows('out.csv').length]).toEqual([200, 1_200])
+    expect((await here.enrich('--max-credits', String(count / 3))).code).toBe(0)
+    expect([await charged(), here.rows('out.csv').length]).toEqual([count / 3, 2 * count])
   })
 
   it('counts all parts of a run against --max-credits, and makes no call with a budget already spent', async () => {
-    here.write('in.csv', csvOf(600))
+    here.write('in.csv', csvOf(count))
     for (const [most, spent] of [
       [100, 100],
       [50, 100],

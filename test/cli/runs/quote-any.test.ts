@@ -116,7 +116,7 @@ function paidTwice(column: string): (string | undefined)[] {
 }
 
 describe('the quote of any batch', () => {
-  it.each(sample(commands, 2))(
+  it.each(sample(commands, 4, 2))(
     'the quote of %s covers what the run then costs',
     async (command, column, cell) => {
       let file = 0
