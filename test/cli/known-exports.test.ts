@@ -54,7 +54,7 @@ function checkMapping(pairs: (readonly [string, string])[], command: string, exp
 }
 
 describe('exports of other tools, without --map', () => {
-  it.each(sample(batches, 2))(
+  it.each(sample(batches, 4, 1))(
     '$command maps, quotes and looks up the rows of $file',
     async ({ file, command, expected }) => {
       const types = command === 'contacts waterfall' ? ['--enrichment-type', 'email'] : []

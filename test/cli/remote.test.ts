@@ -12,6 +12,7 @@ import {
   type Machine,
   machine,
 } from '../support/command.js'
+import { sample } from '../support/effort.js'
 import { launch, prospect } from '../support/processes.js'
 
 let here: Machine
@@ -333,7 +334,7 @@ describe('secrets and servers', () => {
     ['cuts off', (request) => void request.socket.destroy()],
   ]
 
-  it.each(servers)(
+  it.each(sample(servers, 2))(
     'prints the key in no command and writes it to no file when the server %s',
     async (_, answer) => {
       const server = await answering(answer)

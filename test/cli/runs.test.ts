@@ -13,6 +13,7 @@ import {
   keyed,
   removed,
 } from '../support/command.js'
+import { sample, tries } from '../support/effort.js'
 
 let home = ''
 beforeEach(async () => {
@@ -415,10 +416,11 @@ describe('a lock', () => {
 })
 
 describe('an interrupted run', () => {
-  it.each([
+  const endings = [
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])(
+  ] as const
+  it.each(sample(endings, 2))(
     'stops on %s with exit code %i, says how to resume, and resumes without paying twice',
     async (name, exit) => {
       const signals = new EventEmitter() as unknown as NodeJS.Process
@@ -426,11 +428,11 @@ describe('an interrupted run', () => {
       const caller: Caller = {
         ...target.caller,
         call: async (...request) => {
-          signals.emit(name as 'SIGINT')
+          signals.emit(name)
           return target.caller.call(...request)
         },
       }
-      const rows = domains(3_000)
+      const rows = domains(tries(800, 3_000))
       const ended = await enrich(csv(rows), [], { caller, signals })
       const [run] = await list()
       expect([ended.code, run.status]).toEqual([exit, 'stopped'])

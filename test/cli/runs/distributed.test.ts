@@ -46,7 +46,7 @@ describe('a run distributed over several workers', () => {
   })
 
   it('loses no row and pays for none twice when a worker is killed', async () => {
-    const rows = tries(450, known.length)
+    const rows = tries(300, known.length)
     await clusterOf(rows)
     const domains = known.slice(0, rows).map((domain, at) => {
       if (at % 11 === 5) return `unknown-${at}.example`
@@ -55,7 +55,7 @@ describe('a run distributed over several workers', () => {
     fileOf(domains)
     const killed = await cluster.worker()
     const running = cluster.start(enrich)
-    await chargedAtLeast(tries(100, 300))
+    await chargedAtLeast(tries(60, 300))
     await killed.end('SIGKILL')
     await cluster.workerHere()
     // As if the leases of the killed worker had expired.
@@ -77,8 +77,8 @@ describe('a run distributed over several workers', () => {
   })
 
   it('stops in order on Ctrl-C, and resumes on another machine', async () => {
-    await clusterOf(400)
-    const domains = known.slice(0, 400)
+    await clusterOf(240)
+    const domains = known.slice(0, 240)
     fileOf(domains)
     await cluster.workerHere()
     const running = cluster.start(enrich)
@@ -98,8 +98,8 @@ describe('a run distributed over several workers', () => {
   })
 
   it('resumes on another machine after its command was killed, and leaves no replies behind', async () => {
-    await clusterOf(400)
-    const domains = known.slice(0, 400)
+    await clusterOf(240)
+    const domains = known.slice(0, 240)
     fileOf(domains)
     await cluster.workerHere()
     const running = cluster.start(enrich)
@@ -116,8 +116,8 @@ describe('a run distributed over several workers', () => {
   })
 
   it('stops with exit 4 when the credits run out, and resumes after a top-up', async () => {
-    await clusterOf(400)
-    const domains = known.slice(0, 400)
+    await clusterOf(240)
+    const domains = known.slice(0, 240)
     fileOf(domains)
     await cluster.workerHere()
     await cluster.run('engine', 'credits', 'set', '150')
@@ -129,7 +129,7 @@ describe('a run distributed over several workers', () => {
   })
 
   it('stops with exit 3 when its key is revoked, and keeps the answered rows', async () => {
-    const rows = tries(400, 1_000)
+    const rows = tries(300, 1_000)
     await clusterOf(rows)
     const domains = known.slice(0, rows)
     fileOf(domains)

@@ -4,7 +4,7 @@ import { prospect } from '../../support/processes.js'
 import { engineWith, type Reach, type Reached, reaches } from './served.js'
 
 const peopleCount = 260
-const companyCount = 400
+const companyCount = tries(250, 400)
 
 let filled: Awaited<ReturnType<typeof engineWith>>
 beforeAll(async () => {
