@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { command, machine } from '../../support/command.js'
 import { type Cluster, openCluster } from '../../support/distributed.js'
 import { tries } from '../../support/effort.js'
-import { freshDatabase, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { prospect } from '../../support/processes.js'
 
 const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
@@ -13,9 +13,9 @@ const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
 let database: TestDatabase
 let cluster: Cluster
 
-/** Creates a cluster with its own database, whose catalogue has `companies` companies. */
+/** Creates a cluster with its own schema, whose catalogue has `companies` companies. */
 async function clusterOf(companies: number): Promise<void> {
-  database = await freshDatabase()
+  database = await emptySchema()
   cluster = await openCluster(prospect, database, known.slice(0, companies))
 }
 
@@ -107,11 +107,11 @@ describe('a run distributed over several workers', () => {
     running.kill('SIGKILL')
     await running
     // As if its lock had expired.
-    await cluster.sql('UPDATE public_state.run_locks SET lease_until = 1')
+    await cluster.sql(`UPDATE ${database.name}_state.run_locks SET lease_until = 1`)
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
     expect(await cluster.runWith(elsewhere, ...enrich)).toMatchObject({ exitCode: 0 })
     await expectPaidOnce(domains)
-    expect(await cluster.sql('SELECT lost_at FROM public_state.runs')).toEqual([{ lost_at: null }])
+    expect(await cluster.sql(`SELECT lost_at FROM ${database.name}_state.runs`)).toEqual([{ lost_at: null }])
     expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
   })
 
