@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 
 let here: Machine
 let schema: TestDatabase
 
 beforeEach(async () => {
   here = machine()
-  schema = await freshSchema()
+  schema = await emptySchema()
 })
 
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type CommandResult, command, type Machine, machine } from '../../support/command.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { csvOf, type Listed } from './paying.js'
 
 const jane = 'jane.zwolinska@acme.example'
@@ -13,7 +13,7 @@ const person = { full_name: 'Jane Zwolinska', email: jane, network_profile_url: 
 
 let schema: TestDatabase
 beforeAll(async () => {
-  schema = await freshSchema()
+  schema = await emptySchema()
   const first = machine()
   const env = { PROSPECT_DATABASE_URL: schema.url }
   writeFileSync(join(first.home, 'catalogue.csv'), csvOf(40))

@@ -2,12 +2,12 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../support/command.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { csvOf, type Listed } from './paying.js'
 
 let schema: TestDatabase
 beforeAll(async () => {
-  schema = await freshSchema()
+  schema = await emptySchema()
   const first = machine()
   const env = { PROSPECT_DATABASE_URL: schema.url }
   writeFileSync(join(first.home, 'catalogue.csv'), csvOf(40))
