@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { command } from '../support/command.js'
+import { sample } from '../support/effort.js'
 
 const map = async () => JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
 const shown = async (...argv: string[]) => (await command(argv)).stdout
@@ -42,7 +43,7 @@ describe('help', () => {
   it('prints the help of every command on at most 45 lines, or 20 more than the command has options', async () => {
     const shared = ['Many rows', 'Output', 'Target and key', 'Other']
     const long: unknown[] = []
-    for (const { command: words, flag = '', options } of await map()) {
+    for (const { command: words, flag = '', options } of sample(await map(), 2)) {
       const own = options.filter(({ group }) => !shared.includes(group ?? ''))
       const lines = (await shown(...words.split(' '), ...(flag ? [flag] : []), '--help'))
         .trimEnd()
@@ -56,7 +57,7 @@ describe('help', () => {
 
   it('separates the groups of every command by an empty line, and names the values of an option', async () => {
     const close: unknown[] = []
-    for (const { command: words, flag = '' } of await map()) {
+    for (const { command: words, flag = '' } of sample(await map(), 2, 1)) {
       const text = await shown(...words.split(' '), ...(flag ? [flag] : []), '--help')
       const headings = [...text.matchAll(/(?<!\n)\n([A-Z][\w ]+:)\n/g)].map(([, heading]) => heading)
       if (headings.length > 0) close.push([words, flag, headings])

@@ -20,20 +20,24 @@ it('resumes a run that was killed several times, losing nothing and paying nothi
   expectNothingLost(survived)
 })
 
-it('resumes a run of the first rows that was killed, and then that of all rows, paying nothing twice', async () => {
-  const file = await toEnrich(300)
-  try {
-    const { folder, env } = file
-    const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
-    const first = ['--rows', '120']
-    expect((await run('40', 'after', '5', ...first)).signal).toBe('SIGKILL')
-    if (isLong) expect((await run('30', 'before', '0', ...first)).signal).toBe('SIGKILL')
-    expect((await run('0', 'before', '0', ...first)).exitCode).toBe(0)
-    expect((await file.survived(2)).rows).toHaveLength(120)
-    expect((await run('50', 'after', '5')).signal).toBe('SIGKILL')
-    expect((await run()).exitCode).toBe(0)
-    expectNothingLost(await file.survived(3))
-  } finally {
-    file.remove()
-  }
-})
+// A run of the first rows that was stopped is resumed in test/cli/runs/rows.test.ts, too.
+it.runIf(isLong)(
+  'resumes a run of the first rows that was killed, and then that of all rows, paying nothing twice',
+  async () => {
+    const file = await toEnrich(300)
+    try {
+      const { folder, env } = file
+      const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
+      const first = ['--rows', '120']
+      expect((await run('40', 'after', '5', ...first)).signal).toBe('SIGKILL')
+      expect((await run('30', 'before', '0', ...first)).signal).toBe('SIGKILL')
+      expect((await run('0', 'before', '0', ...first)).exitCode).toBe(0)
+      expect((await file.survived(2)).rows).toHaveLength(120)
+      expect((await run('50', 'after', '5')).signal).toBe('SIGKILL')
+      expect((await run()).exitCode).toBe(0)
+      expectNothingLost(await file.survived(3))
+    } finally {
+      file.remove()
+    }
+  },
+)
