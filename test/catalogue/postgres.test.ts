@@ -11,8 +11,8 @@ afterAll(() => {
 const suites = [
   'search/companies',
   'search/count-profiles',
-  'search/engagers',
   'lookup/headcount',
+  'search/engagers',
   'export/export',
   'erasure/matcher',
   'search/growth',
