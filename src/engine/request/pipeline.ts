@@ -97,16 +97,16 @@ const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Re
   readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 
 /** Returns the stored reply to a permitted request, or the reply of its work. */
-async function replyTo(
+function replyTo(
   ports: PipelinePorts,
   request: Request,
   given: ReadRequest,
   { row, idempotencyKey: header }: CallOptions,
 ): Promise<Reply> {
   const { idempotent } = request.operation
-  if (idempotent && row) return await answerRow(ports, request, row)
+  if (idempotent && row) return answerRow(ports, request, row)
   const key = idempotent ? idempotencyKey(header) : undefined
-  return key === undefined ? await doWork(ports, request) : await answerOnce(ports, request, given, key)
+  return key === undefined ? doWork(ports, request) : answerOnce(ports, request, given, key)
 }
 
 /** Checks fields (400, 422) with sessions, consent and webhooks. */
@@ -116,7 +116,8 @@ async function check(
   given: ReadRequest,
   principal: Principal,
 ): Promise<Input> {
-  const input = given.checked ? validFields(given.checked) : await validated(shapes, operation, given.input)
+  const { checked } = given
+  const input = checked ? validFields(checked) : validated(await shapes(operation.id), operation, given.input)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
@@ -124,12 +125,7 @@ async function check(
   return input
 }
 
-async function validated(
-  shapes: PipelinePorts['shapes'],
-  operation: Operation,
-  given: Input,
-): Promise<Input> {
-  const shape = await shapes(operation.id)
+function validated(shape: Shape, operation: Operation, given: Input): Input {
   const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
   return validate(operation.id, shape, typed) as Input
 }
@@ -161,7 +157,7 @@ async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): P
   const found = row.fresh
     ? undefined
     : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
-  if (!found) return await doWork(ports, request, createRowClaim(id, row))
+  if (!found) return doWork(ports, request, createRowClaim(id, row))
   return { ...toReplayedReply(found, request.operation), replayed: found.credits }
 }
 

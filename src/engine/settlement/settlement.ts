@@ -46,10 +46,10 @@ export function settleRequest(
   return store
     .transaction(async (tx) => {
       if (checkFencing) await checkFencing(tx)
-      await keep?.(tx)
+      if (keep) await keep(tx)
       if (job) await acceptJob(tx, billOf(request, 0), job, request.now)
       if (credits > 0) await charge(tx, billOf(request, credits), request.now)
-      await claim?.keep(tx, status, body, credits)
+      if (claim) await claim.keep(tx, status, body, credits)
     }, request.principal.workspace.id)
     .catch((error: unknown) => {
       throw error instanceof AlreadyThere ? inProgressError() : error
