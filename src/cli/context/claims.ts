@@ -1,4 +1,4 @@
-import { type BigIntStats, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { type BigIntStats, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { resultOr } from '../../api/values/objects.js'
 import { isPostgres } from '../../storage/driver/connection.js'
@@ -92,23 +92,20 @@ const isSame = (one: BigIntStats | undefined, other: BigIntStats | undefined): b
 
 /** Returns what a path leads to; `undefined` where there is nothing, or nothing that can be seen. */
 const statsOf = (path: string): BigIntStats | undefined =>
-  resultOr(undefined, () => statSync(path, { bigint: true }))
+  resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
 
 const mostLinks = 40
 
 /** Returns a path without links, also where its end does not exist. */
 function realPath(path: string, links = mostLinks): string {
   const above = dirname(path)
-  try {
-    return realpathSync.native(path)
-  } catch {
-    if (above === path || links === 0) return path
-  }
-  try {
-    return realPath(resolve(above, readlinkSync(path)), links - 1)
-  } catch {
-    return join(realPath(above), basename(path))
-  }
+  // Most of these files do not exist, and an error costs more than all else here.
+  const itself = resultOr(undefined, () => lstatSync(path, { throwIfNoEntry: false }))
+  const real = itself && resultOr(undefined, () => realpathSync.native(path))
+  if (real !== undefined) return real
+  if (above === path || links === 0) return path
+  const target = itself?.isSymbolicLink() && resultOr(undefined, () => readlinkSync(path))
+  return target ? realPath(resolve(above, target), links - 1) : join(realPath(above), basename(path))
 }
 
 const filesIn = (folder: string): string[] =>
