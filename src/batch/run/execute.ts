@@ -50,8 +50,8 @@ class Runner {
     this.#checkpoint = new DurabilityCheckpoint(batch.journal, batch.onSafe)
     this.#batchSize = batch.together
       ? requestsPerBatch * batch.together.most
-      : Math.min(largestBatch, Math.max(1, Math.floor(concurrency / 2)))
-    this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 2)
+      : Math.min(largestBatch, concurrency)
+    this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 1)
     const stopReason = this.#stopReason
     this.#rateGate = new RateGate(batch.time, stopReason.signal, () => this.#showProgress())
     const ports = {

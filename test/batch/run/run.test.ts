@@ -158,7 +158,7 @@ describe('the rows of a batch', () => {
 
   test('are reported as progress when they are written', async () => {
     const seen: RunProgress[] = []
-    await runDomains(domains(30), found, { concurrency: 8, onProgress: (progress) => seen.push(progress) })
+    await runDomains(domains(30), found, { concurrency: 4, onProgress: (progress) => seen.push(progress) })
     expect(seen.length).toBeGreaterThan(5)
     expect(seen.map(({ rows }) => rows)).toEqual(seen.map(({ rows }) => rows).toSorted((a, b) => a - b))
     expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
