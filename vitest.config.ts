@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** The files that take longest, the longest first. */
@@ -26,13 +26,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Makes a `.sql` file a module with its text, as the build does. */
+export const sqlAsText: NonNullable<ViteUserConfig['plugins']>[number] = {
+  name: 'sql-as-text',
+  transform: (text, id) => (id.endsWith('.sql') ? `export default ${JSON.stringify(text)}` : undefined),
+}
+
 export default defineConfig({
-  plugins: [
-    {
-      name: 'sql-as-text',
-      transform: (text, id) => (id.endsWith('.sql') ? `export default ${JSON.stringify(text)}` : undefined),
-    },
-  ],
+  plugins: [sqlAsText],
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/postgres.ts'],

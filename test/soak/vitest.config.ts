@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config'
+import { sqlAsText } from '../../vitest.config.js'
 
 /** Long tests, one after the other, that `npm test` leaves out. */
 export default defineConfig({
+  plugins: [sqlAsText],
   test: {
     include: ['test/soak/**/*.soak.ts'],
     pool: 'forks',
