@@ -5,6 +5,7 @@ import { isPriced, type Limit, type Rate, rateOf } from '../../src/api/operation
 import { isListedPlan, planOf } from '../../src/api/operations/plans.js'
 import { type Operation, type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import { companySizes } from '../../src/api/schemas/enumerations.js'
+import { planRates } from '../support/plan-rates.js'
 import { type GoldenRow, goldenRows } from './golden-rows.js'
 
 // Expectations are typed by hand from the specification: none of them may be imported.
@@ -193,21 +194,7 @@ describe('quotas of the specification', () => {
 })
 
 describe('plans of the specification', () => {
-  it.each([
-    ['Free', 1],
-    ['Basic', 2],
-    ['Starter', 10],
-    ['Premium', 10],
-    ['Build', 10],
-    ['Advanced', 100],
-    ['Professional', 100],
-    ['Growth', 100],
-    ['Boost', 100],
-    ['Scale', 1000],
-    ['Enterprise', 1000],
-    ['Agency', 1000],
-    ['Team', 1000],
-  ])('%s: %i requests per minute', (name, requests) => {
+  it.each(planRates)('%s: %i requests per minute', (name, requests) => {
     expect(isListedPlan(name)).toBe(true)
     expect(planOf(name).requestsPerMinute).toBe(requests)
   })

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sample } from '../support/effort.js'
+import { planRates } from '../support/plan-rates.js'
 import { openService, type Service } from './service.js'
 
 let service: Service
@@ -9,25 +10,10 @@ beforeEach(async () => {
 
 const list = async (key = service.key) => (await service.ask('lists.list', {}, { key })).status
 
-const plans: readonly (readonly [plan: string, requests: number])[] = [
-  ['Free', 1],
-  ['Basic', 2],
-  ['Starter', 10],
-  ['Premium', 10],
-  ['Build', 10],
-  ['Advanced', 100],
-  ['Professional', 100],
-  ['Growth', 100],
-  ['Boost', 100],
-  ['Scale', 1_000],
-  ['Enterprise', 1_000],
-  ['Agency', 1_000],
-  ['Team', 1_000],
-  ['an unlisted plan (the Free limit)', 1],
-]
+const rates = [...planRates, ['an unlisted plan (the Free limit)', 1] as const]
 
 describe('plan rate limits', () => {
-  it.each(sample(plans, 2))('allow %s %i requests per minute', async (plan, requests) => {
+  it.each(sample(rates, 2))('allow %s %i requests per minute', async (plan, requests) => {
     await service.admin.setPlan(plan.replace(/ \(.*/, ''))
     const statuses = await Promise.all(Array.from({ length: requests }, () => list()))
     expect(new Set(statuses)).toEqual(new Set([200]))
