@@ -244,7 +244,7 @@ describe.each(states())('%s', (name, open) => {
         ...priced,
         input: (cells) => ({ ...input(cells), limit: 100 }),
       })
-      return { report, sources: sink.text().match(/(?:live|store|duplicate)$/gm) }
+      return { report, sources: sink.text().match(/(?:lookup|reused|duplicate)$/gm) }
     }
 
     test.each([
@@ -261,7 +261,7 @@ describe.each(states())('%s', (name, open) => {
       const { report, sources } = await part(rows, caller, await opened())
       expect([report.stopped, sources]).toEqual([
         undefined,
-        [...Array(4).fill('live'), ...Array(4).fill('duplicate')],
+        [...Array(4).fill('lookup'), ...Array(4).fill('duplicate')],
       ])
       expect(keys).toEqual(rows.slice(0, 4).map((_, at) => `run-1-${at}`))
       const again = await part(rows, caller, await opened())
@@ -269,8 +269,8 @@ describe.each(states())('%s', (name, open) => {
     })
 
     test.each([
-      ['answers a later run when it had fewer records than the budget left', 40, 'store'],
-      ['does not answer a later run when it may have had more records', 50, 'live'],
+      ['answers a later run when it had fewer records than the budget left', 40, 'reused'],
+      ['does not answer a later run when it may have had more records', 50, 'lookup'],
     ])('%s', async (_, there, source) => {
       const { caller } = hiring(there)
       const driver = await open()

@@ -100,7 +100,7 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
           if (!report.stopped) break
           expect([4, 10]).toContain(report.stopped.exit_code)
           await expect(stat(output)).rejects.toThrow()
-          expect((await readFile(`${output}.partial`, 'utf8')).endsWith('live')).toBe(false)
+          expect((await readFile(`${output}.partial`, 'utf8')).endsWith('lookup')).toBe(false)
         }
         const rows = parse(await readFile(output), { columns: true }) as Record<string, string>[]
         expect(rows.map((row) => row.domain)).toEqual(names)

@@ -26,8 +26,8 @@ const messy = [
 
 const enriched = [
   'Société,Site web,Pays,Notes,_status,domain,industry,_error,_credits,_source',
-  'Foo GmbH,https://www.Foo.example/about?x=1,DE,"two\r\nlines; and a ""quote""",found,foo.example,Industry of foo.example,,1,live',
-  "Bar,info@bar.example,FR,'=SUM(A1),found,bar.example,Industry of bar.example,,1,live",
+  'Foo GmbH,https://www.Foo.example/about?x=1,DE,"two\r\nlines; and a ""quote""",found,foo.example,Industry of foo.example,,1,lookup',
+  "Bar,info@bar.example,FR,'=SUM(A1),found,bar.example,Industry of bar.example,,1,lookup",
   ',,,,invalid,,,Missing required keys: domain,0,',
   'Foo,foo.example,DE,again,found,foo.example,Industry of foo.example,,0,duplicate',
   'Baz,too,many,cells,invalid,,,Line 8 has 6 cells; the header has 5,0,',

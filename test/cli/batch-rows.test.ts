@@ -66,8 +66,8 @@ describe('--only-missing', () => {
       [
         'domain,Phone,name,_status,_error,_credits,_source',
         'a.example,+33612345678,,skipped,,0,',
-        'b.example,+15550100,Name of b.example,found,,1,live',
-        'nobody.example,,,not_found,No company found,0,live',
+        'b.example,+15550100,Name of b.example,found,,1,lookup',
+        'nobody.example,,,not_found,No company found,0,lookup',
         '',
       ].join('\n'),
     )
@@ -117,12 +117,12 @@ describe('--explode', () => {
     expect(await read('out.csv')).toBe(
       [
         'domain,total_jobs,job_title,_status,_error,_credits,_source',
-        'a.example,3,A,found,,3,live',
-        'a.example,3,B,found,,0,live',
-        'a.example,3,C,found,,0,live',
-        'b.example,3,A,found,,3,live',
-        'b.example,3,B,found,,0,live',
-        'b.example,3,C,found,,0,live',
+        'a.example,3,A,found,,3,lookup',
+        'a.example,3,B,found,,0,lookup',
+        'a.example,3,C,found,,0,lookup',
+        'b.example,3,A,found,,3,lookup',
+        'b.example,3,B,found,,0,lookup',
+        'b.example,3,C,found,,0,lookup',
         '',
       ].join('\n'),
     )
@@ -134,8 +134,8 @@ describe('--explode', () => {
     await batch('accounts hiring', csv, ['-o', 'one.csv', '--fields', 'jobs_count'], { caller })
     await batch('accounts hiring', csv, ['-o', 'many.csv', '--explode', '--fields', 'job_title'], { caller })
     expect(caller.asked).toHaveLength(2)
-    expect((await read('one.csv')).split('\n')[1]).toBe('a.example,3,found,,3,live')
-    expect((await read('many.csv')).split('\n')[3]).toBe('a.example,C,found,,0,live')
+    expect((await read('one.csv')).split('\n')[1]).toBe('a.example,3,found,,3,lookup')
+    expect((await read('many.csv')).split('\n')[3]).toBe('a.example,C,found,,0,lookup')
   })
 
   it('refuses --explode where a row has one result only', async () => {
@@ -175,7 +175,7 @@ describe('columns of the output', () => {
     const { stdout } = await batch('messenger validate', 'phone\n+15550100\n', [], { caller })
     expect(stdout).toBe(
       'phone,phone_number,reachable,checked_at,_status,_error,_credits,_source\n' +
-        '+15550100,+15550100,true,2026-01-01T00:00:00.000Z,found,,1,live\n',
+        '+15550100,+15550100,true,2026-01-01T00:00:00.000Z,found,,1,lookup\n',
     )
   })
 
@@ -339,7 +339,7 @@ describe('--summary-json', () => {
       ...{ status: 'finished', exit_code: 11, stopped: null },
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
-      sources: { live: 2, store: 0, duplicate: 1 },
+      sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },
       ...{ credits: 1, credits_before: 0 },
       files: {
         input: join(home, 'in.csv'),

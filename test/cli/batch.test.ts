@@ -54,8 +54,8 @@ describe('a batch', () => {
     expect(await read('out.csv')).toBe(
       [
         'Company Domain,note,name,headcount,_status,_error,_credits,_source',
-        "a.example,1,'=a.example,7,found,,1,live",
-        'nobody.example,2,,,not_found,No company found,0,live',
+        "a.example,1,'=a.example,7,found,,1,lookup",
+        'nobody.example,2,,,not_found,No company found,0,lookup',
         ',3,,,invalid,"""Company Domain"" is empty",0,',
         "a.example,4,'=a.example,7,found,,0,duplicate",
         '',
@@ -82,7 +82,7 @@ describe('a batch', () => {
 
   it('writes CSV to stdout, even on a terminal', async () => {
     const { stdout } = await enrich('domain\na.example\n', ['--fields', 'name', '--yes'], { terminal: true })
-    expect(stdout.split('\n')[1]).toBe("a.example,'=a.example,found,,1,live")
+    expect(stdout.split('\n')[1]).toBe("a.example,'=a.example,found,,1,lookup")
   })
 
   it('reads rows from stdin with --csv -', async () => {
@@ -96,7 +96,7 @@ describe('a batch', () => {
         _status: 'found',
         _error: null,
         _credits: 1,
-        _source: 'live',
+        _source: 'lookup',
       },
     ])
   })

@@ -82,7 +82,7 @@ describe('a batch that is started again', () => {
     expect([again.code, target.domains().slice(before)]).toEqual([0, domains(20).slice(8)])
     expect(again.stderr).toContain(`Resuming run ${id}: 8 of 20 rows are answered, 8 credits paid.`)
     expect(again.stderr).toContain('20 found · 20 credits, 8 of them paid before')
-    expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'live']))
+    expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'lookup']))
   })
 
   it('resumes the same run with another file path, output, format and budget', async () => {
@@ -141,7 +141,7 @@ describe('a batch that is started again', () => {
     expect((await enrich(csv(['a.example']), [], { caller })).code).toBe(11)
     const again = await enrich(csv(['a.example']), [], { caller })
     expect([again.code, calls]).toEqual([0, 1])
-    expect(await read('out.csv')).toContain(',failed,Internal server error,0,live')
+    expect(await read('out.csv')).toContain(',failed,Internal server error,0,lookup')
   })
 
   it('starts a new run with --fresh', async () => {
@@ -160,8 +160,8 @@ describe('a batch that is started again', () => {
     await enrich(csv(['c.example', 'a.example', 'a.example']), ['--max-age', '1d'], target)
     expect(target.domains().slice(3)).toEqual(['c.example'])
     expect(statusOf(await read('out.csv'))).toEqual([
-      ['found', '', '1', 'live'],
-      ['found', '', '0', 'store'],
+      ['found', '', '1', 'lookup'],
+      ['found', '', '0', 'reused'],
       ['found', '', '0', 'duplicate'],
     ])
   })
@@ -330,8 +330,8 @@ describe('prospect runs', () => {
     expect([ended.code, statusOf(await read('again.csv'))]).toEqual([
       0,
       [
-        ['found', '', '1', 'live'],
-        ['found', '', '1', 'live'],
+        ['found', '', '1', 'lookup'],
+        ['found', '', '1', 'lookup'],
         ['skipped', 'Not looked up yet', '0', ''],
       ],
     ])

@@ -101,7 +101,15 @@ function statusValue(row: OutputRow, name: string): string | number | null {
   if (name === '_status') return row.status
   if (name === '_error') return row.error
   if (name === reasonColumn) return row.status === 'invalid' ? row.error : null
-  return name === '_credits' ? row.credits : row.source
+  if (name === '_credits') return row.credits
+  return row.source && sourceNames[row.source]
+}
+
+/** The source of an answer as outputs name it. In the API, `live` means something else. */
+const sourceNames: Readonly<Record<AnswerSource, string>> = {
+  live: 'lookup',
+  store: 'reused',
+  duplicate: 'duplicate',
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {

@@ -214,7 +214,11 @@ function createSummary(
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
-    sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
+    sources: {
+      ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },
+      // As outputs named them before.
+      ...{ live: report.live, store: report.stored },
+    },
     ...{ credits, credits_before },
     files: {
       ...{ input: run?.file ?? inputOf(choices.file, context), output, partial },

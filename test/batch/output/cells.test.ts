@@ -56,7 +56,7 @@ describe('cells of an output', () => {
   test('are not changed in JSON and with --raw-csv', () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const row = found({ out: '=1' }, ['=2'])
-    expect(csvFormat(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,live\n')
+    expect(csvFormat(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,lookup\n')
     expect(JSON.parse(ndjsonFormat(layout).rows([row]))).toMatchObject({
       in: '=2',
       out: '=1',
@@ -134,7 +134,7 @@ describe('the layout of an output', () => {
       'found',
       '',
       '1',
-      'live',
+      'lookup',
     ])
   })
 
@@ -143,13 +143,13 @@ describe('the layout of an output', () => {
     expect(layout.header).toEqual(['_error', 'a', '_status', '_credits', '_source'])
     expect(
       layout.cells({ ...found(undefined, ['old', 'x', 'older']), status: 'failed', error: 'E' }),
-    ).toEqual(['E', 'x', 'failed', '1', 'live'])
+    ).toEqual(['E', 'x', 'failed', '1', 'lookup'])
   })
 
   test('gives a ragged row as many cells as the others', () => {
     const layout = createLayout(['a', 'b'], [])
     expect(layout.cells(found(undefined, ['1', '2', '3']))).toHaveLength(6)
-    expect(layout.cells(found(undefined, ['1']))).toEqual(['1', '', 'found', '', '1', 'live'])
+    expect(layout.cells(found(undefined, ['1']))).toEqual(['1', '', 'found', '', '1', 'lookup'])
   })
 })
 
@@ -160,7 +160,7 @@ describe('output formats', () => {
   test('have a safe header and safe rows in CSV', () => {
     const format = csvFormat(layout)
     expect(format.head + format.rows([row]) + format.tail).toBe(
-      '\'=a,b,at.year,_status,_error,_credits,_source\n1,"x;y\n""z""",1,found,,1,live\n',
+      '\'=a,b,at.year,_status,_error,_credits,_source\n1,"x;y\n""z""",1,found,,1,lookup\n',
     )
   })
 
@@ -178,7 +178,7 @@ describe('output formats', () => {
       _status: 'found',
       _error: null,
       _credits: 1,
-      _source: 'live',
+      _source: 'lookup',
     }
     const lost = { ...record, at: null }
     const rows = [row, found(undefined, row.cells)]

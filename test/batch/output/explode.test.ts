@@ -75,10 +75,10 @@ describe('a row with several results', () => {
     expect(format.head + format.rows([two, none, lost])).toBe(
       [
         'in,total,title,company.name,_status,_error,_credits,_source',
-        'a,5,A,X,found,,2,live',
-        'a,5,B,,found,,0,live',
-        'a,0,,,found,,0,live',
-        'a,,,,not_found,,0,live',
+        'a,5,A,X,found,,2,lookup',
+        'a,5,B,,found,,0,lookup',
+        'a,0,,,found,,0,lookup',
+        'a,,,,not_found,,0,lookup',
         '',
       ].join('\n'),
     )

@@ -137,7 +137,7 @@ describe('a failing disk', () => {
       expect((error as OutputError).message).toContain(`${path}.partial`)
       expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
       expect(await readFile(`${path}.partial`, 'utf8')).toBe(
-        'a,_status,_error,_credits,_source\nx,found,,0,live\nx,found,,0,live\n',
+        'a,_status,_error,_credits,_source\nx,found,,0,lookup\nx,found,,0,lookup\n',
       )
     },
   )

@@ -74,7 +74,7 @@ describe('the rows of a batch', () => {
     [
       'found',
       found,
-      { _status: 'found', _error: '', _credits: '1', _source: 'live', industry: 'Industry of a' },
+      { _status: 'found', _error: '', _credits: '1', _source: 'lookup', industry: 'Industry of a' },
     ],
     [
       '404',
@@ -100,7 +100,7 @@ describe('the rows of a batch', () => {
     [
       '500',
       () => reply(500, { error: 'Internal server error' }),
-      { _status: 'failed', _error: 'Internal server error', _source: 'live' },
+      { _status: 'failed', _error: 'Internal server error', _source: 'lookup' },
     ],
     [
       'a connection that was lost before anything was sent',
@@ -138,7 +138,7 @@ describe('the rows of a batch', () => {
     }
     const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
-      ['found', '', '1', 'live'],
+      ['found', '', '1', 'lookup'],
       ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
       ['invalid', 'country XX is unknown', '0', ''],
       ['invalid', 'Line 6 has 3 cells; the header has 2', '0', ''],
@@ -229,7 +229,7 @@ describe('duplicate rows', () => {
           for (const row of rows) {
             const again = first.has(row.domain ?? '')
             first.add(row.domain ?? '')
-            expect([row._source, row._credits]).toEqual(again ? ['duplicate', '0'] : ['live', '1'])
+            expect([row._source, row._credits]).toEqual(again ? ['duplicate', '0'] : ['lookup', '1'])
           }
         },
       ),
@@ -253,7 +253,7 @@ describe('duplicate rows', () => {
       { concurrency: 1 },
     )
     expect(fake.domains().filter((domain) => domain === 'x')).toHaveLength(2)
-    expect(rows.at(-1)).toMatchObject({ _status: 'found', _source: 'live' })
+    expect(rows.at(-1)).toMatchObject({ _status: 'found', _source: 'lookup' })
   })
 
   test('are recognised only by their identity', async () => {
@@ -323,7 +323,7 @@ describe('the journal of a run', () => {
   test('saves the calls whose answers it has', async () => {
     const { fake, rows, report } = await runDomains(['a', 'b'], found, { journal: recording([], ['a']) })
     expect(fake.domains()).toEqual(['b'])
-    expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'store', _credits: '0' })
+    expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'reused', _credits: '0' })
     expect(report).toMatchObject({ found: 2, credits: 1 })
   })
 

@@ -228,7 +228,7 @@ These files may still hold them:
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toMatchObject([
-      { full_name: null, _status: 'skipped', _error: 'forgotten', _credits: 1, _source: 'live' },
+      { full_name: null, _status: 'skipped', _error: 'forgotten', _credits: 1, _source: 'lookup' },
       { full_name: 'Paul Martin', _status: 'found' },
       { full_name: null, _status: 'skipped', _error: 'forgotten', _credits: 0, _source: 'duplicate' },
     ])

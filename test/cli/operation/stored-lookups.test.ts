@@ -62,8 +62,8 @@ describe('a single lookup with max_age', () => {
     await here.run(acme)
     const { json } = await here.run(both, { stdin: companies })
     expect(json).toMatchObject([
-      { domain: 'acme.example', _source: 'store', _credits: 0 },
-      { domain: 'bolt.example', _source: 'live', _credits: 1 },
+      { domain: 'acme.example', _source: 'reused', _credits: 0 },
+      { domain: 'bolt.example', _source: 'lookup', _credits: 1 },
     ])
     await here.run(bolt)
     expect(before - (await credits())).toBe(2)

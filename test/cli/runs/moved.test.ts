@@ -59,7 +59,7 @@ describe('a run whose engine was moved', () => {
     here.write('some.csv', csvOf(5))
     const some = ['accounts', 'enrich', '--csv', 'some.csv', '-o', 'some-out.csv', '--quiet']
     expect((await here.runWith(place, ...some, '--max-age', '1d')).code).toBe(0)
-    expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('store'))
+    expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('reused'))
   })
 
   it('starts a new run over a different engine', async () => {

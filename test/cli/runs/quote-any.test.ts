@@ -111,7 +111,7 @@ async function agreed(...batch: string[]): Promise<{ readonly code: number; read
 /** Returns the cells of rows that were looked up although an equal row before them was. */
 function paidTwice(column: string): (string | undefined)[] {
   const rows = parse(readFileSync(join(here.home, 'out.csv')), { columns: true }) as Record<string, string>[]
-  const live = rows.filter(({ _source }) => _source === 'live').map((row) => row[column])
+  const live = rows.filter(({ _source }) => _source === 'lookup').map((row) => row[column])
   return live.filter((cell, at) => live.indexOf(cell) < at)
 }
 

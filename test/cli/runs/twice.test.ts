@@ -65,7 +65,7 @@ describe('stored answers', () => {
     expect((await here.enrich('--fresh', '--max-age', '90d')).code).toBe(0)
     expect([await charged(), sources()]).toEqual([
       20,
-      Array.from({ length: 20 }, () => ['store', '0', 'found']),
+      Array.from({ length: 20 }, () => ['reused', '0', 'found']),
     ])
   })
 
@@ -75,8 +75,8 @@ describe('stored answers', () => {
     here.write('in.csv', csvOf(20, 10))
     expect((await here.enrich('--max-age', '90d')).code).toBe(0)
     expect(sources().map(([source]) => source)).toEqual([
-      ...Array.from({ length: 10 }, () => 'store'),
-      ...Array.from({ length: 10 }, () => 'live'),
+      ...Array.from({ length: 10 }, () => 'reused'),
+      ...Array.from({ length: 10 }, () => 'lookup'),
     ])
     expect(await charged()).toBe(30)
   })
@@ -87,14 +87,14 @@ describe('stored answers', () => {
     const [run] = await here.runs()
     await here.run('runs', 'forget', run?.id ?? '')
     expect((await here.enrich('--max-age', '90d')).code).toBe(0)
-    expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('store')])
+    expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('reused')])
   })
 
   it('ignores stored answers with --refresh or without --max-age', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     await here.enrich('--fresh', '--max-age', '90d', '--refresh')
-    expect([await charged(), sources().map(([source]) => source)]).toEqual([10, Array(5).fill('live')])
+    expect([await charged(), sources().map(([source]) => source)]).toEqual([10, Array(5).fill('lookup')])
     here.write('in.csv', csv([known(0)]))
     await here.enrich()
     expect(await charged()).toBe(11)
@@ -104,7 +104,7 @@ describe('stored answers', () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     expect((await here.enrich('--no-live', '--max-age', '90d')).code).toBe(0)
-    expect(sources().map(([source]) => source)).toEqual(Array(5).fill('live'))
+    expect(sources().map(([source]) => source)).toEqual(Array(5).fill('lookup'))
   })
 
   it('does not pay again for rows that the run itself has answered, even with --refresh', async () => {

@@ -279,7 +279,7 @@ describe('a governed proxy with the setting max_age', () => {
     expect(single.json).toMatchObject({ domain, network_url: JSON.parse(first.text).linkedin_url })
     const batch = ['accounts', 'enrich', '--csv', '-', '--json', ...words]
     expect((await machine.run(batch, { ...given, stdin: `domain\n${domain}\n` })).json).toMatchObject([
-      { domain, _source: 'store' },
+      { domain, _source: 'reused' },
     ])
     expect(await spent()).toBe(1)
     expect(await machine.json('ledger')).toMatchObject([{ credits: 1, calls: 1 }])
