@@ -67,8 +67,8 @@ const others: Record<string, readonly string[]> = {
     '@faker-js/faker',
     'node:',
   ],
-  client: ['undici', 'ipaddr.js', 'p-limit', 'standardwebhooks', 'node:'],
-  http: ['hono', '@hono/node-server', 'standardwebhooks', 'node:'],
+  client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
+  http: ['hono', '@hono/node-server', 'node:'],
   batch: ['zod', 'node:'],
   reference: ['zod'],
   dashboard: ['hono', 'node:'],
@@ -171,6 +171,15 @@ describe('the structure of src', () => {
 
   it('lets each folder use only the packages it needs', () => {
     expect(imports.filter((one) => !isOurs(one) && !mayUse(one))).toEqual([])
+  })
+
+  it('uses every package that is installed with the program', () => {
+    const manifest = JSON.parse(readFileSync(join(src, '../package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>
+    }
+    const sources = [...modules.values()].join('\n')
+    const isUsed = (name: string) => sources.includes(`'${name}'`) || sources.includes(`'${name}/`)
+    expect(Object.keys(manifest.dependencies).filter((name) => !isUsed(name))).toEqual([])
   })
 
   it('has no cycle of imports between files', () => {
