@@ -63,10 +63,20 @@ function hostProblem(host: string | undefined, served: ReadonlySet<string>): Api
 
 /** A target may repeat the host (`GET http://localhost:4010/…`), but not name another. */
 function targetProblem(target: string, host: string): ApiError | undefined {
-  if (target.startsWith('/') || target === '*') return undefined
   const authority = /^http:\/\/([^/?#]*)(?:[/?#]|$)/i.exec(target)?.[1]
-  if (authority?.toLowerCase() === host.toLowerCase()) return undefined
-  return bad('The request target must be a path')
+  if (!target.startsWith('/') && target !== '*' && authority?.toLowerCase() !== host.toLowerCase())
+    return bad('The request target must be a path')
+  return isIndirect(pathOf(target)) ? new ApiError('not_found') : undefined
+}
+
+/**
+ * Whether a path has a backslash, `.` or `..`, encoded or not. What reads it next would resolve them to another path than
+ * the one that a proxy in front of this server permitted.
+ */
+function isIndirect(path: string): boolean {
+  if (!/[%\\]|\/\./.test(path)) return false
+  const decoded = path.replace(/%2e/gi, '.').replace(/%2f|%5c/gi, '/')
+  return /\\|\/\.\.?(?:\/|$)/.test(decoded)
 }
 
 /** Whether a browser opens a page in a window of its own, and not in a frame or for a script. */
