@@ -120,6 +120,7 @@ describe('any text in a search url', () => {
     ['percent signs', '%'.repeat(32_000)],
     ['percent-encoded percent signs', `(keywords:${'%25'.repeat(10_000)})`],
     ['bytes that are no text', `(keywords:${'%ff'.repeat(10_000)})`],
+    ['bytes that are no text between letters', `(keywords:${'%ffa'.repeat(8_000)})`],
     ['ampersands', '&'.repeat(32_000)],
     ['parameters', 'a=&'.repeat(10_000)],
     ['quotes', `(filters:List((type:CURRENT_TITLE,values:List((text:${'"'.repeat(499)} OR)))))`],

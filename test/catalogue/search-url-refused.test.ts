@@ -267,6 +267,13 @@ const cases: Case[] = [
     'search_url: CURRENT_TITLE has too many values, 1000 at most',
   ],
   [
+    'too many places',
+    people(filter('REGION', ...Array.from({ length: 201 }, (_, at) => `id:${at},text:France`))),
+    'people',
+    422,
+    'search_url: REGION has too many places, 200 at most',
+  ],
+  [
     'a text that is too long',
     people(filter('CURRENT_TITLE', `text:${'x'.repeat(501)}`)),
     'people',

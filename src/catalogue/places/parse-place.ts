@@ -12,9 +12,18 @@ export function parsePlace(text: string): readonly GazetteerEntry[] {
   if (text.length > maxLength) return []
   const parts = splitParts(text)
   const found = [...gazetteer().named(parts.join(' ')), ...findWithin(parts)]
-  return found.length > 0
-    ? [...new Map(found.map((entry) => [entry.key, entry])).values()]
-    : findCenters(parts)
+  if (found.length > 0) return [...new Map(found.map((entry) => [entry.key, entry])).values()]
+  const center = toCenter(parts)
+  return center === undefined ? [] : parsePlace(center)
+}
+
+/** Returns the first of `parsePlace`, without reading the others: hundreds of towns may have one name. */
+export function parseFirstPlace(text: string): GazetteerEntry | undefined {
+  if (text.length > maxLength) return undefined
+  const parts = splitParts(text)
+  const found = gazetteer().firstNamed(parts.join(' ')) ?? findWithin(parts)[0]
+  const center = found ? undefined : toCenter(parts)
+  return center === undefined ? found : parseFirstPlace(center)
 }
 
 /** Returns the parts of a text between its commas, folded. */
@@ -38,7 +47,8 @@ export function keepWithin(
 function findWithin([name = '', ...contexts]: readonly string[]): readonly GazetteerEntry[] {
   if (contexts.length > 0) return keepWithin(gazetteer().named(name), contexts)
   for (const [head, tail] of splitWords(name)) {
-    const found = keepWithin(gazetteer().named(head), [tail])
+    const entries = gazetteer().named(head)
+    const found = entries.length > 0 ? keepWithin(entries, [tail]) : []
     if (found.length > 0) return found
   }
   return []
@@ -74,8 +84,8 @@ function splitWords(text: string): [head: string, tail: string][] {
 const before = /^(?:greater|grand|area of|ville de|region de|metropole de) /
 const behind = /(?: (?:metropolitan|metro|bay))? (?:area|region)$| et (?:sa )?(?:peripherie|environs)$/
 
-/** Returns the cities that areas are named after. */
-function findCenters(parts: readonly string[]): readonly GazetteerEntry[] {
-  const bare = parts.map((part) => part.replace(before, '').replace(behind, ''))
-  return bare.join() === parts.join() ? [] : parsePlace(bare.join(','))
+/** Returns the name of the city that an area is named after; `undefined` when it is no such area. */
+function toCenter(parts: readonly string[]): string | undefined {
+  const bare = parts.map((part) => part.replace(before, '').replace(behind, '')).join()
+  return bare === parts.join() ? undefined : bare
 }

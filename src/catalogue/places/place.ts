@@ -2,7 +2,7 @@ import type { Location } from '../../engine/ports/ports.js'
 import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }
 import { type GazetteerEntry, gazetteer } from './gazetteer.js'
-import { keepWithin, parsePlace, splitParts } from './parse-place.js'
+import { keepWithin, parseFirstPlace, parsePlace, splitParts } from './parse-place.js'
 
 /** A country, a region of it, or a city. */
 export interface Place {
@@ -27,7 +27,7 @@ export function findPlace(idOrName: string): Place | undefined {
   const text = idOrName.trim()
   const code = fromPlaceId(text)
   if (code === undefined && looksLikeId(text)) return undefined
-  const entry = code === undefined ? parsePlace(text)[0] : gazetteer().byCode(code)
+  const entry = code === undefined ? parseFirstPlace(text) : gazetteer().byCode(code)
   return entry && toPlace(entry)
 }
 

@@ -112,12 +112,18 @@ export const unsupported = (reason: string): ApiError =>
 const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ type, [of]: target }) => type === name && target !== undefined)
 
+/** Maximum number of places in a url. Each may take several searches of the gazetteer, and other requests wait meanwhile. */
+const maxPlaces = 200
+
 /** Returns the filters of a url. Throws 422 that names unsupported ones. */
 function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
     const names = [...new Set(asks.unknown)].map(shorten)
     throw unsupported(`these filters are not supported; remove them from the search: ${names.join(', ')}`)
   }
+  const [place, ...otherPlaces] = asks.values.filter(({ filter }) => filter.value === 'place')
+  if (place && otherPlaces.length >= maxPlaces)
+    throw unsupported(`${place.name} has too many places, ${maxPlaces} at most`)
   const filters = new Map<string, ValuesByName>()
   for (const asked of asks.values) add(filters, asked, of)
   const { keyword, min, max, currency } = asks

@@ -1,5 +1,5 @@
+import { isUtf8 } from 'node:buffer'
 import { bounds } from '../../api/schemas/fields.js'
-import { resultOr } from '../../api/values/objects.js'
 
 /** A value in the nested notation `(key:value,list:List(…))`. Texts are still percent-encoded. */
 export type Nested = string | readonly Nested[] | NestedObject
@@ -119,10 +119,13 @@ export const parseParameters = (query: string): Parameter[] =>
     })
 
 /** Returns a text without percent-encoding. Invalid sequences stay as they are. */
-export const decodeText = (text: string): string =>
-  decodeWhole(text) ?? text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => decodeWhole(run) ?? run)
+export const decodeText = (text: string): string => text.replace(/(?:%[0-9a-f]{2})+/gi, decodeRun)
 
-const decodeWhole = (text: string) => resultOr(undefined, () => decodeURIComponent(text))
+/** Checks before it decodes: thousands of exceptions for the broken runs of one url would hold up all other requests. */
+function decodeRun(run: string): string {
+  const bytes = Buffer.from(run.replaceAll('%', ''), 'hex')
+  return isUtf8(bytes) ? bytes.toString() : run
+}
 
 /** Returns the value of a plain parameter. It is encoded once or twice, and `+` is a space. */
 export function decodeValue(value: string): string {

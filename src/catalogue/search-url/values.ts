@@ -100,13 +100,14 @@ const list: ValueReader = {
 function createLabelReader(
   expected: string,
   labels: Readonly<Record<string, string>>,
-  isNamed = (text: string, label: string): boolean => foldText(text) === foldText(label),
+  isNamed = (foldedText: string, foldedLabel: string): boolean => foldedText === foldedLabel,
 ): ValueReader {
   return {
     expected,
     read({ id = '', text = '' }) {
       if (Object.hasOwn(labels, id)) return [id]
-      return present(Object.keys(labels).find((id) => isNamed(text, labels[id] ?? '')))
+      const folded = foldText(text)
+      return present(Object.keys(labels).find((id) => isNamed(folded, foldText(labels[id] ?? ''))))
     },
     write: (id) => ({ id, ...(Object.hasOwn(labels, id) ? { text: labels[id] ?? '' } : {}) }),
   }
@@ -137,9 +138,7 @@ export const valueReaders = {
   seniority: createLabelReader('a known seniority level', seniorities),
   years: createLabelReader('a known number of years', yearLabels),
   // The network's texts are longer than the labels: Privately Held, Public Company.
-  type: createLabelReader('a known company type', companyTypes, (text, label) =>
-    foldText(text).startsWith(foldText(label)),
-  ),
+  type: createLabelReader('a known company type', companyTypes, (text, label) => text.startsWith(label)),
 }
 
 /** What the values of a filter type are. */

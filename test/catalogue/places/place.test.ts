@@ -1,8 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
+import { parsePlace } from '../../../src/catalogue/places/parse-place.js'
 import { findPlace, findRegion } from '../../../src/catalogue/places/place.js'
 
 describe('a place', () => {
+  it.each([
+    'San Jose',
+    'springfield us',
+    'Greater San Jose Area',
+    'San Jose, Costa Rica',
+    'Springfield, Ohio',
+    'x',
+  ])('is the first of all that %s may mean', (text) =>
+    expect(findPlace(text)?.code).toBe(parsePlace(text)[0]?.code),
+  )
+
   it.each([
     ['geo:FR', 'country', 'FR'],
     ['hiring:FR', 'country', 'FR'],
