@@ -37,6 +37,11 @@ export function openRunsPort(context: Context): RunsPort {
   const holderOf = async (run: Run, { locks }: RunRecords) =>
     (await isRunning(context, run, locks)) ? locks.holder(run.knownBy) : undefined
   const start = (args: readonly string[], stdout: 'ignore' | 'pipe', isShared: boolean) => {
+    if (children.size >= maxChildren)
+      throw new UsageError(
+        `The dashboard is already running ${maxChildren} commands, its maximum.`,
+        `Wait until one has ended, or use a terminal: prospect ${args.slice(0, 3).join(' ')}`,
+      )
     const started = startCommand(context, [...args, ...(isShared ? ['--shared'] : [])], stdout)
     children.add(started.child)
     started.child.once('close', () => children.delete(started.child))
@@ -91,6 +96,9 @@ export function openRunsPort(context: Context): RunsPort {
     },
   }
 }
+
+/** Maximum number of commands at once. Each takes the memory and the time of a program beside the server. */
+const maxChildren = 2
 
 /** More than any run costs. The budget that stopped a run would hide the price of its rest. */
 const noBudget = 1_000_000_000

@@ -1,7 +1,12 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readExposure, rememberSums } from '../../../../src/cli/commands/dashboard/open.js'
-import { machine } from '../../../support/command.js'
+import { openRunsPort } from '../../../../src/cli/commands/dashboard/runs.js'
+import { createContext } from '../../../../src/cli/target/create.js'
+import { machine, streamsOf } from '../../../support/command.js'
 import { openBench } from '../../../support/engine.js'
+import { prospect } from '../../../support/processes.js'
 
 it('adds the movements since the last time to remembered sums, and gives those of the ledger', async () => {
   const bench = await openBench()
@@ -57,6 +62,32 @@ describe('where the dashboard may be reached', () => {
   it('is refused for other machines without --dashboard-public', () => {
     expect(() => readExposure({ public: true, readOnly: true })).toThrow('other machines could reach')
   })
+})
+
+it('runs two commands for its buttons at once, and refuses a third until one has ended', async () => {
+  const here = machine()
+  await here.json('init')
+  writeFileSync(join(here.home, 'a.csv'), 'domain\nnobody.example\n')
+  await here.run(['accounts', 'enrich', '--csv', 'a.csv', '--yes', '-o', 'out.csv'])
+  const [run] = await here.json<{ id: string }[]>('runs', 'list')
+  // The dashboard starts the program that it is part of.
+  process.argv[1] = prospect
+  const context = createContext(streamsOf({ cwd: here.home, env: { PROSPECT_HOME: here.home } }))
+  const runs = openRunsPort(context)
+  const quote = () => runs.quote(run?.id ?? '', false)
+  const quotes = await Promise.allSettled([quote(), quote(), quote()])
+  expect(quotes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+  expect(quotes.filter(({ status }) => status === 'rejected')).toMatchObject([
+    {
+      reason: {
+        message: 'The dashboard is already running 2 commands, its maximum.',
+        hint: `Wait until one has ended, or use a terminal: prospect runs resume ${run?.id}`,
+      },
+    },
+  ])
+  expect(await quote()).toMatchObject({ lookups: 0 })
+  await context.close()
+  here.remove()
 })
 
 it('prospect dashboard prints the link of its page, and serves it until a signal', async () => {
