@@ -35,6 +35,7 @@ const plausible = [
 
 const isA: Readonly<Record<string, RegExp>> = {
   uri: /^https?:/,
+  'iri-reference': /^https?:/,
   email: /^\S+@\S+$/,
   date: /^\d{4}-/,
 }

@@ -40,8 +40,17 @@ export interface SampleEngine {
 
 const origin = 'http://127.0.0.1:4010'
 
-/** Opens it, with the default sample and a member who has consented to personal addresses. */
-export async function openSampleEngine(location = ':memory:'): Promise<SampleEngine> {
+/** Answers a request, as `fetch` does. */
+export type Serve = (request: Request) => Response | Promise<Response>
+
+/**
+ * Opens it, with the default sample and a member who has consented to personal addresses. Requests pass what `through`
+ * puts in front of it.
+ */
+export async function openSampleEngine(
+  location = ':memory:',
+  through: (serve: Serve) => Promise<Serve> = async (serve) => serve,
+): Promise<SampleEngine> {
   const clock = new TestClock()
   const ids = seededIds('sample')
   const store = await openStore(location)
@@ -56,7 +65,7 @@ export async function openSampleEngine(location = ':memory:'): Promise<SampleEng
   const delivered: { event: EventName; id: string }[] = []
   const sender = senderInto(delivered)
   const caller = createEngine({ store, source, clock, ids, sender })
-  const serve = handler({ caller, version: 'test', document: async () => ({}) })
+  const serve = await through(handler({ caller, version: 'test', document: async () => ({}) }))
   const targets = () => ({ allow: [], loopback: false })
   const worker = createWorker({ store, source, clock, ids, sender, targets })
   return {

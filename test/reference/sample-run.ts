@@ -146,8 +146,8 @@ function idOf(made: Made, id: OperationId): string {
 }
 
 /** Sends one request of every operation, in the order in which they make sense; answers them in that of the table. */
-export async function sampleRun(location?: string): Promise<SampleRun> {
-  const engine = await openSampleEngine(location)
+export async function sampleRun(...how: Parameters<typeof openSampleEngine>): Promise<SampleRun> {
+  const engine = await openSampleEngine(...how)
   try {
     const exchanges: Exchange[] = []
     const askAll = async (requests: Partial<Record<OperationId, Fields>>) => {

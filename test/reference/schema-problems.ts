@@ -18,7 +18,9 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
   date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text),
   'date-time': (text) => /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(text),
-  uri: (text) => parseUrl(text) !== undefined,
+  uri: (text) => /^[!-~]+$/.test(text) && parseUrl(text) !== undefined,
+  iri: (text) => parseUrl(text) !== undefined,
+  'iri-reference': (text) => parseUrl(/^https?:/.test(text) ? text : `https://${text}`) !== undefined,
   email: (text) => /^\S+@\S+$/.test(text),
 }
 
@@ -55,7 +57,10 @@ export function schemaProblems(schemas: Readonly<Record<string, Schema>>): Check
     format: (format: string, value, at) =>
       unless(typeof value !== 'string' || formats[format]?.(value) === true, `${at} is no ${format}`),
     pattern: (pattern: string, value, at) =>
-      unless(typeof value !== 'string' || new RegExp(pattern, 'u').test(value), `${at}: ${pattern}`),
+      // With and without the flag for Unicode, since tools differ in that.
+      ['', 'u'].flatMap((flags) =>
+        unless(typeof value !== 'string' || new RegExp(pattern, flags).test(value), `${at}: ${pattern}`),
+      ),
     minLength: (min: number, value, at) =>
       unless(typeof value !== 'string' || value.length >= min, `${at} < ${min}`),
     maxLength: (max: number, value, at) =>

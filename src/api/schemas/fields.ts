@@ -71,7 +71,8 @@ export const takesNumbers = (schema: z.core.$ZodType): boolean =>
 /** An industry in a list: its id, or its name. */
 export const industry = (description: string): z.ZodString =>
   describe(cleanText(bounds.text, idOrName), description, orNumber)
-const idOrName = z.regex(/^\d+$|\p{L}/u, 'must be the id or the name of an industry')
+// A letter is spelled as what is none: many tools read patterns without the flag that \p{L} needs.
+const idOrName = z.regex(/^\d+$|[^\s!-@[-`{-¿]/, 'must be the id or the name of an industry')
 
 const webAddress = (url: string): URL | undefined =>
   /^https?:\/\/[^\s/?#]/i.test(url) ? parseUrl(url) : undefined
@@ -93,7 +94,7 @@ export const profileUrl = (description: string): z.ZodString =>
   describe(
     cleanText(bounds.url, z.refine<string>(isProfileUrl, 'must be the address of a profile (https://…)')),
     description,
-    uriFormat,
+    { format: 'iri-reference' },
   )
 
 /** Returns the refusal of a search URL of another kind, without the name of its field. */

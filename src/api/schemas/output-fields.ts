@@ -9,8 +9,8 @@ export const maybe = (description: string, more?: z.GlobalMeta) => string(descri
 export const uuid = (description: string) => string(description, { format: 'uuid' })
 /** A moment. */
 export const moment = (description: string) => string(description, { format: 'date-time' })
-/** A URL that may be unknown. */
-export const address = (description: string) => maybe(description, { format: 'uri' })
+/** A URL that may be unknown, with the letters of any language as it was imported. */
+export const address = (description: string) => maybe(description, { format: 'iri' })
 /** A count. */
 export const count = (description: string) => describe(z.int(), description)
 /** A whole number that may be unknown. */
