@@ -2,9 +2,12 @@
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
+/** What the check of the types keeps for its next run. */
+const typesKept = 'node_modules/.cache/types.tsbuildinfo'
+
 const checks = {
   types: async () =>
-    (await runPackage('typescript/bin/tsc', ['-p', '.'])) ||
+    (await runPackage('typescript/bin/tsc', ['-p', '.', '--incremental', '--tsBuildInfoFile', typesKept])) ||
     runPackage('typescript/bin/tsc', ['-p', 'src/dashboard/browser']),
   lint: () => runPackage('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']),
   documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),

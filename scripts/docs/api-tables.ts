@@ -221,7 +221,7 @@ function typeWords({ type, enum: words, format, anyOf }: JsonSchema): string {
         .filter((word) => word !== null)
         .map((word) => `\`${word}\``)
         .join(', ')
-    : types.map((one) => String(format ?? one)).join(' or ')
+    : types.map((one) => (format === 'iri' ? 'URL' : String(format ?? one))).join(' or ')
   return [type].flat().includes('null') ? `${what} or null` : what
 }
 
