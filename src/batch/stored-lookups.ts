@@ -50,8 +50,7 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     if (!lookup || maxAgeMs === undefined) return undefined
     const { store } = await ports.open()
     const stored = await store.find(lookup, clock.now() - maxAgeMs)
-    // What was not found costs nothing, so the target is asked again.
-    if (stored?.answer.status !== 'found') return undefined
+    if (!stored) return undefined
     const { answer, answeredAt } = stored
     const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
     const headers = { age: String(age), 'cache-status': 'prospect; hit' }

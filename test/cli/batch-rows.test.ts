@@ -339,6 +339,7 @@ describe('--summary-json', () => {
       ...{ status: 'finished', exit_code: 11, stopped: null },
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
+      oldest_stored: null,
       sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },
       ...{ credits: 1, credits_before: 0 },
       files: {
@@ -480,7 +481,7 @@ describe('an option for what a column holds', () => {
   it('starts another run with another --override', async () => {
     const caller = target(company)
     const run = (...argv: string[]) =>
-      batch('accounts enrich', companies, [...argv, '-o', 'out.csv'], { caller })
+      batch('accounts enrich', companies, [...argv, '--max-age', '0', '-o', 'out.csv'], { caller })
     await run()
     await run('--override', 'country=IT')
     await run('--override', 'country=IT')

@@ -204,7 +204,7 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
   it('show the summary of a batch, and how it is resumed', async () => {
     const given = { env: keyed(home), caller: reply('accounts.enrich', { credits: 1 }) }
     await check('batch-summary', 'accounts enrich --csv crm.csv -o exports/crm.csv --fresh --yes', given)
-    const stopped = 'accounts enrich --csv crm.csv -o exports/crm.csv --fresh --yes --max-credits 1'
+    const stopped = 'accounts enrich --csv crm.csv -o exports/crm.csv --fresh --refresh --yes --max-credits 1'
     await check('batch-stopped', stopped, { ...given, caller: reply('accounts.enrich', { credits: 1 }) })
   })
 

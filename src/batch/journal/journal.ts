@@ -25,6 +25,8 @@ export interface RecalledAnswer {
   readonly sampled?: true
   /** Its place in the store of answers. */
   readonly origin?: number
+  /** Real time at which another run, or a single lookup, got it; absent for one of this run. */
+  readonly storedAt?: number
   /** Whether it is recorded for this row. */
   readonly kept?: true
 }

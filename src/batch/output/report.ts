@@ -1,4 +1,4 @@
-import type { RowAnswer, RowStatus } from '../journal/answer.js'
+import type { AnswerSource, RowAnswer, RowStatus } from '../journal/answer.js'
 import type { OutputRow } from './format.js'
 
 /** Why a run ended before its last row. */
@@ -54,6 +54,8 @@ export interface RunReport {
   readonly live: number
   /** Rows that took an answer of an earlier run. */
   readonly stored: number
+  /** When the oldest of those answers was given, in milliseconds since 1970; absent without any. */
+  readonly oldest_stored?: number | undefined
   /** Rows that took the answer of an equal row. */
   readonly duplicates: number
   readonly credits: number
@@ -72,7 +74,7 @@ export interface RunReport {
 /** The progress of a run. */
 export type RunProgress = Pick<
   RunReport,
-  RowStatus | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
+  RowStatus | 'rows' | 'live' | 'stored' | 'oldest_stored' | 'duplicates' | 'credits' | 'credits_before'
 > & {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
@@ -88,8 +90,11 @@ const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as co
 interface AheadOutcome {
   readonly answer: RowAnswer
   readonly credits: number
+  readonly source?: AnswerSource | null
   /** Whether an earlier part of the run had it. */
   readonly kept?: true
+  /** When an answer of the store was given. */
+  readonly storedAt?: number
 }
 
 /** Counts rows as they are written. */
@@ -97,6 +102,7 @@ export class Tally {
   readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
   #replayed = 0
+  #oldest = Number.POSITIVE_INFINITY
   readonly #counts = {
     rows: 0,
     found: 0,
@@ -121,15 +127,17 @@ export class Tally {
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
-  spend(credits: number, before: boolean): void {
+  spend({ credits, kept }: AheadOutcome): void {
     this.#counts.credits += credits
-    if (before) this.#counts.credits_before += credits
-    if (before) this.#replayed++
+    if (!kept) return
+    this.#counts.credits_before += credits
+    this.#replayed++
   }
 
   /** Notes a row that has its outcome and is not in the output yet. */
   noted(row: object, outcome: AheadOutcome): void {
     this.#ahead.set(row, outcome)
+    if (outcome.storedAt !== undefined) this.#oldest = Math.min(this.#oldest, outcome.storedAt)
   }
 
   /** Forgets a noted row, which is written now or never will be. */
@@ -143,22 +151,28 @@ export class Tally {
 
   /** Returns the counts of the output. */
   get progress(): RunProgress {
-    return { ...this.#counts, total: this.total, replayed: this.#replayed }
+    return { ...this.#counts, ...this.#rest(this.#replayed) }
   }
 
   /** Returns them with rows that have their outcome and are not written yet, because rows are written in order. */
   get ahead(): RunProgress {
     const counts = { ...this.#counts }
     let replayed = this.#replayed
-    for (const { answer, credits, kept } of this.#ahead.values()) {
+    for (const { answer, source, credits, kept } of this.#ahead.values()) {
       counts.rows++
       counts[answer.status]++
+      if (source === 'store') counts.stored++
       counts.credits += credits
       if (!kept) continue
       counts.credits_before += credits
       replayed++
     }
-    return { ...counts, total: this.total, replayed }
+    return { ...counts, ...this.#rest(replayed) }
+  }
+
+  #rest(replayed: number): Pick<RunProgress, 'oldest_stored' | 'total' | 'replayed'> {
+    const oldest = Number.isFinite(this.#oldest) ? { oldest_stored: this.#oldest } : {}
+    return { ...oldest, total: this.total, replayed }
   }
 }
 

@@ -11,6 +11,8 @@ export interface RowCounts {
   readonly unique: number
   /** Lookups whose answers come from the store of earlier runs. */
   readonly inStore: number
+  /** Real time at which the oldest of these was given. */
+  readonly oldestStored?: number | undefined
   /** Rows that an earlier part of the same run has answered. */
   readonly answered: number
   readonly invalid: number
@@ -74,6 +76,8 @@ export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 export interface BatchQuote
   extends Pick<RowCounts, 'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'lookups' | 'stored'> {
   readonly in_store: number
+  /** When the oldest of these answers was given, in ISO 8601; null without any. */
+  readonly oldest_in_store: string | null
   readonly credits: { readonly min: number; readonly expected: number; readonly max: number }
   readonly balance: number | null
   readonly weekly_allowance: number | null
@@ -113,7 +117,7 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
-  const { invalidReasons: invalid_reasons, emailOnly: email_only, stored } = counted
+  const { invalidReasons: invalid_reasons, emailOnly: email_only, stored, oldestStored } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
@@ -131,6 +135,7 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
     ...{ answered, skipped, invalid_reasons, email_only, stored, expected_range: range, lookups, basis },
     budget: budget ?? null,
     shortage: shortageOf(max, lookups, spendable),
+    oldest_in_store: oldestStored === undefined ? null : new Date(oldestStored).toISOString(),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
   }
 }
@@ -211,7 +216,9 @@ export async function countRows(counting: CountRequest): Promise<RowCounts> {
   return { ...counter.counted, invalidReasons: counter.reasons.counts }
 }
 
-type MutableRowCounts = { -readonly [name in Exclude<keyof RowCounts, 'invalidReasons'>]: number }
+type MutableRowCounts = {
+  -readonly [name in Exclude<keyof RowCounts, 'invalidReasons' | 'oldestStored'>]: number
+} & { oldestStored?: number }
 
 class Counter {
   readonly reasons = new ReasonCounter()
@@ -244,7 +251,11 @@ class Counter {
       one === undefined || (onlyCountsStored === true && isStored(one))
     const sent = new Set(originals.filter((_, at) => isSent(recalled[at])))
     counted.lookups += sent.size
-    counted.inStore += recalled.filter((one) => one?.source === 'store' && !isSent(one)).length
+    for (const one of recalled) {
+      if (one?.source !== 'store' || isSent(one)) continue
+      counted.inStore++
+      counted.oldestStored = Math.min(counted.oldestStored ?? unlimited, one.storedAt ?? unlimited)
+    }
     if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
     for (const state of states) this.#pay(sent.has(state) ? state.most : 0)
   }

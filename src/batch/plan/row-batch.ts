@@ -13,6 +13,8 @@ interface RowOutcome {
   readonly credits: number
   /** Whether an earlier part of the run had it. */
   readonly kept?: true
+  /** Real time at which another run, or a single lookup, got the answer. */
+  readonly storedAt?: number
 }
 
 /** A row on its way through a run. */

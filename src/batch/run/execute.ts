@@ -132,7 +132,7 @@ class Runner {
       }
       for (const state of rowBatch.states) {
         this.#tally.passed(state)
-        if (state.outcome) this.#tally.spend(state.outcome.credits, state.outcome.kept === true)
+        if (state.outcome) this.#tally.spend(state.outcome)
       }
       this.#unwritten += writable ? rowBatch.states.length - rows.length : rowBatch.states.length
       await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))

@@ -131,7 +131,7 @@ export async function findRun(
   if (run) return sameRun(request, run, identity, runs)
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
-  if (known) return known
+  if (known) return known.status === 'finished' && choices.refresh ? undefined : known
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
   const where = `${other.id}${place}`
@@ -213,7 +213,15 @@ export function toRecord(
 ): string {
   const request: RecordedRequest = {
     constants,
-    choices: { ...choices, file, fresh: false, lock: undefined, retryUnknown: false, saveMap: undefined },
+    choices: {
+      ...choices,
+      file,
+      fresh: false,
+      refresh: undefined,
+      lock: undefined,
+      retryUnknown: false,
+      saveMap: undefined,
+    },
     globals: targetOptions,
     batch: operation.batch,
   }

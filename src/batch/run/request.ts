@@ -33,6 +33,9 @@ export interface InputChoices {
   readonly failOn: 'any' | 'none'
 }
 
+/** How old a paid answer may be that a run uses again where nothing else is said: 30 days. */
+export const defaultMaxAgeMs = 30 * 86_400_000
+
 /** The options of a command about its run: where answers come from, and what it may spend. */
 export interface RunChoices {
   /** Starts a new run where the same one is recorded. */
@@ -40,6 +43,8 @@ export interface RunChoices {
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
   readonly maxAgeMs: number | undefined
+  /** Uses no stored answers, and starts a new run where the same one is finished. */
+  readonly refresh?: boolean | undefined
   /** Looks up the first rows only. Without it, resuming the run looks up the others. */
   readonly rows?: number | undefined
   readonly maxCredits: number | undefined

@@ -90,10 +90,11 @@ export const spending = (): Option[] => [
 ]
 
 const storedAnswers = (): Option[] => [
-  new Option('--max-age <duration>', 'use stored answers that are not older, such as 90d').argParser(
-    durationMs,
-  ),
-  new Option('--refresh', 'use no stored answers'),
+  new Option(
+    '--max-age <duration>',
+    'use stored answers that are not older, such as 90d (default: 30d in a batch; 0 for none)',
+  ).argParser(durationMs),
+  new Option('--refresh', 'use no stored answers: pay again'),
 ]
 
 const running = (): Option[] => [
@@ -185,7 +186,8 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
   return {
     fresh: options.fresh === true,
     retryUnknown: options.retryUnknown === true,
-    maxAgeMs: options.refresh === true ? undefined : number('maxAge'),
+    maxAgeMs: number('maxAge'),
+    refresh: options.refresh === true ? true : undefined,
     rows: number('rows'),
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),

@@ -21,6 +21,7 @@ import {
   formatNumber,
   formatPath,
   formatReasons,
+  formatReused,
   formatToFix,
 } from '../output/text.js'
 import type { BatchCommand } from './request.js'
@@ -48,6 +49,10 @@ export async function showReport(
   command: BatchCommand,
 ): Promise<void> {
   context.notify(counts(report))
+  const { oldest_stored: oldest } = report
+  const oldestMs = oldest === undefined ? undefined : context.clock.now() - oldest
+  const reused = formatReused(report.stored, report.rows, oldestMs)
+  if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
@@ -214,6 +219,7 @@ function createSummary(
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
+    oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
     sources: {
       ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },
       // As outputs named them before.

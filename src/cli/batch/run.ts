@@ -1,6 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isPriced } from '../../api/operations/facts.js'
 import { exitCodeOf } from '../../batch/output/report.js'
+import { defaultMaxAgeMs } from '../../batch/run/request.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.js'
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
@@ -24,8 +26,9 @@ export async function lookUpRows(
   const overrides = readOverrides(shape.input, options, input)
   const given = choicesOf(context, invocation)
   const { max_age: age, concurrency } = profileInUse(context)
-  const isAgeGiven = options.refresh === true || given.maxAgeMs !== undefined || age === undefined
-  const maxAgeMs = isAgeGiven ? given.maxAgeMs : durationMs(age)
+  const usual = isPriced(operation) ? defaultMaxAgeMs : 0
+  const chosen = given.maxAgeMs ?? (age === undefined ? usual : durationMs(age))
+  const maxAgeMs = given.refresh || chosen === 0 ? undefined : chosen
   const asked = { ...given, maxAgeMs, concurrency: given.concurrency ?? concurrency, overrides }
   const choices = withSavedMap(context, asked, options.useMap)
   const { database } = options
@@ -63,7 +66,17 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
 
 /** Writes the counts of a run to the log of `--log`. */
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
-  const { live, stored, duplicates, credits_before, seconds, stopped, invalid_reasons, ...counts } = report
+  const {
+    live,
+    stored,
+    oldest_stored,
+    duplicates,
+    credits_before,
+    seconds,
+    stopped,
+    invalid_reasons,
+    ...counts
+  } = report
   log?.write('result', { run: run.id, ...counts })
   log?.spend(report.credits - credits_before)
 }

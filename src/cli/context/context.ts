@@ -95,7 +95,7 @@ export const profileProperties = {
   network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
   premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
   public_url: { type: 'string', format: 'uri' },
-  max_age: { type: 'string', minLength: 2 },
+  max_age: { type: 'string', minLength: 1 },
   max_credits: { type: 'integer', minimum: 0 },
   max_credits_per_day: { type: 'integer', minimum: 0 },
   format: { enum: formats },

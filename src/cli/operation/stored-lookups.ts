@@ -20,7 +20,14 @@ type Given = Pick<OperationRequest['invocation'], 'options'>
 export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
   if (context.globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
-  return !context.globals.direct && (maxAge ?? profileInUse(context).max_age) !== undefined
+  return !context.globals.direct && ageOf(context, maxAge) > 0
+}
+
+/** Returns how old a stored answer may be for a single lookup, in milliseconds; 0 where none is used. */
+function ageOf(context: Context, given: unknown): number {
+  if (typeof given === 'number') return given
+  const age = profileInUse(context).max_age
+  return age ? durationMs(age) : 0
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */
@@ -40,8 +47,7 @@ export async function openStoredLookups(
   onStored: (answeredAt: number) => void = () => {},
 ): Promise<StoredLookups> {
   const { clock, ids } = context
-  const age = profileInUse(context).max_age
-  const given = typeof options.maxAge === 'number' ? options.maxAge : age && durationMs(age)
+  const maxAgeMs = ageOf(context, options.maxAge)
   const target = targetIn(context)
   const { createStoredLookups } = await import('../../batch/stored-lookups.js')
   const { idempotent } = await import('../../client/kept-keys.js')
@@ -53,7 +59,7 @@ export async function openStoredLookups(
   })
   return createStoredLookups({
     ...{ clock, ids },
-    maxAgeMs: options.refresh === true || given === '' ? undefined : given,
+    maxAgeMs: options.refresh === true || maxAgeMs === 0 ? undefined : maxAgeMs,
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
       const { lookupsOver } = await import('../../storage/state/runs/single-lookups.js')

@@ -54,7 +54,7 @@ const dayMs = unitMs.d
 
 /** Reads a duration such as `90s`, `15m`, `2h`, `1d` or `1d12h`; returns milliseconds. */
 export function durationMs(text: string): number {
-  if (!/^(?:\d+(?:\.\d+)?[smhd])+$/.test(text))
+  if (!/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/.test(text))
     throw new InvalidArgumentError('Write a duration like 90s, 15m, 2h or 1d.')
   const parts = [...text.matchAll(/([\d.]+)([smhd])/g)]
   const ms = parts.reduce(

@@ -7,6 +7,7 @@ import {
   duration,
   formatCredits,
   formatNumber,
+  formatReused,
   isAscii,
   type Look,
   oneLine,
@@ -23,6 +24,9 @@ export interface Step {
   /** Those of the rows that an earlier part answered, and what they cost. */
   readonly replayed?: number
   readonly credits_before?: number
+  /** Those of the rows that took a stored answer, and when the oldest of these was given. */
+  readonly stored?: number
+  readonly oldest_stored?: number | undefined
   /** When the rate limit permits the next call, in milliseconds since 1970; in the past where nothing waits. */
   readonly waitsUntil?: number | undefined
 }
@@ -186,6 +190,7 @@ export function progressParts(
   { budget, balance }: Money = {},
 ): readonly ProgressPart[] {
   const { rows, found, credits, total, replayed = 0, credits_before: before = 0, waitsUntil = 0 } = step
+  const { stored = 0, oldest_stored: oldest } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now
   const isWaiting = waitMs >= shortestWaitMs
@@ -193,6 +198,7 @@ export function progressParts(
     [total ? `${Math.floor(Math.min(1, rows / total) * 100)} %` : '', 0],
     [total === undefined ? countRows(rows) : `${formatNumber(rows)} of ${formatNumber(total)} rows`, 2],
     [`${formatNumber(found)} found`, 3],
+    [formatReused(stored, undefined, oldest === undefined ? undefined : now - oldest), 9],
     [
       budget === undefined ? formatCredits(credits) : `${formatNumber(credits)} of ${formatCredits(budget)}`,
       4,

@@ -177,8 +177,14 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
   if (!isTerminal || Number.isNaN(ms)) return iso
   const size = Math.abs(ms)
   if (size > 7 * dayMs) return iso.slice(0, 10)
-  const seconds = Math.round(size / 1_000)
-  if (seconds === 0) return 'now'
+  if (Math.round(size / 1_000) === 0) return 'now'
+  const text = formatAge(size)
+  return ms < 0 ? `${text} ago` : `in ${text}`
+}
+
+/** Returns a time span in its largest useful unit, such as `6 days`. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000))
   const [unit, name] =
     seconds < 90
       ? [1, 's']
@@ -187,8 +193,15 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
         : seconds < 172_800
           ? [3_600, 'h']
           : [86_400, 'days']
-  const text = `${Math.round(seconds / unit)} ${name}`
-  return ms < 0 ? `${text} ago` : `in ${text}`
+  return `${Math.round(seconds / unit)} ${name}`
+}
+
+/** Returns how many answers are reused and how old the oldest is, as a part of a line; empty without any. */
+export function formatReused(reused: number, of: number | undefined, oldestMs: number | undefined): string {
+  if (reused === 0) return ''
+  const share = of === undefined ? '' : ` of ${formatNumber(of)}`
+  const age = oldestMs === undefined ? '' : `, the oldest ${formatAge(oldestMs)} old`
+  return `${formatNumber(reused)}${share} reused${age}`
 }
 
 const acronyms: Readonly<Record<string, string>> = {

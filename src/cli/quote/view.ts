@@ -1,12 +1,20 @@
 import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { countRows, duration, formatCredits, formatNumber, formatReasons, type Look } from '../output/text.js'
+import {
+  countRows,
+  duration,
+  formatCredits,
+  formatNumber,
+  formatReasons,
+  formatReused,
+  type Look,
+} from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
-export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
+export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote, look), look)
 
-function facts(quote: BatchQuote): Readonly<Record<string, string>> {
+function facts(quote: BatchQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
   const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
   const isFree = credits.max === 0
   const isUnknown = (name: string) => unknown.includes(name)
@@ -14,6 +22,7 @@ function facts(quote: BatchQuote): Readonly<Record<string, string>> {
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
+    Reused: reusedText(quote, now),
     Stored: storedText(quote),
     'E-mail only': emailOnlyText(quote.email_only),
     Credits: isFree ? 'none' : creditsText(quote),
@@ -66,6 +75,11 @@ const emailOnlyText = (rows: number): string =>
   rows === 0
     ? ''
     : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the e-mail only`
+
+function reusedText({ in_store: reused, unique, oldest_in_store: oldest }: BatchQuote, now: number): string {
+  const text = formatReused(reused, unique, oldest === null ? undefined : now - Date.parse(oldest))
+  return text && `${text}; --refresh asks again`
+}
 
 const storedText = ({ stored, lookups }: BatchQuote): string =>
   stored === 0

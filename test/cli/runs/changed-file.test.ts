@@ -54,9 +54,9 @@ describe('a changed file whose run has paid rows', () => {
   it('starts a new run with --fresh, and another one for the next change without it', async () => {
     await stopped()
     here.write('in.csv', csvOf(21))
-    expect((await here.enrich('--fresh')).code).toBe(0)
+    expect((await here.enrich('--fresh', '--refresh')).code).toBe(0)
     here.write('in.csv', csvOf(22))
-    expect((await here.enrich()).code).toBe(0)
+    expect((await here.enrich('--refresh')).code).toBe(0)
     expect(await charged()).toBe(8 + 21 + 22)
   })
 
@@ -95,7 +95,7 @@ describe('a changed file without a run to protect', () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     here.write('in.csv', csvOf(21))
-    expect((await here.enrich()).code).toBe(0)
+    expect((await here.enrich('--refresh')).code).toBe(0)
     expect(await charged()).toBe(41)
   })
 

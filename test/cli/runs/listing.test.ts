@@ -55,6 +55,7 @@ describe('runs resume', () => {
   })
 
   it('resumes the given run even when a newer run has the same content', async () => {
+    await here.run('config', 'set', 'max_age', '0')
     const id = await stopped()
     await here.enrich('--fresh')
     expect((await here.run('runs', 'resume', id, '--max-credits', '100')).code).toBe(0)
@@ -91,11 +92,11 @@ describe('runs export', () => {
 })
 
 describe('runs forget', () => {
-  it('forgets a run, so that the same command pays again', async () => {
+  it('forgets a run, so that the same command with --refresh pays again', async () => {
     const id = await stopped()
     expect((await here.run('runs', 'forget', id)).code).toBe(0)
     expect(await ids()).toEqual([])
-    expect((await here.enrich()).code).toBe(0)
+    expect((await here.enrich('--refresh')).code).toBe(0)
     expect(await charged()).toBe(28)
   })
 

@@ -224,8 +224,11 @@ describe('a quote from a running server', () => {
       expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
       await here.run([...batch, '-o', 'out.csv'], far)
       // Six lookups are little history: half of the maximum is still expected.
-      expect(await quote('--fresh')).toMatchObject({ balance: 14, credits: { expected: 3, max: 6 } })
-      expect(await quote('--fresh', '--max-age', '1d')).toMatchObject({ in_store: 6, credits: { max: 0 } })
+      expect(await quote('--fresh', '--refresh')).toMatchObject({
+        balance: 14,
+        credits: { expected: 3, max: 6 },
+      })
+      expect(await quote('--fresh')).toMatchObject({ in_store: 6, credits: { max: 0 } })
     },
   )
 })

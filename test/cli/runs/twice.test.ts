@@ -1,6 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { tries } from '../../support/effort.js'
 import { csv, csvOf, known, machines, type Paying } from './paying.js'
 
 let filled: Awaited<ReturnType<typeof machines>>
@@ -50,19 +52,25 @@ describe('the same command twice', () => {
     expect((await here.enrich()).code).toBe(0)
   })
 
-  it('pays again with --fresh', async () => {
+  it('pays again with --refresh, and not with --fresh alone', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     expect((await here.enrich('--fresh')).code).toBe(0)
-    expect([await charged(), (await here.runs()).length]).toEqual([40, 2])
+    expect([await charged(), (await here.runs()).length]).toEqual([20, 2])
+    expect((await here.enrich('--refresh')).code).toBe(0)
+    expect([await charged(), (await here.runs()).length]).toEqual([40, 3])
   })
 })
 
 describe('stored answers', () => {
-  it('reuses stored answers in a --fresh run with --max-age', async () => {
+  it('reuses stored answers in a --fresh run, and says how many and how old', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
-    expect((await here.enrich('--fresh', '--max-age', '90d')).code).toBe(0)
+    const { code, stderr } = await here.enrich('--fresh')
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^20 of 20 reused, the oldest \d+ s old; --refresh asks again\.$/m),
+    ])
     expect([await charged(), sources()]).toEqual([
       20,
       Array.from({ length: 20 }, () => ['reused', '0', 'found']),
@@ -73,7 +81,7 @@ describe('stored answers', () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     here.write('in.csv', csvOf(20, 10))
-    expect((await here.enrich('--max-age', '90d')).code).toBe(0)
+    expect((await here.enrich()).code).toBe(0)
     expect(sources().map(([source]) => source)).toEqual([
       ...Array.from({ length: 10 }, () => 'reused'),
       ...Array.from({ length: 10 }, () => 'lookup'),
@@ -86,24 +94,55 @@ describe('stored answers', () => {
     await here.enrich()
     const [run] = await here.runs()
     await here.run('runs', 'forget', run?.id ?? '')
-    expect((await here.enrich('--max-age', '90d')).code).toBe(0)
+    expect((await here.enrich()).code).toBe(0)
     expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('reused')])
   })
 
-  it('ignores stored answers with --refresh or without --max-age', async () => {
+  it('ignores stored answers with --refresh, --max-age 0 and the setting max_age = 0', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     await here.enrich('--fresh', '--max-age', '90d', '--refresh')
     expect([await charged(), sources().map(([source]) => source)]).toEqual([10, Array(5).fill('lookup')])
     here.write('in.csv', csv([known(0)]))
-    await here.enrich()
+    await here.enrich('--max-age', '0')
     expect(await charged()).toBe(11)
+    await here.run('config', 'set', 'max_age', '0')
+    await here.enrich('--fresh')
+    expect(await charged()).toBe(12)
   })
+
+  it('pays for each company once, whatever files, samples, orders and names of columns it comes in', async () => {
+    const files = fc.array(
+      fc.record({
+        rows: fc.uniqueArray(fc.nat({ max: 29 }), { minLength: 1, maxLength: 15 }),
+        header: fc.constantFrom('Website', 'domain,note', 'Name;Homepage'),
+        more: fc.constantFrom([], ['--sample', '3'], ['--rows', '4'], ['--fresh']),
+      }),
+      { minLength: 3, maxLength: 5 },
+    )
+    await fc.assert(
+      fc.asyncProperty(files, async (all) => {
+        const one = filled.copy()
+        const looked = new Set<string>()
+        for (const { rows, header, more } of all) {
+          const lines = rows.map((at) => header.replace(/Website|domain|Homepage/, known(at)))
+          one.write('in.csv', `${header}\n${lines.join('\n')}\n`)
+          const { code, stderr } = await one.enrich('--fresh', ...more)
+          expect([code, stderr]).toEqual([0, expect.any(String)])
+          for (const { domain = '', _status } of one.rows('out.csv'))
+            if (_status === 'found') looked.add(domain)
+        }
+        expect((await one.charges()).length).toBe(looked.size)
+        one.remove()
+      }),
+      { numRuns: tries(3, 200) },
+    )
+  }, 600_000)
 
   it('does not reuse answers to other options', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
-    expect((await here.enrich('--no-live', '--max-age', '90d')).code).toBe(0)
+    expect((await here.enrich('--no-live')).code).toBe(0)
     expect(sources().map(([source]) => source)).toEqual(Array(5).fill('lookup'))
   })
 

@@ -171,8 +171,9 @@ export const profileKeys = {
     parse: (text) => publicAddress(text) && text,
   },
   max_age: {
-    description: 'how old a stored answer may be that is used again, such as 90d',
-    parse: (text) => readOr(() => durationMs(text) > 0 && text),
+    description:
+      'how old a stored answer may be that is used again, such as 90d; 0 for none (default: 30d in a batch)',
+    parse: (text) => readOr(() => durationMs(text) >= 0 && text),
   },
   max_credits: { description: 'the most credits that a command may spend', parse: parseWhole(0) },
   max_credits_per_day: {

@@ -14,6 +14,8 @@ export interface KeptAnswer {
   readonly ordinal: number
   readonly answer: RowAnswer
   readonly source: AnswerSource
+  /** Real time. */
+  readonly answeredAt: number
 }
 
 interface StoredAnswerRow {
@@ -35,9 +37,10 @@ const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ${boundInteger} AND (a.identity = ${boundText} OR a.identity IS NULL AND a.hash = p.hash)
 AND a.place >= ${boundInteger} AND a.place < ${boundInteger} AND a.place <> ${boundInteger}
 ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
-// Several runs may have made the same lookup: only the answer that is taken is read whole.
+// Several runs may have made the same lookup: only the answer that is taken is read whole. What was not found costs nothing,
+// so the target is asked again.
 const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
-WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger}
+WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger} AND a.status = 'found'
 ORDER BY a.answered_at DESC`
 const oneSql = `SELECT ${columns} WHERE a.place = ${boundInteger}`
 const answerTypes = {
@@ -81,6 +84,7 @@ export async function answersOf(
     ordinal: row.place - toPlace(run, 0),
     answer: answerOf(row),
     source: row.source,
+    answeredAt: row.answered_at,
   }))
 }
 
@@ -119,7 +123,7 @@ export interface StoredAnswer {
   readonly answeredAt: number
 }
 
-/** Returns the newest answer of one of these runs to the same lookup, not older than `since`. */
+/** Returns the newest answer of one of these runs that found something for the same lookup, not older than `since`. */
 export async function storedAnswer(
   connection: Connection,
   runs: ReadonlySet<number>,

@@ -92,11 +92,13 @@ class RunJournal implements Journal {
     for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
     for (const at of this.bulks.begin(kept)) open.add(at)
     const failed = new Set<number>()
-    for (const { ordinal, answer, source } of kept) {
+    for (const { ordinal, answer, source, answeredAt } of kept) {
       const isOpen = isUnknown(answer) && !this.#isFinal(answer)
       if (!isUnknown(answer)) open.delete(ordinal)
       if (isOpen) this.#holds.retry(ordinal)
-      if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
+      const stored = source === 'store' ? { storedAt: answeredAt } : {}
+      if (this.#isFinal(answer))
+        answers.set(ordinal, { answer, source, credits: answer.credits, kept: true, ...stored })
       else (isOpen ? open : failed).add(ordinal)
     }
     this.#holds.resume(open, failed)
@@ -149,7 +151,8 @@ class RunJournal implements Journal {
       (store && (await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)))
     if (!stored) return undefined
     const mark = sampled ? { sampled: true as const } : {}
-    return { answer: stored.answer, source: 'store', credits: 0, origin: stored.place, ...mark }
+    const { answer, place, answeredAt } = stored
+    return { answer, source: 'store', credits: 0, origin: place, storedAt: answeredAt, ...mark }
   }
 
   async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {
