@@ -4,7 +4,12 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
-import type { BatchChoices, InputChoices, RunChoices } from '../../batch/run/request.js'
+import {
+  type BatchChoices,
+  defaultMaxAgeMs,
+  type InputChoices,
+  type RunChoices,
+} from '../../batch/run/request.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -173,6 +178,20 @@ export function choicesOf(context: StreamsContext, { options }: Invocation): Bat
     explode: options.explode === true,
     onlyMissing: typeof options.onlyMissing === 'string' ? options.onlyMissing : undefined,
   }
+}
+
+/**
+ * Returns how old an answer of another run may be, in milliseconds; `undefined` where none is reused. `setting` is that of
+ * the profile.
+ */
+export function maxAgeOf(
+  operation: Operation,
+  { maxAgeMs, refresh }: Pick<RunChoices, 'maxAgeMs' | 'refresh'>,
+  setting: string | undefined,
+): number | undefined {
+  const usual = isPriced(operation) ? defaultMaxAgeMs : 0
+  const chosen = maxAgeMs ?? (setting === undefined ? usual : durationMs(setting))
+  return refresh || chosen === 0 ? undefined : chosen
 }
 
 function pathOf(name: string, option: unknown, cwd: string): string | undefined {

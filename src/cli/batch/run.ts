@@ -1,18 +1,15 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { isPriced } from '../../api/operations/facts.js'
 import { exitCodeOf } from '../../batch/output/report.js'
-import { defaultMaxAgeMs } from '../../batch/run/request.js'
 import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.js'
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import { profileInUse } from '../context/settings.js'
 import type { OperationRequest } from '../operation/request.js'
-import { durationMs } from '../options/values.js'
 import { showQuote } from '../quote/show.js'
 import { createDialog } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
-import { choicesOf } from './options.js'
+import { choicesOf, maxAgeOf } from './options.js'
 import { createPorts, createRunPorts, withRunDatabase } from './ports.js'
 import { showEnd, showReport, withSummary } from './report.js'
 import { type BatchCommand, readOverrides, toRequest } from './request.js'
@@ -26,9 +23,7 @@ export async function lookUpRows(
   const overrides = readOverrides(shape.input, options, input)
   const given = choicesOf(context, invocation)
   const { max_age: age, concurrency } = profileInUse(context)
-  const usual = isPriced(operation) ? defaultMaxAgeMs : 0
-  const chosen = given.maxAgeMs ?? (age === undefined ? usual : durationMs(age))
-  const maxAgeMs = given.refresh || chosen === 0 ? undefined : chosen
+  const maxAgeMs = maxAgeOf(operation, given, age)
   const asked = { ...given, maxAgeMs, concurrency: given.concurrency ?? concurrency, overrides }
   const choices = withSavedMap(context, asked, options.useMap)
   const { database } = options
