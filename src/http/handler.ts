@@ -166,8 +166,10 @@ function ownRoutes({ caller, version, behind, ready, document, report }: Handler
     {
       method: 'GET',
       path: '/ready',
-      answer: async () =>
-        (await isReady(ready)) ? answer(200, { status: 'ready' }) : answer(503, { status: 'not_ready' }),
+      answer: async () => {
+        const state = await readyState(ready)
+        return answer(state.status === 'ready' ? 200 : 503, state)
+      },
     },
     { method: 'GET', path: '/openapi.json', answer: openapi },
   ]
@@ -176,15 +178,24 @@ function ownRoutes({ caller, version, behind, ready, document, report }: Handler
 /** Timeout of the readiness check, shorter than those of load balancers. */
 const readyMs = 2_000
 
-async function isReady(ready: (() => Promise<unknown>) | undefined): Promise<boolean> {
-  if (!ready) return true
+/** The body of `/ready`; the reason is there when the error table has one. */
+interface ReadyState {
+  readonly status: 'ready' | 'not_ready'
+  readonly reason?: string
+}
+
+async function readyState(ready: (() => Promise<unknown>) | undefined): Promise<ReadyState> {
+  if (!ready) return { status: 'ready' }
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), readyMs)
+  const late = new Promise<ReadyState>((resolve) => {
+    timer = setTimeout(() => resolve({ status: 'not_ready' }), readyMs)
   })
   const asked = ready().then(
-    () => true,
-    () => false,
+    (): ReadyState => ({ status: 'ready' }),
+    (error: unknown): ReadyState => ({
+      status: 'not_ready',
+      ...(error instanceof ApiError ? { reason: error.message } : {}),
+    }),
   )
   return await Promise.race([asked, late]).finally(() => clearTimeout(timer))
 }

@@ -21,6 +21,7 @@ const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   bad_request: 'search_url must be a valid company search URL',
   bad_gateway: 'without JSON',
   storage_failed: 'the disk is full',
+  database_read_only: 'it is a standby',
   database_unreachable: 'nothing listens at its address',
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
+import { ApiError } from '../../src/api/calls/errors.js'
 import { handler } from '../../src/http/handler.js'
 
 const caller: Caller = {
@@ -21,6 +22,14 @@ describe('GET /ready', () => {
   it('reports whether requests can be answered', async () => {
     expect(await ask(async () => 'whatever')).toEqual([200, { status: 'ready' }])
     expect(await ask(() => Promise.reject(new Error('no database')))).toEqual([503, { status: 'not_ready' }])
+  })
+
+  it('says why requests cannot be answered, when the reason is one of the error table', async () => {
+    const refusal = new ApiError('database_read_only', { reason: 'it is a standby' })
+    expect(await ask(() => Promise.reject(refusal))).toEqual([
+      503,
+      { status: 'not_ready', reason: 'The database is read-only: it is a standby' },
+    ])
   })
 
   it('reports ready when there is nothing to check', async () => {

@@ -123,7 +123,7 @@ export interface Machine {
   readonly signals: EventEmitter
   run(
     argv: readonly string[],
-    given?: Pick<Given, 'stdin' | 'env' | 'typed' | 'sleep' | 'terminal' | 'columns'>,
+    given?: Pick<Given, 'stdin' | 'env' | 'typed' | 'sleep' | 'terminal' | 'columns' | 'onErrorOutput'>,
   ): Promise<CommandResult>
   /** Runs with `--json` and returns what was printed. Throws when the command fails. */
   json<T>(...argv: string[]): Promise<T>

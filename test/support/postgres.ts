@@ -105,6 +105,8 @@ export interface OwnServer {
   sql(text: string): Promise<readonly Record<string, unknown>[]>
   /** Ends it as a crash would, and resolves when it answers again. */
   crash(): Promise<void>
+  /** Makes it a hot standby, as another server's promotion would, until `SELECT pg_promote()`. */
+  demote(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -118,13 +120,17 @@ export async function ownServer(): Promise<OwnServer> {
   const sql = (text: string) => asOwner(folder, 'postgres', text)
   const began = async () =>
     String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
+  const crash = async () => {
+    const before = await began()
+    process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGUSR2')
+    while ((await began().catch(() => before)) === before) await pause(50)
+  }
   return {
-    ...{ folder, sql },
+    ...{ folder, sql, crash },
     url: addressOf(folder, 'postgres'),
-    crash: async () => {
-      const before = await began()
-      process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGUSR2')
-      while ((await began().catch(() => before)) === before) await pause(50)
+    demote: async () => {
+      writeFileSync(join(folder, 'data', 'standby.signal'), '')
+      await crash()
     },
     stop: () => stop(above),
   }

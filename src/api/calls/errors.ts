@@ -54,7 +54,8 @@ export const errors = {
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },
-  storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, stops: true, hint: 'Check free space and permissions; nothing was charged.' },
+  storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; nothing was charged.' },
+  database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; nothing was charged.' },
   database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; nothing was charged.' },
   outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.' },
 } as const satisfies Record<string, ErrorRow>
@@ -141,6 +142,8 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
   [[422], /\bweekly\b.*\blimit\b|\blimit\b.*\bweek\b/i, 'workspace_limit_exceeded'],
   [[422], /\bplan limit\b/i, 'plan_limit_reached'],
   [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
+  // Earlier builds of this program.
+  [[503], /^The database could not be written: /, 'storage_failed'],
 ]
 
 /** Returns the row that the text of a refusal stands for, for use when its code says nothing. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { ApiError } from '../../api/calls/errors.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock, Store } from '../../engine/ports/ports.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
@@ -7,6 +8,7 @@ import type { Events } from '../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
+import { interruptible } from './interrupts.js'
 
 /** Whether a database exists, or is at an address of a server. */
 export const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)
@@ -80,4 +82,39 @@ export async function holdLock(context: Context, name: string): Promise<void> {
 export async function openAdmin(context: TargetContext): Promise<Admin> {
   const admin = await context.admin({ create: false })
   return (await admin.workspaces()).length > 0 ? admin : context.admin()
+}
+
+/** How often a server that permits no writes is asked again. */
+const readOnlyPauseMs = 1_000
+
+/**
+ * Opens something that may write to the engine's database. While the server permits only reads, reports that and tries
+ * again. Returns `undefined` when a signal of the system ends the wait.
+ */
+export const openWhenWritable = <T>(context: Context, open: () => Promise<T>): Promise<T | undefined> =>
+  interruptible(context.streams, async (signal) => {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        return await open()
+      } catch (error) {
+        if (failures === 0) notifyReadOnly(context, error)
+        else if (!isReadOnly(error)) throw error
+      }
+      await context.sleep(readOnlyPauseMs, signal).catch(() => {})
+    }
+    return undefined
+  })
+
+/** Reports a server that permits only reads, which what runs waits for. */
+export async function notifyUnlessWritable(context: Context): Promise<void> {
+  const admin = await context.admin({ create: false })
+  await admin.requireWritable().catch((error: unknown) => notifyReadOnly(context, error))
+}
+
+export const isReadOnly = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 'database_read_only'
+
+function notifyReadOnly({ notify }: Context, error: unknown): void {
+  if (!isReadOnly(error)) throw error
+  notify(`${error.message}. Waiting until it can be written.`)
 }

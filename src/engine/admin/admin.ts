@@ -22,4 +22,6 @@ export const createAdmin = (ports: AdminPorts) => ({
   ...jobAdmin(ports),
   ...webhookSecretAdmin(ports),
   ...limitsAdmin(ports),
+  /** Throws while the database can be read but not written. */
+  requireWritable: () => ports.store.requireWritable(),
 })

@@ -149,6 +149,8 @@ export interface Store {
    * scopes may run meanwhile; without a scope it has the whole store to itself.
    */
   transaction<T>(work: (tx: Transaction) => Awaitable<T>, scope?: string): Promise<T>
+  /** Throws while the database can be read but not written. */
+  requireWritable(): Promise<void>
   /** Milliseconds by which the shared clock of the store is ahead of this machine's. */
   aheadMs(): number
   /**

@@ -226,6 +226,8 @@ export interface Driver {
   set(setting: string): Promise<void>
   /** Resolves when everything committed survives a power cut; at once when each commit does. */
   flush(): Promise<void>
+  /** Throws while the server permits no writes; absent where each write finds out by itself. */
+  requireWritable?(): Promise<void>
   /** Returns how many milliseconds the server's clock is ahead of this machine's; 0 if absent. */
   aheadMs?(): number
   /** Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. */

@@ -38,6 +38,7 @@ export function storeOver(driver: Driver): Store {
     read: (work) => driver.read((connection) => work(reads(connection))),
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
     transaction: (work, scope) => driver.transaction((connection) => work(writes(connection)), scope),
+    requireWritable: async () => await driver.requireWritable?.(),
     aheadMs: () => driver.aheadMs?.() ?? 0,
     onWork: (wake, topic) => driver.onWork?.(wake, topic) ?? (() => {}),
     close: () => driver.close(),

@@ -8,6 +8,7 @@ import type { Listening } from '../../../http/listen.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
+import { isReadOnly, notifyUnlessWritable } from '../../context/open-databases.js'
 import { version } from '../../context/version.js'
 import { port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
@@ -73,14 +74,25 @@ export async function openLocalBackend(
   },
 ): Promise<Backend> {
   const { names, baseUrl } = options
-  const admin = await context.admin()
+  // A server that permits only reads refuses this machine's key, which requests do not need.
+  const admin = await context.admin().catch((error: unknown) => {
+    if (isReadOnly(error)) return context.admin({ create: false })
+    throw error
+  })
   // A server that the profile names is not what is served.
   const caller = await context.withGlobals({ local: true }).caller()
   const worker = options.worker ? await context.worker() : undefined
   // A catalogue on a server may be unreachable, or not ours: better to fail now than at each lookup.
-  if (isPostgres(context.home.engine)) await context.catalogue()
+  if (isPostgres(context.home.engine))
+    await context.catalogue().catch((error: unknown) => {
+      if (!isReadOnly(error)) throw error
+    })
+  await notifyUnlessWritable(context)
   return {
-    handler: await createApp(context, caller, { baseUrl, words: names, ready: () => admin.clock() }),
+    handler: await createApp(context, caller, {
+      ...{ baseUrl, words: names },
+      ready: () => Promise.all([admin.clock(), admin.requireWritable()]),
+    }),
     own: { context, caller },
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',

@@ -54,9 +54,11 @@ export async function openProxy(
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
+  const openEngine = () => context.admin({ create: false })
   const serve = await createApp(context, caller, {
-    ...{ baseUrl, words: names, behind },
-    threads,
+    ...{ baseUrl, words: names, behind, threads },
+    // One that passes on keys writes nothing.
+    ...(apiKey === undefined ? {} : { ready: async () => (await openEngine()).requireWritable() }),
   })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)

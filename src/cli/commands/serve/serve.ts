@@ -6,6 +6,7 @@ import type { Context, GlobalOptions, TargetOptions } from '../../context/contex
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
+import { openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { deliveringOptions, type SecretChoice, secretOptions, targetsOf } from '../../options/webhooks.js'
@@ -69,13 +70,15 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
   let listening: Listening | undefined
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
-  const dashboard = choices.dashboard
-    ? await openDashboardOf(backend, {
-        isReadOnly,
-        origin: () => listening?.origin ?? '',
-        apiUrl: () => listening?.baseUrl ?? '',
-      })
-    : undefined
+  if (!backend) return 0
+  const openPage = () =>
+    openDashboardOf(backend, {
+      isReadOnly,
+      origin: () => listening?.origin ?? '',
+      apiUrl: () => listening?.baseUrl ?? '',
+    })
+  const dashboard = choices.dashboard ? await openWhenWritable(context, openPage) : undefined
+  if (choices.dashboard && !dashboard) return 0
   const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
@@ -101,12 +104,12 @@ function openDashboardOf({ own }: Backend, choices: DashboardChoices) {
   throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 
-/** Opens what is served: the engine of this machine, or another server. */
+/** Opens what is served: the engine of this machine, or another server. `undefined` when a signal ends a wait. */
 async function openBackend(
   outer: Context,
   options: ServeCommandOptions,
   baseUrl: () => string,
-): Promise<Backend> {
+): Promise<Backend | undefined> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
   const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape } = options
   const targets = targetsOf(allowTarget, isLoopback(host))
@@ -114,7 +117,8 @@ async function openBackend(
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
-    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl })
+    const proxied = { upstream, publicUrl, secrets, targets, worker, baseUrl }
+    return openWhenWritable(context, () => openProxy(context, proxied))
   }
   if (outer.globals.direct)
     throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
@@ -125,11 +129,8 @@ async function openBackend(
     )
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})
-  return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
-    names,
-    worker,
-    baseUrl,
-  })
+  const context = outer.withDatabase(database, { targets, names, observedLimits, deliveryShape })
+  return openWhenWritable(context, () => openLocalBackend(context, { names, worker, baseUrl }))
 }
 
 function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {

@@ -5,6 +5,7 @@ import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
+import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { positiveWhole } from '../../options/values.js'
@@ -46,7 +47,9 @@ async function runWorker(outer: Context, { options }: Invocation): Promise<numbe
     )
   if (upstream !== undefined) return workFor(context, { upstream, calls, isShared })
   if (calls !== undefined) throw new UsageError('--calls needs a server.', 'Add --upstream URL.')
-  const worker = await context.worker()
+  const worker = await openWhenWritable(context, context.worker)
+  if (!worker) return 0
+  await notifyUnlessWritable(context)
   await interruptible(outer.streams, async (signal) => {
     worker.start()
     context.notify('Working. Ctrl-C ends it.')
@@ -71,7 +74,9 @@ async function workFor(
   const context = outer.withGlobals({ local: undefined, baseUrl })
   const timeout = context.globals.timeout ?? targetIn(context).timeout
   const caller = compose([withTimeout(timeout)], await context.caller())
-  const runChunkWorker = await openRowWorker(context, caller, calls)
+  const runChunkWorker = await openWhenWritable(context, () => openRowWorker(context, caller, calls))
+  if (!runChunkWorker) return 0
+  await notifyUnlessWritable(context)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.')
     await runChunkWorker(signal)

@@ -1,4 +1,6 @@
+import { ApiError } from '../../../api/calls/errors.js'
 import { type Dialect, send, type Value } from '../connection.js'
+import reasons from './reasons.json' with { type: 'json' }
 
 /** The dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {
@@ -21,7 +23,11 @@ export const postgresDialect: Dialect = {
       "SELECT to_regclass('schema_version') IS NOT NULL AS found",
     )
     if (!table?.found) return 0
-    return (await connection.get<{ version: number }>('SELECT version FROM schema_version'))?.version ?? 0
+    const sql = 'SELECT CAST(version AS TEXT) AS version FROM schema_version'
+    const { version = '0' } = (await connection.get<{ version: string | null }>(sql)) ?? {}
+    if (version === null || !/^\d{1,9}$/.test(version))
+      throw new ApiError('storage_failed', { reason: reasons.tables.incomplete })
+    return Number(version)
   },
   writeSchemaNumberSql: (stored, privateTables) =>
     `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);

@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
 import { dueWork } from '../../../engine/ports/ports.js'
-import type { Driver } from '../connection.js'
+import type { Connection, Driver } from '../connection.js'
 import { CommitQueue, Mutex } from '../group-commit.js'
 import { ServerClock, timeSql } from './clock.js'
 import { type BeginStatement, PostgresSession, type SessionOptions } from './connection.js'
 import { postgresDialect } from './dialect.js'
-import { translateErrors } from './errors.js'
+import { readOnlyError, translateErrors } from './errors.js'
 import { Notifications } from './notifications.js'
 import { checkServer, createPool, replan, setSearchPath } from './pool.js'
 import reasons from './reasons.json' with { type: 'json' }
@@ -36,8 +36,11 @@ const groupSize = 64
 const keptQueues = 256
 
 const readBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
-/** Explicit, because with other defaults a task might not see what the one before it committed. */
-const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
+/**
+ * The level is explicit, because at others a task might not see what the one before it committed. READ WRITE is not: it
+ * would fail on a standby in words of its own, and write where the owner of the server wants nothing written.
+ */
+const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
 /**
  * Opens a PostgreSQL database for any number of processes on any number of machines. A transaction first takes the lock
@@ -84,6 +87,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     transaction: (work, scope = '') => translateErrors(writesOf(scope).run(work)),
     set: async () => {},
     flush: async () => {},
+    requireWritable: () => translateErrors(leastBusy(reads).run(requireWritable)),
     aheadMs: () => clock.aheadMs(),
     onWork: (wake, topic) => notifications.listen(wake, topic),
     close: async () => {
@@ -108,8 +112,11 @@ async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> 
   try {
     await checkServer(client)
     const { rows } = await client.query<{ name: string | null }>(schemaSql)
-    const schema =
-      schemaSuffix === '' ? (rows[0]?.name ?? '') : schemaNameBeside(rows[0]?.name ?? null, schemaSuffix)
+    const engine = rows[0]?.name
+    // In a schema of the system, tables would not be found again, or not be backed up.
+    if (!engine || /^(?:pg_|information_schema$)/.test(engine))
+      throw new ApiError('storage_failed', { reason: reasons.unusable['3F000'] })
+    const schema = schemaSuffix === '' ? engine : schemaNameBeside(engine, schemaSuffix)
     if (schemaSuffix !== '') await createSchema(client, schema)
     await setSearchPath(client, schema)
     return schema
@@ -121,14 +128,24 @@ async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> 
 /** Bytes of a name; the server cuts off the rest, and two schemas would be one. */
 const mostNameBytes = 63
 
-/** Returns the name of a schema beside the engine's. Throws where the engine has none, since ours would not be found again. */
-function schemaNameBeside(engine: string | null, schemaSuffix: string): string {
-  const refuse = (reason: string) => new ApiError('storage_failed', { reason })
-  if (engine === null) throw refuse(reasons.unwritable['3F000'])
+/** Returns the name of a schema beside the engine's. Throws where it would be too long. */
+function schemaNameBeside(engine: string, schemaSuffix: string): string {
   const most = mostNameBytes - Buffer.byteLength(schemaSuffix)
   if (Buffer.byteLength(engine) > most)
-    throw refuse(`the name of its schema has more than ${most} bytes, and tables beside it need a longer one`)
+    throw new ApiError('storage_failed', {
+      reason: `the name of its schema has more than ${most} bytes, and tables beside it need a longer one`,
+    })
   return engine + schemaSuffix
+}
+
+const writabilitySql = `
+SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only') = 'on' AS setting`
+
+/** Throws where the server permits no writes, by the conditions of libpq's \`target_session_attrs\`. */
+async function requireWritable(connection: Connection): Promise<void> {
+  const refuses = await connection.get<{ standby: number; setting: number }>(writabilitySql)
+  if (refuses?.standby) throw readOnlyError('standby')
+  if (refuses?.setting) throw readOnlyError('setting')
 }
 
 /** Creates a schema that only its owner may use; several processes may do so at once. */

@@ -14,7 +14,7 @@ interface Coded {
 /** What the server, or the way to it, says of itself: by SQLSTATE, its class, or the system's name of the error. */
 const unreachable: Readonly<Record<string, string>> = reasons.unreachable
 
-const unwritable: Readonly<Record<string, string>> = reasons.unwritable
+const unusable: Readonly<Record<string, string>> = reasons.unusable
 
 /** Words of the driver, which gives some errors no code. */
 const lost =
@@ -67,7 +67,9 @@ export function fromPostgresError(error: unknown): unknown {
   if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
   const away = isOfFile(error) ? undefined : (unreachable[code] ?? describeError(error, code))
   if (away) return new ApiError('database_unreachable', { reason: away })
-  if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })
+  if (code === '25006') return readOnlyError('either')
+  const reason = unusable[code] ?? tablesReason(code)
+  if (reason) return new ApiError('storage_failed', { reason })
   if (/^(?:FATAL|PANIC)$/.test(String((error as Coded | null)?.severity)))
     return new ApiError('database_unreachable', { reason: `it ends the connection (${code})` })
   if (/^5[38]/.test(code))
@@ -79,6 +81,16 @@ export function fromPostgresError(error: unknown): unknown {
   if (!isSaid(error)) return error
   // Its message may repeat values, so it is only the cause.
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
+}
+
+/** Returns the refusal of a server that permits no writes. */
+export const readOnlyError = (why: keyof typeof reasons.readOnly): ApiError =>
+  new ApiError('database_read_only', { reason: reasons.readOnly[why] })
+
+/** What tables are like that our statements do not fit: one is missing or other than it was made, or there already. */
+function tablesReason(code: string): string | undefined {
+  if (/^42(?:P01|P10|703|804|883)$/.test(code)) return reasons.tables.incomplete
+  return /^42(?:P07|701|710|723)$/.test(code) ? reasons.tables.unversioned : undefined
 }
 
 function describeError(error: unknown, code: string): string | undefined {

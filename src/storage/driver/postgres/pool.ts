@@ -12,6 +12,8 @@ const answerMs = statementMs + 10_000
 /** A node that is cut off does not keep its locks: the server ends its session after a while. */
 const session = `
 SET statement_timeout = ${statementMs};
+SET lock_timeout = 0;
+SET default_transaction_isolation = 'read committed';
 SET idle_in_transaction_session_timeout = ${standstillMs};
 SET tcp_keepalives_idle = 10;
 SET tcp_keepalives_interval = 5;
@@ -74,10 +76,8 @@ const configure = async (client: ClientBase, sql: string, values?: string[]): Pr
   void (await client.query(sql, values).catch(() => {}))
 
 /** Has a connection find tables in one schema only: the one whose name its locks and calls go by. */
-export async function setSearchPath(client: ClientBase, schema: string): Promise<void> {
-  if (schema !== '')
-    await configure(client, "SELECT set_config('search_path', quote_ident($1), false)", [schema])
-}
+export const setSearchPath = (client: ClientBase, schema: string): Promise<void> =>
+  configure(client, "SELECT set_config('search_path', quote_ident($1), false)", [schema])
 
 /** To compile a plan of a search, or to spread it over processes, would take longer than to carry it out. */
 const planning = `

@@ -3,8 +3,8 @@ import { AlreadyThere } from '../../../engine/ports/ports.js'
 
 const reasons: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full',
-  SQLITE_READONLY: 'the file is read-only',
-  SQLITE_CANTOPEN: 'the file cannot be opened',
+  SQLITE_READONLY: 'the file is read-only; check its permissions',
+  SQLITE_CANTOPEN: 'the file cannot be opened; check its permissions',
   SQLITE_CORRUPT: 'the file is damaged; restore a backup',
   SQLITE_NOTADB: 'the file is not a database',
 }
@@ -18,7 +18,7 @@ export function fromSqliteError(error: unknown): unknown {
   const known = Object.keys(reasons).find((name) => code.startsWith(name))
   if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
   if (code.startsWith('SQLITE_IOERR'))
-    return new ApiError('storage_failed', { reason: 'the disk cannot be written' })
+    return new ApiError('storage_failed', { reason: 'the disk cannot be read or written' })
   return error
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
@@ -424,14 +425,37 @@ describe('a PostgreSQL server', () => {
   withSchema()
 
   it('does not apply unusual defaults to our write transactions', async () => {
-    const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
-    const strict = await openPostgres(throughWay(defaults))
+    const strict = await openPostgres(throughWay('-c default_transaction_isolation=serializable'))
     const level = await strict.transaction(async (connection) => {
       await connection.run('INSERT INTO t (id) VALUES (1)')
       return await connection.get('SHOW transaction_isolation')
     })
     expect(level).toEqual({ transaction_isolation: 'read committed' })
     await strict.close()
+  })
+
+  it('waits for a lock as long as usual, whatever lock_timeout its role has', async () => {
+    const hasty = await openPostgres(throughWay('-c lock_timeout=5ms'))
+    const working = driver.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      await pause(100)
+    })
+    await hasty.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (2)'))
+    await working
+    expect(await ids()).toEqual([1, 2])
+    await hasty.close()
+  })
+
+  it('that is read-only by default refuses writes with a sentence that names it, and permits reads', async () => {
+    const readOnly = await openPostgres(throughWay('-c default_transaction_read_only=on'))
+    const writing = readOnly.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (1)'))
+    await expect(writing).rejects.toMatchObject({ code: 'database_read_only', status: 503 })
+    await expect(readOnly.requireWritable?.()).rejects.toThrow(
+      'The database is read-only: its setting default_transaction_read_only is on',
+    )
+    expect(await readOnly.read((connection) => connection.all('SELECT id FROM t'))).toEqual([])
+    await expect(driver.requireWritable?.()).resolves.toBeUndefined()
+    await readOnly.close()
   })
 
   it('that does not exist is reported at once', async () => {
@@ -542,6 +566,46 @@ describe('a job that another node accepted', () => {
   })
 })
 
+describe('the tables of a schema', () => {
+  beforeEach(async () => {
+    schema = await freshSchema()
+  })
+  afterEach(() => schema.drop())
+
+  it.each([
+    ['have lost their schema version', 'DROP TABLE schema_version'],
+    ['have lost the number of their schema version', 'DELETE FROM schema_version'],
+    [
+      'have a schema version that is no number',
+      "ALTER TABLE schema_version ALTER version TYPE TEXT USING 'one'",
+    ],
+    ['have a schema version without a column', 'ALTER TABLE schema_version DROP version'],
+    ['are restored in part', 'DROP TABLE workspaces CASCADE'],
+    ['lack a column', 'ALTER TABLE workspaces DROP plan'],
+  ])('are refused with what to do when they %s', async (_, damage) => {
+    await (await openStore(schema.url)).close()
+    await schema.sql(damage)
+    const using = openStore(schema.url).then((store) =>
+      store.transaction((tx) => tx.addWorkspace(workspace, true)).finally(() => store.close()),
+    )
+    await expect(using).rejects.toMatchObject({
+      code: 'storage_failed',
+      message: expect.stringMatching(/^The database cannot be used: .*; restore a complete backup/),
+    })
+  })
+
+  it.each(['pg_catalog', 'pg_temp', 'information_schema', '""'])(
+    'are not created where the search path is %s',
+    async (path) => {
+      const url = schema.url.replace(encodeURIComponent(schema.name), encodeURIComponent(path))
+      await expect(openStore(url)).rejects.toMatchObject({
+        code: 'storage_failed',
+        message: expect.stringContaining('search_path'),
+      })
+    },
+  )
+})
+
 describe('the schema for additional tables', () => {
   withSchema()
 
@@ -552,7 +616,7 @@ describe('the schema for additional tables', () => {
   it('is not created when the schema of the engine is missing', async () => {
     const name = `${schema.name}_missing`
     await expect(openPostgres(inSchema(name), { schemaSuffix })).rejects.toMatchObject({
-      details: { reason: expect.stringContaining('no such schema') },
+      details: { reason: expect.stringContaining('no schema of its search_path exists') },
     })
     const made = await schema.sql(
       `SELECT nspname FROM pg_namespace WHERE nspname IN ('_catalogue', '${name}_catalogue')`,

@@ -137,7 +137,7 @@ describe('the database file', () => {
     writeFileSync(join(folder, 'text.db'), 'this is a text, not a database, and long enough to be looked at')
     const text = openSqlite(join(folder, 'text.db'))
     await expect(text.read((connection) => connection.get('SELECT 1 FROM sqlite_schema'))).rejects.toThrow(
-      'The database could not be written: the file is not a database',
+      'The database cannot be used: the file is not a database',
     )
   })
 })

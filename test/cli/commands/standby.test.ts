@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, type Machine, machine } from '../../support/command.js'
+import { type OwnServer, ownServer } from '../../support/postgres.js'
+import { until } from '../../support/until.js'
+
+let here: Machine
+let server: OwnServer
+let notices: Record<'serve' | 'worker', string>
+
+const hear = (command: 'serve' | 'worker') => (text: string) => {
+  notices[command] = text
+}
+const waiting = 'Waiting until it can be written'
+
+beforeEach(async () => {
+  here = machine()
+  server = await ownServer()
+  notices = { serve: '', worker: '' }
+})
+
+afterEach(async () => {
+  here.remove()
+  await server.stop()
+})
+
+describe('a hot standby', () => {
+  it('is named by commands, and lets serve and worker wait until it is promoted', async () => {
+    const given = { env: { PROSPECT_DATABASE_URL: server.url } }
+    expect((await here.run(['init', '--yes'], given)).code).toBe(0)
+    const created = await here.run(['engine', 'keys', 'create', '--member', 'me@localhost', '--json'], given)
+    const { key } = created.json as { key: string }
+    await server.demote()
+    const refused = await here.run(['engine', 'credits', 'add', '5', '--json'], given)
+    expect([refused.code, errorOf(refused)]).toMatchObject([10, { code: 'database_read_only' }])
+    expect(refused.stderr).toContain('it is a standby')
+    expect((await here.run(['engine', 'ledger', 'verify'], given)).code).toBe(0)
+    // Another machine has no key yet, and cannot create one.
+    const other = machine()
+    const { line: baseUrl, stop } = await other.start(['serve', '--port', '0', '--database', server.url], {
+      onErrorOutput: hear('serve'),
+    })
+    const working = other.run(['worker', '--database', server.url], { onErrorOutput: hear('worker') })
+    const ready = async () => {
+      const response = await fetch(new URL('/ready', baseUrl))
+      return [response.status, await response.json()]
+    }
+    const enrich = async () => {
+      const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+      const request = { method: 'POST', headers, body: '{"domain":"acme.example"}' }
+      return (await fetch(`${baseUrl}/accounts/single_enrich`, request)).status
+    }
+    expect(await ready()).toEqual([
+      503,
+      { status: 'not_ready', reason: expect.stringContaining('it is a standby') },
+    ])
+    expect(await enrich()).toBe(503)
+    await until(() => Object.values(notices).every((text) => text.includes(waiting)))
+    await server.sql('SELECT pg_promote()')
+    expect(await ready()).toEqual([200, { status: 'ready' }])
+    expect(await enrich()).toBe(404)
+    expect([(await stop()).code, (await working).code]).toEqual([0, 0])
+    other.remove()
+  })
+
+  it('gets its tables from serve and worker once it is promoted', async () => {
+    await server.demote()
+    const serving = here.start(['serve', '--port', '0', '--database', server.url], {
+      onErrorOutput: hear('serve'),
+    })
+    const working = here.run(['worker', '--database', server.url], { onErrorOutput: hear('worker') })
+    await until(() => Object.values(notices).every((text) => text.includes(waiting)))
+    await server.sql('SELECT pg_promote()')
+    const { line: baseUrl, stop } = await serving
+    expect((await fetch(new URL('/ready', baseUrl))).status).toBe(200)
+    expect([(await stop()).code, (await working).code]).toEqual([0, 0])
+  })
+})
