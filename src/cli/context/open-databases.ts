@@ -111,7 +111,19 @@ export async function notifyUnlessWritable(context: Context): Promise<void> {
   await admin.requireWritable().catch((error: unknown) => notifyReadOnly(context, error))
 }
 
-export const isReadOnly = (error: unknown): error is ApiError =>
+/**
+ * Opens the catalogue if it is on a server, where it may be unreachable or not ours: better to fail now than at each
+ * lookup. Reports a server that permits only reads; its catalogue may have to be created later.
+ */
+export async function checkServer(context: Context): Promise<void> {
+  if (!isPostgres(context.home.engine)) return
+  await notifyUnlessWritable(context)
+  await context.catalogue().catch((error: unknown) => {
+    if (!isReadOnly(error)) throw error
+  })
+}
+
+const isReadOnly = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 'database_read_only'
 
 function notifyReadOnly({ notify }: Context, error: unknown): void {

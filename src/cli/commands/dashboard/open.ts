@@ -6,6 +6,7 @@ import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
 import type { Consumption } from '../../../engine/ports/ports.js'
 import type { Context } from '../../context/context.js'
 import { reportOf, UsageError } from '../../context/errors.js'
+import { openAdmin } from '../../context/open-databases.js'
 import { notifyBug } from '../../output/report-error.js'
 import { openEnginePorts } from './engine.js'
 import { openInboxPort } from './inbox.js'
@@ -51,7 +52,7 @@ export async function openDashboard(
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
   const { watchDatabases } = await import('../../../storage/database/changes.js')
-  const admin = await context.withGlobals({ local: true }).admin()
+  const admin = await openAdmin(context.withGlobals({ local: true }))
   const workspace = (await admin.status()).workspace
   const { engine, state, catalogue } = context.home
   return createDashboard({

@@ -5,10 +5,9 @@ import { coversAddress } from '../../../client/networks.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening } from '../../../http/listen.js'
-import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { isReadOnly, notifyUnlessWritable } from '../../context/open-databases.js'
+import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
 import { version } from '../../context/version.js'
 import { port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
@@ -64,30 +63,29 @@ export interface Backend {
   stop(): Promise<void>
 }
 
-/** Opens the engine of this machine, with the worker that does what it accepts. */
-export async function openLocalBackend(
+/** What the engine of this machine is served with. */
+interface LocalBackendOptions {
+  readonly names: WireNames | undefined
+  readonly worker: boolean
+  readonly baseUrl: () => string
+}
+
+/**
+ * Opens the engine of this machine, with the worker that does what it accepts. Returns `undefined` when a signal ends
+ * the wait for its database.
+ */
+export const openLocalBackend = (
   context: Context,
-  options: {
-    readonly names: WireNames | undefined
-    readonly worker: boolean
-    readonly baseUrl: () => string
-  },
-): Promise<Backend> {
+  options: LocalBackendOptions,
+): Promise<Backend | undefined> => openWhenWritable(context, () => openEngineBackend(context, options))
+
+async function openEngineBackend(context: Context, options: LocalBackendOptions): Promise<Backend> {
   const { names, baseUrl } = options
-  // A server that permits only reads refuses this machine's key, which requests do not need.
-  const admin = await context.admin().catch((error: unknown) => {
-    if (isReadOnly(error)) return context.admin({ create: false })
-    throw error
-  })
+  const admin = await openAdmin(context)
   // A server that the profile names is not what is served.
   const caller = await context.withGlobals({ local: true }).caller()
   const worker = options.worker ? await context.worker() : undefined
-  // A catalogue on a server may be unreachable, or not ours: better to fail now than at each lookup.
-  if (isPostgres(context.home.engine))
-    await context.catalogue().catch((error: unknown) => {
-      if (!isReadOnly(error)) throw error
-    })
-  await notifyUnlessWritable(context)
+  await checkServer(context)
   return {
     handler: await createApp(context, caller, {
       ...{ baseUrl, words: names },

@@ -2,6 +2,7 @@ import { compose } from '../../../api/calls/compose.js'
 import { retargeted } from '../../../client/retargeted-webhooks.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
+import { openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
@@ -26,9 +27,13 @@ const usualTimeout = 150
 
 /**
  * Opens another server as what is served. Governed: clients use keys of this machine's workspace, and the server gets
- * its own key at a pace it accepts. With `--direct` the client's key is passed on, and ours never.
+ * its own key at a pace it accepts. With `--direct` the client's key is passed on, and ours never. Returns `undefined`
+ * when a signal ends the wait for the database.
  */
-export async function openProxy(
+export const openProxy = (context: Context, options: ProxyOptions): Promise<Backend | undefined> =>
+  openWhenWritable(context, () => openProxyBackend(context, options))
+
+async function openProxyBackend(
   context: Context,
   { upstream, publicUrl, secrets, targets, worker, baseUrl }: ProxyOptions,
 ): Promise<Backend> {

@@ -6,7 +6,6 @@ import type { Context, GlobalOptions, TargetOptions } from '../../context/contex
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
-import { openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { deliveringOptions, type SecretChoice, secretOptions, targetsOf } from '../../options/webhooks.js'
@@ -71,14 +70,13 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
   const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
   if (!backend) return 0
-  const openPage = () =>
-    openDashboardOf(backend, {
-      isReadOnly,
-      origin: () => listening?.origin ?? '',
-      apiUrl: () => listening?.baseUrl ?? '',
-    })
-  const dashboard = choices.dashboard ? await openWhenWritable(context, openPage) : undefined
-  if (choices.dashboard && !dashboard) return 0
+  const dashboard = choices.dashboard
+    ? await openDashboardOf(backend, {
+        isReadOnly,
+        origin: () => listening?.origin ?? '',
+        apiUrl: () => listening?.baseUrl ?? '',
+      })
+    : undefined
   const plain = async (request: Request) => dashboard?.handle(request) ?? backend.handler(request)
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
@@ -117,8 +115,7 @@ async function openBackend(
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
-    const proxied = { upstream, publicUrl, secrets, targets, worker, baseUrl }
-    return openWhenWritable(context, () => openProxy(context, proxied))
+    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl })
   }
   if (outer.globals.direct)
     throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
@@ -129,8 +126,11 @@ async function openBackend(
     )
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})
-  const context = outer.withDatabase(database, { targets, names, observedLimits, deliveryShape })
-  return openWhenWritable(context, () => openLocalBackend(context, { names, worker, baseUrl }))
+  return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
+    names,
+    worker,
+    baseUrl,
+  })
 }
 
 function firstLines(baseUrl: string, link: string | undefined, { json, format }: GlobalOptions): string {
