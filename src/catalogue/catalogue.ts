@@ -15,6 +15,7 @@ import { type CompanyMatch, matchCompany } from './records/match-company.js'
 import { toPerson } from './records/person-record.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
+import { findUnknownCompanies } from './search/employer-filters.js'
 import { countProfiles } from './search/people.js'
 import { countRecords, findRecords } from './search/searches.js'
 import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
@@ -76,6 +77,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),
     count: (search, now) => driver.read((connection) => countRecords(connection, search, now)),
     find: (search, span) => driver.read((connection) => findRecords(connection, search, span)),
+    unknownCompanies: (filters) => driver.read((connection) => findUnknownCompanies(connection, filters)),
     searchAt: decodeSearchUrl,
     urlOf: encodeSearchUrl,
     locations: findLocations,

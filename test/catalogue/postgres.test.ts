@@ -12,6 +12,7 @@ const suites = [
   'search/companies',
   'search/count-profiles',
   'lookup/headcount',
+  'search/employer-filters',
   'search/engagers',
   'export/export',
   'erasure/matcher',

@@ -69,6 +69,26 @@ describe('leads.enrich', () => {
   })
 })
 
+it('a search in which some companies are unknown has a note that counts and names them', async () => {
+  const bench = await openBench()
+  bench.source.unknown = {
+    included_companies: ['x.example'],
+    excluded_companies: Array.from({ length: 7 }, (_, at) => `crm${at}.example`),
+  }
+  const filters = { included_companies: ['x.example', 'Acme'], excluded_companies: Array(500).fill('crm') }
+  const note =
+    '1 of 2 included companies is unknown and finds nobody: x.example. ' +
+    '7 of 500 excluded companies are unknown and exclude nobody: crm0.example, crm1.example, crm2.example, crm3.example, crm4.example and 2 more.'
+  const webhook_url = 'https://hooks.example/in'
+  expect(await bench.call('leads.advanced_search_preview', filters)).toMatchObject({ body: { note } })
+  expect(await bench.call('leads.advanced_search', { ...filters, webhook_url })).toMatchObject({
+    body: { message: { note } },
+  })
+  bench.source.unknown = {}
+  const { body } = await bench.call('leads.advanced_search_preview', filters)
+  expect(body).not.toHaveProperty('note')
+})
+
 describe('the terms of a person', () => {
   const enriched = async (given: object) => {
     const bench = await openBench()

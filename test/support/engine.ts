@@ -20,6 +20,7 @@ import type {
   Source,
   Store,
   TechnologyUse,
+  UnknownCompanies,
 } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -177,6 +178,7 @@ export class TestSource implements Source {
   letter = 'd'
   uses: readonly TechnologyUse[] = []
   people = 0
+  unknown: UnknownCompanies = {}
   /** Called before each answer; may wait, throw or do harm. */
   before: (query: CompanyQuery) => Promise<void> | void = () => {}
 
@@ -274,6 +276,10 @@ export class TestSource implements Source {
       (_, at) => this.record(search, from + at) as RecordOf<K>,
     )
     return to < this.matches ? { records, next: String(to) } : { records }
+  }
+
+  unknownCompanies() {
+    return this.unknown
   }
 
   searchAt(_url: string, of: 'companies' | 'people'): Search<'companies' | 'people'> {

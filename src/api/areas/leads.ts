@@ -31,9 +31,9 @@ const filters = () => ({
   company_headquarters: list.ids('Location ids of the headquarters').optional(),
   included_industries: list.industries('Industries, by id or name').optional(),
   excluded_industries: list.industries('Industries to exclude').optional(),
-  included_companies: list.companies('Current companies, by name or network id').optional(),
+  included_companies: list.companies('Current companies, by name, id or website').optional(),
   excluded_companies: list.companies('Current companies to exclude').optional(),
-  past_companies: list.companies('Past companies, by name or network id').optional(),
+  past_companies: list.companies('Past companies, by name, id or website').optional(),
   functions: list.functions().optional(),
   seniority_levels: list.seniorities().optional(),
   years_of_experience: yearIds('of experience').optional(),
@@ -121,6 +121,7 @@ export const shapes = {
     output: z.object({
       id: value.uuid('Identifier of the search'),
       status: field.describe(z.literal('processing'), 'Always processing'),
+      note: value.note(),
     }),
   }),
   'leads.advanced_search': () => ({
@@ -141,6 +142,7 @@ export const shapes = {
         expected_profiles_count: value.count('People that match, estimated'),
         created_at: value.moment('When it was created'),
         custom: value.echo(),
+        note: value.note(),
       }),
     }),
   }),
@@ -151,6 +153,7 @@ export const shapes = {
     output: z.object({
       total_count: value.count('People that match, estimated'),
       preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
+      note: value.note(),
     }),
   }),
   'leads.search': () => ({

@@ -43,9 +43,10 @@ export const ids = (description: string) => of(id('Id', orNumber), description)
 /** Several words that each stand for an id, or are one. */
 export const idWords = (words: readonly string[], description: string) =>
   of(describe(z.enum(words), 'Id', orNumber), description)
+const companyText = 'Name, network id, domain or profile URL'
 /** Several companies. */
 export const companies = (description: string) =>
-  of(describe(text('Name or network id'), 'Name or network id', orNumber), description)
+  of(describe(text(companyText), companyText, orNumber), description)
 /** Several industries. */
 export const industries = (description: string) => of(industry('Id or name'), description)
 /** Several countries. */

@@ -17,8 +17,13 @@ import {
 import { allOf, anyOf, negate, phrase, type TextQuery, within } from '../full-text/text-query.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { matchCompany } from '../records/match-company.js'
-import { toEmployerWords } from '../records/person-row.js'
 import { inIndustries, ofSizes, ofTypes } from './company-conditions.js'
+import {
+  type EmployerFilter,
+  type EmployerFilters,
+  readEmployerFilters,
+  toPastQuery,
+} from './employer-filters.js'
 import { inPlaces } from './place-condition.js'
 
 /** A search of people: a query of their texts and conditions on the columns of `people`. */
@@ -40,7 +45,9 @@ export async function toPeopleQuery(
     throw new ApiError('invalid', {
       reason: `${refused.join(', ')} cannot be applied by the local catalogue; leave them out`,
     })
-  const texts = toTextQueries(filters)
+  const employers = await readEmployerFilters(connection, filters)
+  const past = employers.past_companies
+  const texts = [...toTextQueries(filters), ...(past ? [await toPastQuery(connection, past)] : [])]
   const companies = await toCompanyCondition(connection, filters)
   const staff = companies.areFew
     ? await estimateSelectivity(connection, 'people', companies.condition)
@@ -50,7 +57,7 @@ export async function toPeopleQuery(
     conditions: [
       ...personConditions(filters, now),
       ...(staff ? [] : [companies.condition]),
-      ...employerConditions(filters),
+      ...employerConditions(filters, employers),
       ...companyConditionsOf(filters),
     ],
     staff,
@@ -74,8 +81,7 @@ async function toCompanyCondition(
 }
 
 function toTextQueries(filters: PeopleFilters): TextQuery[] {
-  const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } =
-    filters
+  const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles } = filters
   const asked = <T>(items: readonly T[] | undefined, of: (items: readonly T[]) => TextQuery): TextQuery[] =>
     items?.length ? [of(items)] : []
   return [
@@ -84,7 +90,6 @@ function toTextQueries(filters: PeopleFilters): TextQuery[] {
     ...asked(excluded_job_titles, (titles) => negate(hold('title')(titles))),
     ...asked(past_titles, hold('past_titles')),
     ...asked(excluded_past_titles, (titles) => negate(hold('past_titles')(titles))),
-    ...asked(past_companies?.flatMap(toEmployerWords), hold('past_employers')),
   ]
 }
 
@@ -107,10 +112,13 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
 const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
 
-/** Returns the conditions on employers by name, id or list. */
-const employerConditions = (filters: PeopleFilters): Condition[] => [
-  ...ifAny(filters.included_companies, worksAt),
-  ...ifAny(filters.excluded_companies, (companies) => not(worksAt(companies))),
+/** Returns the conditions on employers by name, identifier or list. */
+const employerConditions = (
+  filters: PeopleFilters,
+  { included_companies: included, excluded_companies: excluded }: EmployerFilters,
+): Condition[] => [
+  ...(included ? [worksAt(included)] : []),
+  ...(excluded ? [not(worksAt(excluded))] : []),
   ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
 ]
 
@@ -142,12 +150,16 @@ export function atCompany(conditions: readonly Condition[]): Condition {
   ]
 }
 
-/** People who work at one of some companies, each given by its name or its id of the network. */
-export function worksAt(companies: readonly string[]): Condition {
-  const names = companies.map(foldName)
+/** People who work at one of some companies. */
+function worksAt({ given, employers }: EmployerFilter): Condition {
+  const names = given.map(foldName)
   return some([
-    [`company IN (${companiesByNameOrId})`, JSON.stringify(names), JSON.stringify(companies)],
+    [`company IN (${companiesByNameOrId})`, JSON.stringify(names), JSON.stringify(given)],
     isOneOf('employer', names),
+    ...ifAny(
+      employers.map(({ key }) => key),
+      (keys) => isOneOf('company', keys),
+    ),
   ])
 }
 const companiesByNameOrId = `SELECT key FROM companies WHERE name IN (SELECT value FROM json_each(?))

@@ -50,7 +50,17 @@ export async function callOnce(
   const reply = await waitForRateLimits(context, send)
   const credits = costOfCall(operation, reply, idempotencyKey !== undefined)
   if (isPriced(operation) && isCostKnown(operation, reply)) await recordSpent(context, operation.id, credits)
+  const note = noteIn(reply)
+  if (note !== undefined) context.notify(note)
   return reply
+}
+
+/** Returns what a person should know of a search that was accepted; its `message` may have it. */
+function noteIn(reply: Reply): string | undefined {
+  if (!isOk(reply) || !isObject(reply.body)) return undefined
+  const { note, message } = reply.body
+  const said = note ?? (isObject(message) ? message.note : undefined)
+  return typeof said === 'string' ? said : undefined
 }
 
 /** Sends a request again after each rate limit, as long as the waits together stay within `--max-wait`. */

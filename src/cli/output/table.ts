@@ -212,6 +212,8 @@ function paint(text: string, kind: CellKind, look: Look): string {
 
 /** Names of a total that stands beside a list. */
 const totals = ['total_count', 'total', 'total_jobs']
+/** Fields that the footer does not repeat: stderr has the note already. */
+const notInFooter = new Set([...totals, 'note'])
 
 /** Returns what stands beside a list in one line: its page, the total and how to get the next page. */
 function footer(body: unknown, { from, rows }: Listing, look: Look): string {
@@ -229,7 +231,7 @@ function footer(body: unknown, { from, rows }: Listing, look: Look): string {
         : `next: --cursor ${describe(page.next_cursor)}`,
     )
   for (const [name, value] of Object.entries(beside))
-    if (name !== from && !totals.includes(name) && !Array.isArray(value) && value !== false) {
+    if (name !== from && !notInFooter.has(name) && !Array.isArray(value) && value !== false) {
       const [text] = format(name, isObject(value) ? (value.name ?? value) : value, look)
       if (text !== '') parts.push(`${labelOf(name)}: ${text}`)
     }

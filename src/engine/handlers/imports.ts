@@ -10,6 +10,8 @@ import type {
   Reads,
   Search,
   SearchKind,
+  Source,
+  UnknownCompanies,
 } from '../ports/ports.js'
 import type { HandlerContext } from './handler.js'
 
@@ -43,6 +45,33 @@ export async function previewPeople({ source, now }: ImportContext, search: Sear
   const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))
   return { total: count, preview: records.map(leadPreview) }
 }
+
+/** Returns the note of a search in which some companies are unknown. */
+export async function noteOf(source: Source, { kind, filters }: Search): Promise<{ note?: string }> {
+  if (kind !== 'people') return {}
+  const unknown = Object.entries(await source.unknownCompanies(filters))
+  const note = unknown.map(([field, companies]) =>
+    describeUnknown(field as keyof UnknownCompanies, companies, filters),
+  )
+  return note.length > 0 ? { note: note.join(' ') } : {}
+}
+
+function describeUnknown(
+  field: keyof UnknownCompanies,
+  unknown: readonly string[],
+  { [field]: given = [] }: PeopleFilters,
+): string {
+  const noun = `${field.split('_', 1)[0]} ${given.length === 1 ? 'company' : 'companies'}`
+  const effect = field === 'excluded_companies' ? 'exclude' : 'find'
+  const says = unknown.length === 1 ? `is unknown and ${effect}s` : `are unknown and ${effect}`
+  const named = unknown.slice(0, maxNamed).map((company) => company.slice(0, maxNameLength))
+  const more = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
+  return `${unknown.length} of ${given.length} ${noun} ${says} nobody: ${named.join(', ')}${more}.`
+}
+
+/** Maximum number of unknown companies that a note names, and of the characters of each. */
+const maxNamed = 5
+const maxNameLength = 80
 
 /** What an import needs of its request. */
 type ImportContext = Pick<HandlerContext<OperationId>, 'now' | 'source' | 'ids'>

@@ -8,6 +8,7 @@ import {
   filtersOf,
   importOf,
   nameOf,
+  noteOf,
   previewPeople,
   searchFor,
   searchOf,
@@ -37,7 +38,7 @@ export const leads: HandlersOf<'leads'> = {
     const id = ids.uuid()
     const name = nameOf(input, 'Lead search', now)
     return {
-      output: { id, status: 'processing' },
+      output: { id, status: 'processing', ...(await noteOf(source, search)) },
       job: importOf(id, name, search, input, await source.count(search, now)),
     }
   },
@@ -53,13 +54,15 @@ export const leads: HandlersOf<'leads'> = {
       expected_profiles_count: job.expected,
       created_at: new Date(now).toISOString(),
       ...echoOf(input),
+      ...(await noteOf(source, search)),
     }
     return { output: { message }, job }
   },
   /** `POST /leads/advanced_search/preview`: the approximate number of matches, and the first of them. */
   'leads.advanced_search_preview': async (context) => {
-    const { total, preview } = await previewPeople(context, await readAdvancedSearch(context))
-    return { output: { total_count: total, preview } }
+    const search = await readAdvancedSearch(context)
+    const { total, preview } = await previewPeople(context, search)
+    return { output: { total_count: total, preview, ...(await noteOf(context.source, search)) } }
   },
   /** `POST /leads/search`: people at a company. */
   'leads.search': async (context) => {

@@ -49,6 +49,10 @@ export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Im
   /** The one company they must work at now. */
   readonly company?: CompanyQuery
 }
+/** Profile URLs and domains in filters of companies that stand for no company, by the filter. */
+export type UnknownCompanies = Partial<
+  Readonly<Record<'included_companies' | 'excluded_companies' | 'past_companies', readonly string[]>>
+>
 export type StackFilters = InputOf<'intents.stack_preview'>
 export type HiringFilters = Omit<InputOf<'intents.hiring'>, Imported>
 export type GrowthFilters = Omit<InputOf<'intents.growth'>, Imported>
@@ -180,6 +184,8 @@ export interface Source {
   count(search: Search, now: number): Awaitable<number>
   /** Records a search finds, always in the same order. Throws 422 that names a filter it cannot apply. */
   find<K extends SearchKind>(search: Search<K>, span: PageRequest): Awaitable<ResultPage<RecordOf<K>>>
+  /** Returns the companies in filters that are unknown. Throws 422 when none of those to include is known. */
+  unknownCompanies(filters: PeopleFilters): Awaitable<UnknownCompanies>
   /** Decodes a search URL of the network. Throws 400 for another URL, 422 for a filter it cannot apply. */
   searchAt(url: string, of: 'companies' | 'people'): Awaitable<DecodedSearch>
   /** Returns the network URL of a search; null when it has filters that URLs cannot express. */

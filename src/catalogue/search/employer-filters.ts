@@ -1,0 +1,177 @@
+import { ApiError } from '../../api/calls/errors.js'
+import { parseNetworkUrl } from '../../api/values/network-url.js'
+import type { PeopleFilters, UnknownCompanies } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
+import { type Condition, isOneOf } from '../full-text/sql-conditions.js'
+import { anyOf, phrase, type TextQuery, within } from '../full-text/text-query.js'
+import { toDomain } from '../normalize/domain.js'
+import { foldName } from '../normalize/name.js'
+import { parseProfile } from '../normalize/profile.js'
+import { shorten } from '../normalize/readers.js'
+import { toEmployerWords } from '../records/person-row.js'
+
+/** The filters that companies are given in: by name, network id, profile url or domain. */
+const fields = ['included_companies', 'excluded_companies', 'past_companies'] as const
+type Field = (typeof fields)[number]
+
+/** A company of the catalogue that a profile url or a domain stands for. */
+interface Employer {
+  readonly key: number
+  readonly name: string | null
+  readonly network_id: string | null
+}
+
+/** The companies of one filter. */
+export interface EmployerFilter {
+  /** As given: names and ids are compared as they are, and no company has the name of a profile url. */
+  readonly given: readonly string[]
+  readonly employers: readonly Employer[]
+  /** Profile urls and domains that stand for no company, or for several. */
+  readonly unknown: readonly string[]
+}
+
+/** The filters of companies in a search; those without values are absent. */
+export type EmployerFilters = Partial<Readonly<Record<Field, EmployerFilter>>>
+
+/**
+ * Finds the companies that filters give by profile url or domain, however many, as `matchCompany` would find each. 422
+ * names those of a filter of which none is known, and one that is no company's.
+ */
+export async function readEmployerFilters(
+  connection: Connection,
+  filters: PeopleFilters,
+): Promise<EmployerFilters> {
+  const read: Partial<Record<Field, EmployerFilter>> = {}
+  for (const field of fields) {
+    const given = filters[field]
+    if (!given?.length) continue
+    const filter = await readFilter(connection, field, given)
+    if (field !== 'excluded_companies' && filter.unknown.length === given.length)
+      await refuseUnknown(connection, field, filter.unknown)
+    read[field] = filter
+  }
+  return read
+}
+
+/** Returns the profile urls and domains of a search that stand for no company. */
+export async function findUnknownCompanies(
+  connection: Connection,
+  filters: PeopleFilters,
+): Promise<UnknownCompanies> {
+  const read = Object.entries(await readEmployerFilters(connection, filters))
+  return Object.fromEntries(
+    read.flatMap(([field, { unknown }]) => (unknown.length > 0 ? [[field, unknown]] : [])),
+  )
+}
+
+type Identifier = 'network_id' | 'slug' | 'domain'
+
+async function readFilter(
+  connection: Connection,
+  field: Field,
+  given: readonly string[],
+): Promise<EmployerFilter> {
+  const identified = given.flatMap((text) => {
+    const identifier = identify(field, text)
+    return identifier ? [{ text, ...identifier }] : []
+  })
+  const found = new Map<string, Employer>()
+  for (const [by, some] of Map.groupBy(identified, ({ by }) => by)) {
+    const values = JSON.stringify(some.map(({ value }) => value))
+    for (const row of await connection.all<Employer & { value: string }>(selectBy[by], values))
+      found.set(`${by} ${row.value}`, row)
+  }
+  const employers = identified.flatMap(({ by, value }) => found.get(`${by} ${value}`) ?? [])
+  const missing = identified.filter(({ by, value }) => !found.has(`${by} ${value}`))
+  const hosts = missing.filter(({ isHost }) => isHost).map(({ text }) => foldName(text))
+  const named = new Set(hosts.length > 0 ? await findNames(connection, hosts) : [])
+  const unknown = missing.filter(({ text, isHost }) => !isHost || !named.has(foldName(text)))
+  return { given, employers, unknown: unknown.map(({ text }) => text) }
+}
+
+/** Several companies with one profile are ambiguous, as they are to a lookup. */
+const selectBy: Readonly<Record<Identifier, string>> = {
+  network_id: selectOnly('network_id'),
+  slug: selectOnly('slug'),
+  domain: selectOnly('domain'),
+}
+
+function selectOnly(column: Identifier): string {
+  return `SELECT ${column} AS value, min(key) AS key, min(name) AS name, min(network_id) AS network_id
+    FROM companies WHERE ${column} IN (SELECT value FROM json_each(?)) GROUP BY ${column} HAVING count(*) = 1`
+}
+
+/**
+ * Returns what identifies a company in a text; `undefined` for a name or a network id. `isHost` is true for a text that is
+ * a domain and may be a name, such as `Booking.com`. 422 for another address.
+ */
+function identify(
+  field: Field,
+  text: string,
+): { by: Identifier; value: string; isHost: boolean } | undefined {
+  const profile = parseProfile(text)
+  if (profile?.kind === 'company') {
+    const { id, slug = '' } = profile
+    return id === undefined
+      ? { by: 'slug', value: slug, isHost: false }
+      : { by: 'network_id', value: id, isHost: false }
+  }
+  // A page of the network is not the website of a company, except its own.
+  const isOther = profile !== undefined || (parseNetworkUrl(text)?.path ?? '') !== ''
+  const domain = isOther ? undefined : toDomain(text)
+  if (domain !== undefined) return { by: 'domain', value: domain, isHost: /^[^\s/@:]+$/.test(text) }
+  if (isOther || /^https?:/i.test(text))
+    throw new ApiError('invalid', {
+      reason: `${field}: '${shorten(text)}' is neither the profile of a company nor a website`,
+    })
+  return undefined
+}
+
+/** Returns those of some folded names that companies have. */
+const findNames = async (connection: Connection, names: readonly string[], max = ''): Promise<string[]> =>
+  (
+    await connection.all<{ name: string }>(
+      `SELECT name FROM companies WHERE name IN (SELECT value FROM json_each(?)) GROUP BY name ${max}`,
+      JSON.stringify(names),
+    )
+  ).map(({ name }) => name)
+
+/** Throws 422 unless people have one of the texts as the name of an employer that is not in the catalogue. */
+async function refuseUnknown(
+  connection: Connection,
+  field: Field,
+  unknown: readonly string[],
+): Promise<void> {
+  const isStaffed: Condition =
+    field === 'past_companies'
+      ? dialectOf(connection).texts.matchTexts(
+          'people',
+          toEmployerQuery(unknown.flatMap(toEmployerWords)),
+          'many',
+        )
+      : isOneOf('employer', unknown.map(foldName))
+  const [where, ...values] = isStaffed
+  if (await connection.get(`SELECT key FROM people WHERE ${where} LIMIT 1`, ...values)) return
+  const named = unknown.slice(0, maxNamed).map((text) => `'${shorten(text)}'`)
+  const more = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
+  throw new ApiError('invalid', { reason: `${field}: no company is known as ${named.join(', ')}${more}` })
+}
+
+/** Maximum number of unknown companies that an error names. */
+const maxNamed = 10
+
+/** Returns the query for the past positions at the companies of a filter. */
+export async function toPastQuery(
+  connection: Connection,
+  { given, employers }: EmployerFilter,
+): Promise<TextQuery> {
+  // A position without a network id says only a name: it finds the one company that has it.
+  const names = employers.flatMap(({ name }) => name ?? [])
+  const own = names.length > 0 ? await findNames(connection, names, 'HAVING count(*) = 1') : []
+  const ids = employers.flatMap(({ network_id }) => network_id ?? [])
+  return toEmployerQuery([...given, ...own, ...ids].flatMap(toEmployerWords))
+}
+
+const toEmployerQuery = (words: readonly string[]): TextQuery =>
+  within(['past_employers'], anyOf(words.map(phrase)))
