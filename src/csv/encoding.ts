@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { open, stat } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { CsvError } from './errors.js'
 import { isColumnName } from './names.js'
 
@@ -391,6 +391,18 @@ function fileTypeOf(head: Buffer): string | undefined {
   if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return `an image. ${noTable}`
   const [, kind, advice] = signatures.find(([bytes]) => start.startsWith(bytes)) ?? []
   return kind && `${kind}. ${advice}`
+}
+
+const chunkBytes = 65_536
+
+/** Reads an open file from its beginning to its end, any number of times, and leaves it open. */
+export async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let at = 0; ; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, at)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+    at += bytesRead
+  }
 }
 
 /** Returns whether a file begins like a workbook. Throws CsvError for other files that are no text. */

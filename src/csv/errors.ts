@@ -30,15 +30,15 @@ export class CsvError extends Error {
   }
 }
 
-/** Work with a pipe that a signal ended while its other end was missing or idle. The reason is the signal's name. */
+/** Work that a signal of the system ended. The reason of the abort is the name of that signal. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   /** Exit code of a command that ends with it. */
   readonly exit: number
 
-  constructor({ reason }: AbortSignal, path: string, missing: 'reader' | 'writer') {
+  constructor({ reason }: AbortSignal, during: string) {
     const isTermination = reason === 'SIGTERM'
-    super(`${isTermination ? 'Terminated' : 'Interrupted'} while ${path} had no ${missing}, or an idle one.`)
+    super(`${isTermination ? 'Terminated' : 'Interrupted'} while ${during}.`)
     this.exit = isTermination ? exitCodes.terminated : exitCodes.interrupted
   }
 }

@@ -1,4 +1,7 @@
+import { closeSync, openSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { strToU8, zipSync } from 'fflate'
+import { readWorkbook } from '../../src/csv/workbook/read.js'
 
 const declaration = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -64,3 +67,10 @@ export const textRow = (...texts: readonly string[]): string =>
 /** Returns a workbook of one sheet with rows of texts. */
 export const workbookOfRows = (rows: readonly (readonly string[])[], name = 'Sheet1'): Uint8Array =>
   workbookOf({ sheets: { [name]: rows.map((row) => textRow(...row)).join('') } })
+
+/** Returns a sheet of a workbook as CSV, which is written to a new file. */
+export async function sheetAsCsv(workbook: string, file: string, sheet?: string): Promise<string> {
+  const csv = openSync(file, 'wx')
+  await readWorkbook({ workbook, sheet, csv }).finally(() => closeSync(csv))
+  return readFile(file, 'utf8')
+}

@@ -1,9 +1,9 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../api/calls/errors.js'
 import { ColumnSample } from '../../catalogue/normalize/value-kinds.js'
-import { checkCsv, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
+import { checkCsv, detectDelimiter, detectEncoding, readChunks, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
@@ -13,8 +13,8 @@ export interface ReadOptions extends RowOptions {
   /** A label that TextDecoder knows, such as `windows-1252`. */
   readonly encoding?: string | undefined
   readonly delimiter?: string | undefined
-  /** The workbook of which the file is a sheet. */
-  readonly sheetOf?: string | undefined
+  /** The copy of a sheet as CSV, where the file is a workbook. */
+  readonly copy?: FileHandle | undefined
   /** Lines above the header. */
   readonly skipLines?: number | undefined
 }
@@ -43,18 +43,18 @@ const sampleBytes = 65_536
 
 /** Opens a CSV file: recognises encoding and delimiter and checks its header. */
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
-  const { head, bytes } = await readHead(path)
+  const { copy } = options
+  const { head, bytes } = await readHead(path, copy)
   const encoding = detectEncoding(head, options.encoding)
   const sample = sampleOf(head, encoding)
-  const name = options.sheetOf ?? path
-  checkCsv(name, sample)
+  checkCsv(path, sample)
   const detected = detectDelimiter(sample, options.skipLines)
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
-  const rows = () => readRows(fileChunks(path), encoding, { delimiter, preamble }, options)
-  const { header, samples } = await readBeginning(name, rows())
+  const rows = () => readRows(fileChunks(path, copy), encoding, { delimiter, preamble }, options)
+  const { header, samples } = await readBeginning(path, rows())
   return {
-    path: name,
+    path,
     header: header.cells,
     headerLine: header.line,
     samples,
@@ -72,7 +72,7 @@ export async function spool(stream: NodeJS.ReadableStream, file: string): Promis
   await pipeline(stream, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
 }
 
-async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> {
+async function readHead(path: string, copy?: FileHandle): Promise<{ head: Buffer; bytes: number }> {
   try {
     const found = await stat(path)
     if (found.isDirectory()) throw new CsvError(`${path} is a folder. Name a CSV or .xlsx file in it.`)
@@ -80,21 +80,21 @@ async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> 
       throw new CsvError(
         `${path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.`,
       )
-    const file = await open(path)
+    const file = copy ?? (await open(path))
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0)
-      return { head: buffer.subarray(0, bytesRead), bytes: found.size }
+      return { head: buffer.subarray(0, bytesRead), bytes: (await file.stat()).size }
     } finally {
-      await file.close()
+      if (!copy) await file.close()
     }
   } catch (error) {
     throw toReadError(path, error)
   }
 }
 
-async function* fileChunks(path: string): AsyncGenerator<Buffer> {
+async function* fileChunks(path: string, copy?: FileHandle): AsyncGenerator<Buffer> {
   try {
-    yield* createReadStream(path) as AsyncIterable<Buffer>
+    yield* copy ? readChunks(copy) : (createReadStream(path) as AsyncIterable<Buffer>)
   } catch (error) {
     throw toReadError(path, error)
   }

@@ -168,7 +168,7 @@ async function openDevice(path: string, signal: AbortSignal): Promise<FileHandle
     } catch (error) {
       if (systemCode(error) !== 'ENXIO' || !(await stat(path)).isFIFO()) throw error
     }
-    if (signal.aborted) throw new Interrupted(signal, path, 'reader')
+    if (signal.aborted) throw new Interrupted(signal, `${path} had no reader, or an idle one`)
     await pause(ms)
   }
 }
@@ -184,7 +184,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, path: string, signal: A
       continue
     }
     if (signal.aborted) left -= ms
-    if (left < 0) throw new Interrupted(signal, path, 'reader')
+    if (left < 0) throw new Interrupted(signal, `${path} had no reader, or an idle one`)
     await pause(ms)
     ms = Math.min(2 * ms, longestPauseMs)
   }

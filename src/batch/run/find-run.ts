@@ -10,7 +10,7 @@ import { type Run, type RunIdentity, type Runs, sampleMark } from '../../storage
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
 import type { KnownRun, RunHome, RunPorts } from './ports.js'
-import { openRunFolder } from './records.js'
+import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
 /** The input of a batch. */
@@ -24,7 +24,7 @@ export interface InputFile {
   keep(): void
 }
 
-/** How the CSV file of a sheet is read. */
+/** How the copy of a sheet as CSV is read. */
 const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
 
 type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
@@ -42,21 +42,20 @@ export async function openInput(ports: InputPorts, choices: InputChoices): Promi
   return { table: await openFile(ports, copy, choices), id, isPiped: true, keep: folder.keep }
 }
 
-/** Opens a CSV file, or a sheet of a workbook, which is converted to a folder that is removed when the command ends. */
+/** Opens a CSV file, or a sheet of a workbook, which is converted to a file that ends with this process. */
 async function openFile(
   ports: InputPorts,
   path: string,
   { encoding, delimiter, skipLines, raw, sheet }: InputChoices,
 ): Promise<Table> {
-  const makeCopy = async () => join((await openRunFolder(ports)).path, 'sheet.csv')
-  const csv = await ports.convertSheet(path, sheet, makeCopy)
-  if (csv === undefined) {
+  const copy = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
+  if (copy === undefined) {
     const table = await openTable(path, { encoding, delimiter, skipLines, raw })
     if (sheet === undefined) return table
     throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (encoding === undefined && delimiter === undefined)
-    return openTable(csv, { ...sheetOptions, skipLines, sheetOf: path })
+    return openTable(path, { ...sheetOptions, skipLines, copy })
   const option = encoding === undefined ? '--delimiter' : '--encoding'
   throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
 }

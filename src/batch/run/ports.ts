@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
@@ -77,14 +78,14 @@ export interface RunPorts extends RunHome {
     readonly cwd: string
   }
   /**
-   * Converts a sheet of a workbook to a CSV file in UTF-8, which `csv` makes a path for. Returns that path; `undefined` where
-   * the file is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+   * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where
+   * the given one is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
    */
   convertSheet(
     path: string,
     sheet: string | undefined,
-    csv: () => Promise<string>,
-  ): Promise<string | undefined>
+    openCopy: () => Promise<FileHandle>,
+  ): Promise<FileHandle | undefined>
   notify(text: string): void
   /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
   openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { resultOr } from '../../api/values/objects.js'
@@ -203,6 +203,18 @@ export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promis
       kept = true
     },
   }
+}
+
+/**
+ * Opens a file that has no name any more when it gets its first byte, so that it is gone when this process ends, however it
+ * ends.
+ */
+export async function openUnnamedFile(home: RunHome): Promise<FileHandle> {
+  const { path } = await openRunFolder(home)
+  const file = await open(join(path, 'unnamed'), 'wx+', 0o600)
+  home.onClose(() => file.close())
+  await rm(path, { recursive: true })
+  return file
 }
 
 /** Name of the file that marks the folder of a run whose records are not in this machine's home. */

@@ -2,6 +2,7 @@ import type { RunHome, RunPorts } from '../../batch/run/ports.js'
 import { convertSheet } from '../../csv/workbook/convert.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
+import { interruptible } from '../context/interrupts.js'
 import { openFile } from '../output/output.js'
 
 /** Returns how a batch opens the files that its options name. */
@@ -10,7 +11,8 @@ export const filePorts = (
 ): Pick<RunPorts, 'openFile' | 'claimFile' | 'convertSheet'> => ({
   openFile: (path, option, signal) => openFile(context, path, option, signal),
   claimFile: context.claimFile,
-  convertSheet,
+  convertSheet: (path, sheet, openCopy) =>
+    interruptible(context.streams, (signal) => convertSheet(path, sheet, openCopy, signal)),
 })
 
 /** Returns what the records of runs need of a context. */

@@ -142,7 +142,7 @@ export async function* readPipe(path: string, signal: AbortSignal): AsyncGenerat
   try {
     let hasWriter = !(await file.stat()).isFIFO()
     for (let ms = 1; ; ) {
-      if (signal.aborted) throw new Interrupted(signal, path, 'writer')
+      if (signal.aborted) throw new Interrupted(signal, `${path} had no writer, or an idle one`)
       const read = await unlessBusy(file.read({ buffer: Buffer.allocUnsafe(65_536) }))
       if (read?.bytesRead === 0 && hasWriter) return
       // A pipe without a writer is at its end, one with an idle writer is busy.

@@ -230,7 +230,7 @@ export async function openFile(
   if (option !== '-o' || !isWorkbookName(path) || output === undefined || partial === undefined) return sink
   return workbookSink({ ...sink, output, partial }, async (csv, xlsx) => {
     const { convertWorkbook } = await import('../../csv/workbook/convert.js')
-    await convertWorkbook({ csv, xlsx })
+    await interruptible(context.streams, (during) => convertWorkbook({ csv, xlsx }, during))
   })
 }
 

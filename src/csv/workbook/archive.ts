@@ -15,11 +15,30 @@ export interface XmlHandlers {
 }
 
 const maxParts = 20_000
-const gibibyte = 2 ** 30
-/** The most bytes of a part, unpacked. */
-const maxBytes = 4 * gibibyte
-/** A part of more bytes than this must not be this many times as large as it is packed. */
-const packed = { bytes: 64 * 2 ** 20, ratio: 200 }
+
+/** What a workbook may become, in bytes: so many times its size, but at least and at most this. */
+const growth = { ratio: 200, min: 64 * 2 ** 20, max: 4 * 2 ** 30 }
+
+/** How much may come out of a workbook. */
+export interface GrowthLimit {
+  /** The most bytes that one of its parts, or its sheet as CSV, may have. */
+  readonly maxBytes: number
+  /** Returns the error for more; `what` is the end of a sentence about the workbook. */
+  exceeded(what: string): CsvError
+}
+
+function growthLimit(path: string, bytes: number): GrowthLimit {
+  const maxBytes = Math.min(growth.max, Math.max(growth.min, growth.ratio * bytes))
+  const limit = `${formatSize(maxBytes)} is the limit for a workbook of ${formatSize(bytes)}`
+  const advice = 'Delete what is not needed in it, or save the sheet as CSV.'
+  return { maxBytes, exceeded: (what) => new CsvError(`${path} ${what}, and ${limit}. ${advice}`) }
+}
+
+/** Returns a size in KiB or MiB, rounded up. */
+export const formatSize = (bytes: number): string =>
+  bytes < 2 ** 20
+    ? `${Math.ceil(bytes / 2 ** 10)} KiB`
+    : `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB`
 
 /** Opens a file that begins like a ZIP archive. Throws CsvError where it is no workbook. */
 export async function openArchive(path: string) {
@@ -29,11 +48,13 @@ export async function openArchive(path: string) {
   try {
     const parts = await readParts(zip, path)
     checkKind(path, parts)
+    const limit = growthLimit(path, zip.fileSize)
     return {
+      limit,
       has: (part: string) => parts.has(partKey(part)),
       /** Passes a part to the handlers of an XML parser. A part that is absent is empty. */
       parse: (part: string, handlers: XmlHandlers) =>
-        parsePart(zip, path, parts.get(partKey(part)), handlers),
+        parsePart(zip, path, parts.get(partKey(part)), handlers, limit),
       close: () => zip.close(),
     }
   } catch (error) {
@@ -84,13 +105,11 @@ async function parsePart(
   path: string,
   entry: Entry | undefined,
   handlers: XmlHandlers,
+  limit: GrowthLimit,
 ): Promise<void> {
   if (!entry) return
-  const { uncompressedSize: bytes, compressedSize } = entry
-  if (bytes > maxBytes || (bytes > packed.bytes && bytes > packed.ratio * compressedSize))
-    throw new CsvError(
-      `${path} unpacks to ${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB, far more than a workbook of its size holds. Save it as CSV.`,
-    )
+  if (entry.uncompressedSize > limit.maxBytes)
+    throw limit.exceeded(`unpacks to ${formatSize(entry.uncompressedSize)}`)
   if (entry.isEncrypted())
     throw new CsvError(`${path} is protected with a password. Save it without one, or as CSV.`)
   let failure: Error | undefined

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isWorkbook } from '../encoding.js'
-import { CsvError, systemCode, systemReason } from '../errors.js'
+import { CsvError, Interrupted, systemCode, systemReason } from '../errors.js'
 import type { ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 
@@ -15,21 +16,23 @@ export type ConversionResult =
   | { readonly message: string; readonly code: string | undefined }
 
 /**
- * Converts a sheet of a workbook to a CSV file in UTF-8, which `csv` makes a path for. Returns that path; `undefined` where
- * the file is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+ * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where the
+ * given one is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text, and Interrupted
+ * when the signal aborts.
  */
 export async function convertSheet(
   workbook: string,
   sheet: string | undefined,
-  csv: () => Promise<string>,
-): Promise<string | undefined> {
+  openCopy: () => Promise<FileHandle>,
+  signal?: AbortSignal,
+): Promise<FileHandle | undefined> {
   if (!(await isWorkbook(workbook))) return undefined
-  const path = await csv()
-  await convertWorkbook({ workbook, sheet, csv: path }).catch((error: unknown) => {
+  const copy = await openCopy()
+  await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
     if (systemCode(error) === undefined) throw error
     throw new CsvError(`${workbook} cannot be converted: ${systemReason(error)}.`)
   })
-  return path
+  return copy
 }
 
 /** Keeps a conversion below 450 MB, with what is outside of the heap. */
@@ -38,25 +41,39 @@ const heapMiB = 192
 /** The variables that node itself may need; the others can hold keys. */
 const environment = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP']
 
+/** The descriptor that a child process has for the file that it writes, after its standard streams and the channel. */
+const copyInChild = 4
+
 /**
  * Converts a workbook to CSV or back, in a process of its own: it takes much memory for a short time, and what is in a
- * workbook can make it take more than there is. Throws CsvError for a file that cannot be converted.
+ * workbook can make it take more than there is. It ends with this process, and when the signal aborts. Throws CsvError for a
+ * file that cannot be converted.
  */
-export async function convertWorkbook(task: ConversionTask): Promise<void> {
+export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal): Promise<void> {
   const { fork } = await import('node:child_process')
   const { env } = process
+  const isReading = 'workbook' in task
   const child = fork(findProgram(), [], {
     execArgv: [`--max-old-space-size=${heapMiB}`, '--max-semi-space-size=8'],
     env: Object.fromEntries(environment.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc', ...(isReading ? [task.csv] : [])],
     serialization: 'advanced',
   })
+  const kill = () => child.kill('SIGKILL')
+  signal?.addEventListener('abort', kill)
   const result = await new Promise<ConversionResult>((resolve, reject) => {
     child.once('message', resolve)
     child.once('error', reject)
-    child.once('exit', (code, signal) => reject(new CsvError(describeEnd(code, signal))))
-    child.send(task, (error) => error && reject(error))
-  })
+    child.once('exit', (code, killedBy) =>
+      reject(
+        signal?.aborted
+          ? new Interrupted(signal, 'a workbook was converted')
+          : new CsvError(describeEnd(code, killedBy)),
+      ),
+    )
+    // It ended already where sending fails.
+    child.send(isReading ? { ...task, csv: copyInChild } : task, () => {})
+  }).finally(() => signal?.removeEventListener('abort', kill))
   child.disconnect()
   if ('problem' in result) throw new CsvError(result.problem, result.line)
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code })
@@ -67,7 +84,7 @@ function describeEnd(code: number | null, signal: string | null): string {
   // V8 aborts when its heap is full, and the system kills.
   if (signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134)
     return 'The workbook needs more memory than a conversion may take. Save the sheet as CSV.'
-  if (signal === 'SIGINT' || signal === 'SIGTERM') return 'The conversion of the workbook was interrupted.'
+  if (signal === 'SIGTERM') return 'The conversion of the workbook was interrupted.'
   return `The conversion of the workbook ended unexpectedly (${signal ?? code}).`
 }
 

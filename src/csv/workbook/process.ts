@@ -3,7 +3,7 @@ import type { ConversionResult, ConversionTask } from './convert.js'
 import { readWorkbook } from './read.js'
 import { writeWorkbook } from './write.js'
 
-/** Does the conversion that the parent process asks for. The process ends when the parent disconnects, or ends itself. */
+/** Does the conversion that the parent process asks for. The process ends when the parent disconnects or is killed. */
 function convert(task: ConversionTask): Promise<void> {
   return 'workbook' in task ? readWorkbook(task) : writeWorkbook(task)
 }
@@ -20,3 +20,5 @@ process.once('message', (task: ConversionTask) => {
     .then((result) => process.send?.(result))
 })
 process.once('disconnect', () => process.exit())
+// Ctrl-C reaches this process, too. The parent kills it, and says what was interrupted.
+process.on('SIGINT', () => {})

@@ -1,7 +1,7 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
 import { CsvError } from '../errors.js'
-import { type Archive, openArchive } from './archive.js'
+import { type Archive, formatSize, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 
 /** Which sheet of which workbook becomes which CSV file. */
@@ -9,17 +9,16 @@ export interface ReadTask {
   readonly workbook: string
   /** Name of the sheet; the first one that is visible when absent. */
   readonly sheet: string | undefined
-  /** A file that is not there yet. */
-  readonly csv: string
+  /** The descriptor of an empty file. */
+  readonly csv: number
 }
 
 /** The same as in a CSV file. */
 const rowLimit = 1_048_576
 const maxColumns = 16_384
 const maxRows = 1_048_576
-/** The texts of a workbook are in memory, and its CSV file is on disk. */
+/** The texts of a workbook are in memory. */
 const maxTextBytes = 256 * 2 ** 20
-const maxCsvBytes = 8 * 2 ** 30
 
 /** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws CsvError where that is impossible. */
 export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<void> {
@@ -29,12 +28,9 @@ export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<
     const part = chooseSheet(workbook, sheets, sheet)
     const texts = await readSharedStrings(archive, sharedStrings, workbook)
     const formats = await readFormats(archive, styles)
-    const rows = new CsvRows(csv)
-    try {
-      await readSheet(archive, part, { texts, formats, isFrom1904 }, rows)
-    } finally {
-      rows.close()
-    }
+    const rows = new CsvRows(csv, archive.limit)
+    await readSheet(archive, part, { texts, formats, isFrom1904 }, rows)
+    rows.flush()
   } finally {
     archive.close()
   }
@@ -65,6 +61,7 @@ async function readParts(archive: Archive, path: string): Promise<Parts> {
   const workbook = root.find(({ type }) => type === 'officeDocument')?.part ?? ''
   if (!archive.has(workbook)) throw new CsvError(`${path} is no workbook. Give an .xlsx or CSV file.`)
   const relations = await readRelations(archive, workbook)
+  const byId = new Map(relations.map((relation) => [relation.id, relation]))
   const sheets: Sheet[] = []
   let isFrom1904 = false
   await archive.parse(workbook, {
@@ -72,7 +69,7 @@ async function readParts(archive: Archive, path: string): Promise<Parts> {
       if (name === 'workbookPr') isFrom1904 = /^(?:1|true)$/.test(attributes.date1904 ?? '')
       if (name !== 'sheet') return
       const [, id] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
-      const target = relations.find((one) => one.id === id)
+      const target = byId.get(id ?? '')
       // Sheets that are charts have no cells.
       if (target?.type === 'worksheet')
         sheets.push({
@@ -99,6 +96,9 @@ async function readRelations(archive: Archive, part: string): Promise<Relation[]
   return relations
 }
 
+/** The most sheets that a message names. */
+const maxNames = 50
+
 function chooseSheet(path: string, sheets: readonly Sheet[], name: string | undefined): string {
   const wanted = name?.trim().toLowerCase()
   const found =
@@ -108,8 +108,9 @@ function chooseSheet(path: string, sheets: readonly Sheet[], name: string | unde
         sheets.find((one) => one.name.trim().toLowerCase() === wanted))
   if (found) return found.part
   if (sheets.length === 0) throw new CsvError(`${path} has no sheet with cells.`)
-  const names = sheets.map((one) => `"${one.name}"`).join(', ')
-  throw new CsvError(`${path} has no sheet "${name}". It has: ${names}.`)
+  const names = sheets.slice(0, maxNames).map((one) => `"${one.name}"`)
+  const more = sheets.length > maxNames ? `, and ${sheets.length - maxNames} more` : ''
+  throw new CsvError(`${path} has no sheet "${name}". It has: ${names.join(', ')}${more}.`)
 }
 
 /** Texts of cells, packed: as many strings would take a multiple of the memory. */
@@ -228,6 +229,7 @@ async function readSheet(
   const inline = new CellText()
   let row = 0
   let column = 0
+  let length = 0
   let cells: string[] = []
   let type = 'n'
   let style = 0
@@ -239,6 +241,7 @@ async function readSheet(
       if (name === 'row') {
         row = attributes.r === undefined ? row + 1 : Number(attributes.r)
         column = 0
+        length = 0
         cells = []
       } else if (name === 'c') {
         column = attributes.r === undefined ? column + 1 : columnOf(attributes.r)
@@ -263,6 +266,8 @@ async function readSheet(
         isInCell = false
         const text = textOf(type, value, inline.text, style, lookups)
         if (text === '') return
+        length += text.length
+        if (length > rowLimit) throw tooLong(row)
         while (cells.length < column - 1) cells.push('')
         cells[column - 1] = text
       } else if (name === 'row') rows.add(row, cells)
@@ -304,17 +309,19 @@ function textOf(
 
 const flushLength = 1 << 18
 
+const tooLong = (row: number): CsvError => new CsvError(`The row is longer than ${rowLimit} bytes.`, row)
+
 /** A CSV file with a line for each row of a sheet. Rows are as long as the first one, or longer. */
 class CsvRows {
-  readonly #file: number
   #text = ''
   #bytes = 0
   #row = 0
   #width = 0
 
-  constructor(path: string) {
-    this.#file = openSync(path, 'wx', 0o600)
-  }
+  constructor(
+    private readonly file: number,
+    private readonly limit: GrowthLimit,
+  ) {}
 
   add(row: number, cells: string[]): void {
     if (!(row > this.#row && row <= maxRows))
@@ -322,28 +329,24 @@ class CsvRows {
     // Blank lines keep the numbers of the lines those of the rows.
     this.#text += '\n'.repeat(row - 1 - this.#row)
     this.#row = row
-    if (cells.length > 0) {
-      this.#width ||= cells.length
-      while (cells.length < this.#width) cells.push('')
-    }
-    const line = cells.map(toCsvCell).join(',')
-    if (line.length > rowLimit) throw new CsvError(`The row is longer than ${rowLimit} bytes.`, row)
+    this.#width ||= cells.length
+    const missing = cells.length === 0 ? 0 : Math.max(0, this.#width - cells.length)
+    const line = cells.map(toCsvCell).join(',') + ','.repeat(missing)
+    if (line.length > rowLimit) throw tooLong(row)
     this.#text += `${line}\n`
-    if (this.#text.length > flushLength) this.#flush()
+    if (this.#text.length > flushLength) this.flush()
   }
 
-  close(): void {
-    this.#flush()
-    closeSync(this.#file)
-  }
-
-  #flush(): void {
+  flush(): void {
     const bytes = Buffer.from(this.#text)
     this.#text = ''
     this.#bytes += bytes.length
-    if (this.#bytes > maxCsvBytes)
-      throw new CsvError(`The sheet has more than ${maxCsvBytes / 2 ** 30} GiB of text. Save it as CSV.`)
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at)
+    const { maxBytes } = this.limit
+    if (this.#bytes > maxBytes)
+      throw this.limit.exceeded(
+        `becomes more than ${formatSize(maxBytes)} of CSV by row ${this.#row.toLocaleString('en-US')}`,
+      )
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.file, bytes, at)
   }
 }
 

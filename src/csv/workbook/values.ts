@@ -8,9 +8,13 @@ const builtIn: readonly (readonly [NumberFormat, readonly number[]])[] = [
   ['duration', [46]],
 ]
 
+/** Spreadsheets write no longer code of a format. */
+const maxCodeLength = 255
+
 /** Returns the format with an id, of which a workbook's own ones have a code; `undefined` for a plain number. */
 export function numberFormatOf(id: number, code: string | undefined): NumberFormat | undefined {
   if (code === undefined) return builtIn.find(([, ids]) => ids.includes(id))?.[0]
+  if (code.length > maxCodeLength) return undefined
   const [first = ''] = code.replace(/"[^"]*"|\\.|_.|\*./g, '').split(';')
   if (/^0{2,}$/.test(first)) return { digits: first.length }
   if (/\[[hms]+\]/i.test(first)) return 'duration'
@@ -53,22 +57,33 @@ function formatDate(days: number, format: 'date' | 'time' | 'datetime', isFrom19
   return format === 'date' ? iso.slice(0, 10) : iso.slice(0, 19)
 }
 
+/** Longer ones are texts: the largest number of a spreadsheet has 309 digits before the point. */
+const maxNumberLength = 1_000
+
 /** Returns a number without exponent. Integers keep every digit, others the 15 that a spreadsheet shows. */
 function formatPlain(value: string): string {
+  if (value.length > maxNumberLength) return value
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d{1,3}))?$/i.exec(value) ?? []
+    /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i.exec(value) ?? []
   if (whole === '' && fraction === '') return value
   const digits = `${whole}${fraction}`
   const point = whole.length + Number(exponent)
-  const significant = digits.replace(/^0+/, '').replace(/0+$/, '').length
-  const isInteger = point >= digits.replace(/0+$/, '').length
+  const significant = withoutZerosBehind(digits.replace(/^0+/, '')).length
+  const isInteger = point >= withoutZerosBehind(digits).length
   if (!isInteger && significant > 15) return formatPlain(Number(value).toPrecision(15))
   const padded = '0'.repeat(Math.max(0, 1 - point)) + digits.padEnd(point, '0')
   const at = Math.max(1, point)
   const integer = padded.slice(0, at).replace(/^0+(?=\d)/, '')
-  const rest = padded.slice(at).replace(/0+$/, '')
+  const rest = withoutZerosBehind(padded.slice(at))
   const text = rest === '' ? integer : `${integer}.${rest}`
   return sign === '-' && text !== '0' ? `-${text}` : text
+}
+
+/** A pattern such as `/0+$/` would begin anew at every zero of a long number. */
+function withoutZerosBehind(digits: string): string {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
 }
 
 /** Returns the text of a cell, in which some characters are written as `_x000D_`. */

@@ -5,6 +5,7 @@ import { parse } from 'csv-parse/sync'
 import readExcelFile from 'read-excel-file/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { launch, prospect } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
 import { known, machines, type OutputRow, type Paying } from './paying.js'
 
@@ -121,6 +122,38 @@ describe('--csv with a workbook', () => {
     const { code, stderr } = await enrich(...argv, '-o', 'out.csv')
     expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([2, expect.stringContaining(sentence)])
     expect(await here.charges()).toEqual([])
+  })
+})
+
+describe('a command that ends while a workbook is converted', () => {
+  const argv = ['accounts', 'enrich', '--csv', 'slow.xlsx', '-o', 'out.csv']
+  const start = (...words: string[]) => launch(prospect, words, here.home, { PROSPECT_HOME: here.home })
+  const childrenOf = (pid: number | undefined) =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+
+  it.each([
+    ['SIGINT', 130, argv],
+    ['SIGTERM', 143, argv],
+    ['SIGKILL', undefined, argv],
+    ['SIGINT', 130, ['data', 'import', 'companies', 'slow.xlsx']],
+  ] as const)('leaves no process and no copy behind after %s (exit code %s)', async (signal, code, words) => {
+    put('slow.xlsx', workbookOf({ sheets: { One: `<row>${'<c/>'.repeat(8_000_000)}</row>` } }))
+    const command = start(...words)
+    await until(() => childrenOf(command.pid).length > 0)
+    const [child = ''] = childrenOf(command.pid)
+    // Its first descriptor after the channel is that of the copy.
+    await until(() => existsSync(`/proc/${child}/fd/4`))
+    const named = runsIn()
+    command.kill(signal)
+    const { exitCode, stderr } = await command
+    expect([exitCode, stderr]).toEqual([
+      code,
+      expect.stringMatching(
+        signal === 'SIGKILL' ? /^$/ : /(Interrupted|Terminated) while a workbook was converted/,
+      ),
+    ])
+    await until(() => !existsSync(`/proc/${child}`))
+    expect([named, runsIn()]).toEqual([[], []])
   })
 })
 

@@ -1,19 +1,17 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
 import { strToU8, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
+import { readChunks } from '../../../src/csv/encoding.js'
 import { convertSheet } from '../../../src/csv/workbook/convert.js'
-import { readWorkbook } from '../../../src/csv/workbook/read.js'
 import { testFolder } from '../../batch/folder.js'
-import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
+import { sheetAsCsv, textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
 
 const folder = testFolder()
 let count = 0
 
 /** Returns the CSV of a workbook's sheet. */
 async function csvOf(workbook: Uint8Array, sheet?: string): Promise<string> {
-  const csv = folder.path(`${count++}.sheet.csv`)
-  await readWorkbook({ workbook: await folder.file(workbook), sheet, csv })
-  return readFile(csv, 'utf8')
+  return sheetAsCsv(await folder.file(workbook), folder.path(`${count++}.sheet.csv`), sheet)
 }
 
 /** Returns the lines of a sheet's rows. */
@@ -95,6 +93,12 @@ describe('the cells of a sheet', () => {
     ['what', 'what'],
   ])('writes the number %s in full as %s', async (value, text) => {
     expect(await numbers('', [value, 0])).toEqual([text])
+  })
+
+  it('keeps a number as it is that has a million digits, or a million and something else', async () => {
+    const values = [`1${'0'.repeat(1e6)}1`, '0'.repeat(1e6), `0.${'0'.repeat(1e6)}1`, `${'1'.repeat(1e6)}x`]
+    for (const value of values)
+      expect((await linesOf(`<row><c><v>${value}</v></c></row>`))[0] === value).toBe(true)
   })
 
   it('writes dates as ISO dates, by the formats of spreadsheets and of the workbook', async () => {
@@ -211,7 +215,21 @@ describe('a workbook that is refused', () => {
 
   it('unpacks to many times its size', async () => {
     const bomb = `<worksheet>${' '.repeat(80 * 2 ** 20)}</worksheet>`
-    expect(await refusal({ 'xl/worksheets/sheet1.xml': bomb })).toContain('unpacks to 81 MiB')
+    expect(await refusal({ 'xl/worksheets/sheet1.xml': bomb })).toMatch(
+      /unpacks to 81 MiB, and 64 MiB is the limit for a workbook of \d+ KiB\. Delete what is not needed in it, or save the sheet as CSV\.$/,
+    )
+  })
+
+  it.each([
+    ['a long text in every row', `<c t="s"><v>0</v></c>`, '', `<si><t>${'x'.repeat(1e6)}</t></si>`],
+    ['a cell in the last column', '<c><v>1</v></c>', '<row r="1"><c r="XFD1"><v>1</v></c></row>', ''],
+    ['a format of many digits', '<c s="1"><v>1</v></c>'.repeat(60), '', ''],
+  ])('becomes many times its size as CSV by %s', async (_, cells, first, sharedStrings) => {
+    const sheets = { One: first + `<row>${cells}</row>`.repeat(5_000) }
+    const styles = stylesOf('General', '0'.repeat(255))
+    await expect(csvOf(workbookOf({ sheets, sharedStrings, styles }))).rejects.toThrow(
+      /becomes more than 64 MiB of CSV by row [\d,]+, and 64 MiB is the limit for a workbook of \d+ KiB\. Delete what is not needed in it, or save the sheet as CSV\.$/,
+    )
   })
 
   it('has a cell beyond the last column, a row out of order, or refers to a text that it lacks', async () => {
@@ -240,15 +258,22 @@ describe('a workbook that is refused', () => {
 })
 
 describe('the process that converts a workbook', () => {
+  /** Returns the CSV that the process writes; `undefined` where it leaves a file alone. */
+  async function converted(path: string, sheet?: string): Promise<string | undefined> {
+    const copy = await open(folder.path(`${count++}.copy.csv`), 'wx+')
+    try {
+      if (!(await convertSheet(path, sheet, async () => copy))) return undefined
+      return Buffer.concat(await Array.fromAsync(readChunks(copy))).toString()
+    } finally {
+      await copy.close()
+    }
+  }
+
   it('writes the CSV file, says what is wrong with a workbook, and leaves other files alone', async () => {
-    const csv = folder.path('process.csv')
     const workbook = await folder.file(workbookOfRows([['Website'], ['acme.example']]))
-    expect(await convertSheet(workbook, undefined, async () => csv)).toBe(csv)
-    expect(await readFile(csv, 'utf8')).toBe('Website\nacme.example\n')
-    await expect(convertSheet(workbook, 'x', async () => folder.path('y.csv'))).rejects.toThrow(
-      'It has: "Sheet1".',
-    )
-    expect(await convertSheet(csv, undefined, async () => folder.path('z.csv'))).toBeUndefined()
+    expect(await converted(workbook)).toBe('Website\nacme.example\n')
+    await expect(converted(workbook, 'x')).rejects.toThrow('It has: "Sheet1".')
+    expect(await converted(await folder.file('Website\nacme.example\n'))).toBeUndefined()
   })
 
   const oleOf = (stream: string): Buffer => {
@@ -272,13 +297,11 @@ describe('the process that converts a workbook', () => {
   ])('is not asked to read %s', async (sentence, bytes) => {
     const path = folder.path(`${count++}.bin`)
     await writeFile(path, bytes)
-    await expect(convertSheet(path, undefined, async () => `${path}.csv`)).rejects.toThrow(
-      `${path} is ${sentence}`,
-    )
+    await expect(converted(path)).rejects.toThrow(`${path} is ${sentence}`)
   })
 
   it('takes a header that begins like another file for text', async () => {
     const path = await folder.file('BZh,PAR1,PK\n1,2,3\n')
-    expect(await convertSheet(path, undefined, async () => `${path}.csv`)).toBeUndefined()
+    expect(await converted(path)).toBeUndefined()
   })
 })

@@ -2,9 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { unzipSync } from 'fflate'
 import readExcelFile from 'read-excel-file/node'
 import { describe, expect, it } from 'vitest'
-import { readWorkbook } from '../../../src/csv/workbook/read.js'
 import { writeWorkbook } from '../../../src/csv/workbook/write.js'
 import { testFolder } from '../../batch/folder.js'
+import { sheetAsCsv } from '../../support/workbooks.js'
 
 const folder = testFolder()
 let count = 0
@@ -60,9 +60,7 @@ describe('a workbook that is written', () => {
   it('gives every text back to our reader, with control characters and texts like their escapes', async () => {
     const cells = ['a\u0001b', 'c\r\nd', '_x0041_', '\ufffe', '\u{1f600}', 'e\tf']
     const path = await workbookOfCsv(`h1,h2,h3,h4,h5,h6\n${cells.map((cell) => `"${cell}"`).join(',')}\n`)
-    const csv = `${path}.csv`
-    await readWorkbook({ workbook: path, sheet: undefined, csv })
-    expect(await readFile(csv, 'utf8')).toBe(
+    expect(await sheetAsCsv(path, `${path}.csv`)).toBe(
       `h1,h2,h3,h4,h5,h6\n${cells.map((cell) => (cell.includes('\r') ? `"${cell}"` : cell)).join(',')}\n`,
     )
   })
@@ -71,9 +69,7 @@ describe('a workbook that is written', () => {
     const header = Array.from({ length: 703 }, (_, at) => `c${at}`)
     const row = header.map((_, at) => (at === 0 || at === 702 ? 'x' : ''))
     const path = await workbookOfCsv(`${header.join(',')}\n${row.join(',')}\n`)
-    const csv = `${path}.csv`
-    await readWorkbook({ workbook: path, sheet: undefined, csv })
-    expect(await readFile(csv, 'utf8')).toBe(`${header.join(',')}\n${row.join(',')}\n`)
+    expect(await sheetAsCsv(path, `${path}.csv`)).toBe(`${header.join(',')}\n${row.join(',')}\n`)
     const sheet = Buffer.from(unzipSync(await readFile(path))['xl/worksheets/sheet1.xml'] ?? []).toString()
     expect(sheet).toContain('r="AAA2"')
   })

@@ -1,12 +1,13 @@
 import { constants, createReadStream } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { access, type FileHandle, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
+import { readChunks } from '../../../csv/encoding.js'
 import { systemReason } from '../../../csv/errors.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import { toRunHome } from '../../batch/run-home.js'
+import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal } from '../../context/interrupts.js'
@@ -82,25 +83,26 @@ export async function* untilSignal(
   }
 }
 
-/** Returns the path of a sheet as CSV, which is removed when the command ends; `undefined` where the file is no workbook. */
-export async function toCsv(
+/** Returns a copy of a sheet as CSV; `undefined` where the file is no workbook. */
+export function openSheet(
   context: Context,
   path: string,
   sheet: string | undefined,
-): Promise<string | undefined> {
-  const { convertSheet } = await import('../../../csv/workbook/convert.js')
-  return convertSheet(path, sheet, async () => {
+): Promise<FileHandle | undefined> {
+  return filePorts(context).convertSheet(path, sheet, async () => {
     context.claimFile(path, 'FILE', 'read')
-    const { openRunFolder } = await import('../../../batch/run/records.js')
-    return join((await openRunFolder(toRunHome(context))).path, 'sheet.csv')
+    const { openUnnamedFile } = await import('../../../batch/run/records.js')
+    return openUnnamedFile(toRunHome(context))
   })
 }
 
-/** Returns what opens the bytes of a file, or of stdin. A signal ends reading them. */
+/** Returns what opens the bytes of a file, of its copy as CSV, or of stdin. A signal ends reading them. */
 export async function openInput(
   { streams, claimFile }: StreamsContext,
   file: string,
+  copy?: FileHandle,
 ): Promise<(signal: AbortSignal) => AsyncIterable<Uint8Array>> {
+  if (copy) return () => readChunks(copy)
   if (file === '-') return (signal) => addAbortSignal(signal, streams.stdin as Readable)
   const path = resolve(streams.cwd, file)
   claimFile(path, 'FILE', 'read')

@@ -11,7 +11,7 @@ import type { CommandFactory, Invocation } from '../../options/command-environme
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { repeated, whole } from '../../options/values.js'
 import { openFile, print } from '../../output/output.js'
-import { openInput, takeFile, toCsv, untilSignal } from './import-file.js'
+import { openInput, openSheet, takeFile, untilSignal } from './import-file.js'
 import {
   collectRejects,
   describeImport,
@@ -51,20 +51,20 @@ async function runImport(outer: Context, { args, options }: Invocation): Promise
     sheet?: string
     skipLines?: number
   }
-  const csv = file === '-' ? undefined : await toCsv(context, resolve(context.streams.cwd, file), sheet)
-  if (csv === undefined && sheet !== undefined) {
+  const copy = file === '-' ? undefined : await openSheet(context, resolve(context.streams.cwd, file), sheet)
+  if (copy === undefined && sheet !== undefined) {
     await openInput(context, file)
     throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
-  if (csv !== undefined && (from !== undefined || encoding !== undefined))
+  if (copy !== undefined && (from !== undefined || encoding !== undefined))
     throw new UsageError(
       `${file} is a workbook; --from and --encoding are for text files.`,
       'Leave out --from and --encoding.',
     )
-  const isSheet = csv === undefined ? undefined : true
+  const isSheet = copy === undefined ? undefined : true
   const pins = map && parsePins(map)
   const settings: ImportOptions = withoutUndefined({ map: pins, format: from, encoding, isSheet, skipLines })
-  const open = await openInput(context, csv ?? file)
+  const open = await openInput(context, file, copy)
   const rejects = rejectsPath(context, options.rejects)
   const isDryRun = options.dryRun === true
   const result = await interruptible(context.streams, async (signal) => {
