@@ -16,6 +16,7 @@ import {
   samplesOf,
 } from './run/find-run.js'
 import {
+  addFiles,
   noCaller,
   openFinishedJournal,
   openJournal,
@@ -159,7 +160,7 @@ async function executeBatch(
     records.runs.writesTo,
     signal,
   )
-  const { run, journal, target: own } = await openJournal(ports, batch, total, output.path)
+  const { run, journal, target: own } = await openJournal(ports, batch, total, output)
   const isDistributed = request.choices.distribute && run.status !== 'finished'
   const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
   // Records that machines share say nothing about the folders of this one.
@@ -216,7 +217,7 @@ export async function exportRun(
   const journal = await openFinishedJournal(records, run, missing)
   const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
-  const { writer, isAbandoned } = await openOutput(
+  const { writer, files, isAbandoned } = await openOutput(
     ports,
     shared,
     { table, mapping },
@@ -224,6 +225,7 @@ export async function exportRun(
     signal,
     false,
   )
+  await addFiles(records, run, files)
   const report = await execute({
     ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
     ...{ caller: noCaller, journal, writer, total: selected.count, signal },

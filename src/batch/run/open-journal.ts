@@ -5,6 +5,7 @@ import type { JournalOptions } from '../../storage/state/runs/journal.js'
 import type { NewRun, Run, RunIdentity } from '../../storage/state/runs/runs.js'
 import type { Journal } from '../journal/journal.js'
 import { type InputFile, toRecord } from './find-run.js'
+import type { OpenOutput } from './open-output.js'
 import type { Batch, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
 import type { BatchRequest } from './request.js'
@@ -38,10 +39,11 @@ export async function openJournal(
   ports: RunPorts,
   batch: ResolvedBatch,
   rows: number,
-  output: string | null,
+  { path, files }: Pick<OpenOutput, 'path' | 'files'>,
 ): Promise<OpenRun> {
   const { records, request } = batch
-  const run = await begin(ports, batch, rows, output)
+  const run = await begin(ports, batch, rows, path)
+  await addFiles(records, run, files)
   if (run.status === 'finished') {
     const journal = await openFinishedJournal(records, run, goneAnswer)
     return { run, journal, target: { caller: noCaller } }
@@ -109,11 +111,22 @@ async function begin(
     startedAt: records.now(),
   }
   const made = await records.runs.add(run)
-  // The keys of its rows derive from its id, so it has to survive a power cut.
-  await records.database.flush()
   input.keep()
   if (records.address !== undefined && input.isPiped) await markShared(ports, made.id)
   return made
+}
+
+/**
+ * Records the files that a run is about to write. The record survives a power cut, and so does a new run: the keys of its
+ * rows derive from its id.
+ */
+export async function addFiles(
+  { runs, database }: RunRecords,
+  run: Run,
+  files: readonly string[],
+): Promise<void> {
+  await runs.addFiles(run, files)
+  await database.flush()
 }
 
 /** Whether rows may be sent again under their keys. */

@@ -38,6 +38,8 @@ import type { BatchChoices, BatchRequest, InputChoices } from './request.js'
 export interface OpenOutput {
   /** Absolute path; null for stdout. */
   readonly path: string | null
+  /** The regular files that are written: that at the path, and the rejects. */
+  readonly files: readonly string[]
   readonly writer: Writer
   /** Where invalid rows go; `undefined` where they are in the output only. */
   readonly rejects: Rejects | undefined
@@ -65,7 +67,8 @@ export async function openOutput(
   ports.claimFile(table.path, '--csv', 'read')
   if (path !== null) ports.claimFile(path, '-o')
   if (aside !== undefined) ports.claimFile(aside, rejectsOption(choices))
-  for (const one of [path, aside]) await holdFile(ports, one)
+  const files: string[] = []
+  for (const one of [path, aside]) if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
   if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
   const open = () => openRejects(ports, aside, table, choices, signal)
@@ -85,7 +88,7 @@ export async function openOutput(
   }
   const writer = createWriter(watched, format)
   const all = rejects ? withRejects(writer, rejects) : writer
-  return { path, writer: all, rejects, isAbandoned: () => abandoned }
+  return { path, files, writer: all, rejects, isAbandoned: () => abandoned }
 }
 
 /** The rows that a sheet of a workbook holds below its header. */
@@ -113,11 +116,15 @@ const besideOf = (output: string | null): string | undefined =>
     ? undefined
     : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl|xlsx)$/i, '')}.rejects.csv`
 
-/** Two commands that write one file would each lose rows: the second is refused. */
-async function holdFile(ports: RunPorts, path: string | null | undefined): Promise<void> {
-  if (path === null || path === undefined) return
+/**
+ * Holds a regular file, also one to come: two commands that write it would each lose rows, so the second is refused. Returns
+ * whether the path is that of one.
+ */
+async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
   const kind = await nodeFiles.kind(path).catch(() => undefined)
-  if (kind === 'file' || kind === 'nothing') hold(ports, fileLock(ports, trueName(path)), `The file ${path}`)
+  if (kind !== 'file' && kind !== 'nothing') return false
+  hold(ports, fileLock(ports, trueName(path)), `The file ${path}`)
+  return true
 }
 
 /** A path without links; of a file that is not there, its folder's. */

@@ -30,14 +30,14 @@ export async function eraseEverywhere<ErasedRecords>(
   { now, dryRun }: { readonly now: number; readonly dryRun: boolean },
 ): Promise<Erased<ErasedRecords>> {
   const work: Record<keyof ErasedWork, number> = { ...noWorkErased }
-  let state: ErasedState = { events: 0, answers: 0, runs: [] }
+  let state: ErasedState = { events: 0, answers: 0, files: [] }
   const eraseWorkAndRuns = async () => {
     for (const database of states) {
-      const { events, answers, runs } = await eraseFromState(database, subject, now, dryRun)
+      const { events, answers, files } = await eraseFromState(database, subject, now, dryRun)
       state = {
         events: state.events + events,
         answers: state.answers + answers,
-        runs: [...state.runs, ...runs],
+        files: [...state.files, ...files],
       }
     }
     if (!engine) return

@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 
 /** Where copies of personal data may be outside the databases. */
 interface SearchedFiles {
-  /** Input and output of the runs that mentioned the person; null for stdout. */
-  readonly runs: readonly { readonly file: string; readonly output: string | null }[]
+  /** What the runs that mentioned the person have read and written. */
+  readonly runFiles: readonly string[]
   /** Databases in use, whose files are not searched. Files beside them are, such as backups. */
   readonly databases: readonly string[]
   readonly folders: readonly string[]
@@ -17,12 +17,10 @@ interface SearchedFiles {
  */
 export async function findFilesWith(
   words: readonly string[],
-  { runs, databases, folders }: SearchedFiles,
+  { runFiles, databases, folders }: SearchedFiles,
 ): Promise<string[]> {
   const found = new Set<string>()
-  for (const { file, output } of runs)
-    for (const path of output === null ? [file] : [file, output])
-      for (const each of await filesUnderName(path)) found.add(each)
+  for (const path of runFiles) for (const each of await filesUnderName(path)) found.add(each)
   const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
   const candidates = await Promise.all([
     ...folders.map(filesIn),

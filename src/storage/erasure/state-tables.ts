@@ -16,8 +16,8 @@ import {
 export interface ErasedState {
   readonly events: number
   readonly answers: number
-  /** Input and output of the runs whose answers mentioned the person; null for stdout. */
-  readonly runs: readonly { readonly file: string; readonly output: string | null }[]
+  /** What the runs whose answers mentioned the person have read and written. */
+  readonly files: readonly string[]
 }
 
 /**
@@ -36,7 +36,7 @@ export async function eraseFromState(
   return {
     events,
     answers: erased.size,
-    runs: await driver.read((connection) => runsOf(connection, [...erased])),
+    files: await driver.read((connection) => filesOf(connection, [...erased])),
   }
 }
 
@@ -139,10 +139,12 @@ const personalOpenCalls = (subject: SubjectMatcher): PersonalTable<{ readonly id
 /** Returns a body as a value; one that is no JSON stays a text. */
 const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
-async function runsOf(connection: Connection, places: readonly number[]) {
-  const numbers = [...new Set(places.map(toRunNumber))]
-  // Single lookups have no file.
-  const sql = `SELECT file, output FROM runs
-    WHERE number IN (SELECT atom FROM json_each(?)) AND file <> '' ORDER BY number`
-  return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
+/** Returns the files of the runs that have answers at some places. Single lookups have none. */
+async function filesOf(connection: Connection, places: readonly number[]): Promise<string[]> {
+  const numbers = toJson([...new Set(places.map(toRunNumber))])
+  const files = await connection.all<{ path: string }>(filesSql, numbers, numbers)
+  return files.map(({ path }) => path)
 }
+
+const filesSql = `SELECT file AS path FROM runs WHERE number IN (SELECT atom FROM json_each(?)) AND file <> ''
+  UNION SELECT path FROM run_files WHERE run IN (SELECT atom FROM json_each(?)) ORDER BY path`

@@ -3,6 +3,7 @@ import { fillSql } from '../driver/connection.js'
 import { postgresDialect } from '../driver/postgres/dialect.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import runsOnServer from './postgres.sql'
+import runFiles from './run-files.sql'
 import tables from './tables.sql'
 
 /** The schema of `state.db`, or of what several machines share in its place. */
@@ -11,6 +12,11 @@ export const stateSchema: Schema = {
     sqlite: fillSql(tables, { ...sqliteDialect.types }),
     postgres: fillSql(tables, { ...postgresDialect.types }) + runsOnServer,
   },
-  steps: [],
+  steps: [
+    {
+      sqlite: fillSql(runFiles, { ...sqliteDialect.types }),
+      postgres: fillSql(runFiles, { ...postgresDialect.types }),
+    },
+  ],
   unreleased: 8,
 }

@@ -235,6 +235,27 @@ These files may still hold them:
     expect(await json('credits')).toEqual(paid)
   })
 
+  it('names every file that a run has written, and the copy of its pipe', async () => {
+    await filled(colleague)
+    const csv = `network_url\n${profile}\nnot a url\n`
+    writeFileSync(join(here.home, 'in.csv'), csv)
+    const enrich = (...more: string[]) => here.run(['leads', 'enrich', '--fail-on', 'none', ...more])
+    await enrich('--csv', 'in.csv', '-o', 'first.csv')
+    await enrich('--csv', 'in.csv', '-o', 'second.tsv', '--rejects', 'bad.csv')
+    await here.run(['runs', 'export', '--last', '-o', 'third.ndjson'])
+    expect(
+      await here.run(['leads', 'enrich', '--csv', '-', '--fail-on', 'none'], { stdin: `${csv}also none\n` }),
+    ).toMatchObject({
+      code: 0,
+    })
+    const { files } = await here.json<{ files: string[] }>('data', 'forget', jane, '--yes')
+    const written = ['bad.csv', 'first.csv', 'first.rejects.csv', 'in.csv', 'second.tsv', 'third.ndjson']
+    const [piped = ''] = readdirSync(join(here.home, 'runs'))
+    expect(files).toEqual(
+      [...written, join('runs', piped, 'stdin.csv')].map((name) => join(here.home, name)).sort(),
+    )
+  })
+
   it('names backups that still contain the person', async () => {
     await filled()
     await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])

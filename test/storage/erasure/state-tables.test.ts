@@ -74,7 +74,7 @@ describe.each(states())('erasing a person from stored answers of runs: %s', (_, 
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await kept(run, 1, 'person:ann', found({ name: 'ann' }))
     await kept(run, 2, 'person:bo', found({ name: 'jane' }, 3))
-    expect(await forget(true)).toEqual({ events: 0, answers: 2, runs: [{ file: '/a.csv', output: null }] })
+    expect(await forget(true)).toEqual({ events: 0, answers: 2, files: ['/a.csv'] })
     expect(await forget()).toMatchObject({ answers: 2 })
     const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
     expect(await rows(run)).toEqual([
@@ -82,7 +82,7 @@ describe.each(states())('erasing a person from stored answers of runs: %s', (_, 
       { ordinal: 1, answer: found({ name: 'ann' }), source: 'live' },
       { ordinal: 2, answer: { ...skipped, credits: 3 }, source: 'live' },
     ])
-    expect(await forget()).toEqual({ events: 0, answers: 0, runs: [] })
+    expect(await forget()).toEqual({ events: 0, answers: 0, files: [] })
   })
 
   it('redacts them in answers that only mention them', async () => {
@@ -96,15 +96,13 @@ describe.each(states())('erasing a person from stored answers of runs: %s', (_, 
   })
 
   it('also covers the answers that other runs reused', async () => {
-    const [first, second] = [await started('a'), await started('b', { output: '/b.out.csv' })]
+    const [first, second] = [await started('a'), await started('b')]
+    await runsOver(state).addFiles(second, ['/b.out.csv', '/b.rejects.csv'])
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
     await kept(second, 0, 'person:bo', found({ name: 'jane' }), toPlace(first.number, 4))
     expect(await forget()).toEqual({
       ...{ events: 0, answers: 2 },
-      runs: [
-        { file: '/a.csv', output: null },
-        { file: '/b.csv', output: '/b.out.csv' },
-      ],
+      files: ['/a.csv', '/b.csv', '/b.out.csv', '/b.rejects.csv'],
     })
     expect((await rows(second))[0]?.answer).toMatchObject({ status: 'skipped', body: undefined })
   })

@@ -25,10 +25,10 @@ async function forget(outer: Context, { args, options }: Invocation): Promise<nu
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const subject = await readSubject(args[0], profileUrl)
   const { erased, words } = await confirmAndErase(context, subject, dryRun)
-  const { runs, ...state } = erased.state
+  const { files: runFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const { findFilesWith } = await import('../../../storage/erasure/files.js')
-  const files = await findFilesWith(words, { runs, ...(await searchedPlaces(context)) })
+  const files = await findFilesWith(words, { runFiles, ...(await searchedPlaces(context)) })
   const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
   await print(context, report, { layout: (body) => formatSummary(body as ForgetReport) })
   if (written.remaining.length === 0) return exitCodes.ok
@@ -85,7 +85,7 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 /** What was deleted, or would be, and where the person may still be. */
 interface ForgetReport extends Omit<Erased<ErasedRecords>, 'state'> {
   readonly dry_run: boolean
-  readonly state: Omit<Erased<ErasedRecords>['state'], 'runs'>
+  readonly state: Omit<Erased<ErasedRecords>['state'], 'files'>
   /** Database files that were rewritten. */
   readonly rewritten: readonly string[]
   /** Database files that another process uses, so that deleted bytes may be left in them. */

@@ -85,7 +85,10 @@ async function dropRun(connection: Connection, run: number, now: number): Promis
   const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
   const open = await connection.get(openTodaySql, run, startOfDay(now))
   if (rest || open) await connection.run(hideSql, open ? 1 : 0, now, run)
-  else await connection.run('DELETE FROM runs WHERE number = ?', run)
+  else {
+    await connection.run('DELETE FROM run_files WHERE run = ?', run)
+    await connection.run('DELETE FROM runs WHERE number = ?', run)
+  }
 }
 
 const openTodaySql = `SELECT 1 FROM runs WHERE number = ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`

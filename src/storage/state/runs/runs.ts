@@ -116,6 +116,8 @@ const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN st
   lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
   WHERE number = ? AND fence = ? RETURNING ${columns}`
 
+const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
+
 /** Selects runs. */
 export interface RunFilter {
   readonly status?: Run['status']
@@ -176,6 +178,11 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
       if (!begun) throw new RunLost()
       return begun
     },
+    /** Records files that a run is about to write. */
+    addFiles: ({ number }: Pick<Run, 'number'>, paths: readonly string[]) =>
+      driver.transaction(async (connection) => {
+        for (const path of paths) await connection.run(addFileSql, number, path)
+      }, runScope(number)),
     /** Moves records under former names of a target to its current name. */
     adopt: (target: NamedTarget) => adoptAliases(driver, target),
     /** Returns the newest run of an identity. */
