@@ -57,17 +57,25 @@ export class Calls {
     this.ports.inFlight.end()
   }
 
-  /** Resolves when a call may be made: the rate gate is open, and a window admits another one. */
-  async #turn(): Promise<void> {
-    while (!this.ports.stopReason.signal.aborted) {
-      if (this.ports.rateGate.opens) await this.ports.rateGate.opens
-      if (this.#calling < this.atOnce) return
-      await new Promise<void>((resolve) => this.#line.push(resolve))
+  /**
+   * Counts a call as soon as it may be made: the rate gate is open, and a window admits another one. Returns false where
+   * the run stops first.
+   */
+  async #enter(): Promise<boolean> {
+    const { stopReason, rateGate } = this.ports
+    while (!stopReason.signal.aborted) {
+      if (rateGate.opens) await rateGate.opens
+      else if (this.#calling >= this.atOnce) await new Promise<void>((resolve) => this.#line.push(resolve))
+      else {
+        this.#calling++
+        return true
+      }
     }
+    return false
   }
 
+  /** Makes a call that has been counted. */
   async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
-    this.#calling++
     try {
       return await call().catch(lostCall)
     } finally {
@@ -80,8 +88,7 @@ export class Calls {
   async #ask(state: RowState, { key, row, limit }: PlannedRow): Promise<RowAnswer | undefined> {
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.ports.batch
     for (let again = false; ; again = true) {
-      await this.#turn()
-      if (this.ports.stopReason.signal.aborted) return undefined
+      if (!(await this.#enter())) return undefined
       const own = again ? { ...row, fresh: false } : row
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin }
       const reply = await this.#counted(() => caller.call(this.#operation.id, state.input, options))
