@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { buildBodies, RecordsGone } from '../../src/engine/deliveries/payloads.js'
 import type { Delivery, DeliveryAttempt } from '../../src/engine/ports/ports.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { tries } from '../support/effort.js'
@@ -343,6 +344,23 @@ describe('a delivery whose records were deleted', () => {
     const states = (await deliveriesOf(world, id)).map(({ state, error }) => [state, error])
     expect(states.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => ['delivered', null]))
     expect(states[4]).toEqual(['failed', 'The records of this delivery were deleted'])
+  })
+
+  it('ends what is read ahead of it, and any other error is reported', async () => {
+    const world = await open()
+    const id = await searched(world, 3, { streaming: true })
+    const [first, second, third] = (await deliveriesOf(world, id)) as [Delivery, Delivery, Delivery]
+    const gone = { ...second, first: 900, last: 900 }
+    const { store } = world.bench
+    expect(await store.read((reads) => buildBodies(reads, [first, gone, third]))).toHaveLength(1)
+    await expect(store.read((reads) => buildBodies(reads, [gone]))).rejects.toThrow(RecordsGone)
+    const failing = store.read((reads) => {
+      let jobsRead = 0
+      const records: typeof reads.records = (...asked) =>
+        jobsRead++ === 0 ? reads.records(...asked) : Promise.reject(new Error('the disk failed'))
+      return buildBodies({ ...reads, records }, [first, second])
+    })
+    await expect(failing).rejects.toThrow('the disk failed')
   })
 })
 

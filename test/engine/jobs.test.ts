@@ -215,6 +215,15 @@ describe('a job', () => {
     )
   })
 
+  it('is enriched once one of its leads can be reached, whatever it finds later', async () => {
+    const all = await queued(250)
+    const reachable = { lead: { most_probable_email: 'ada@known.example' } }
+    let job = await claimed(all, 'a')
+    for (const records of [[reachable, { lead: {} }], [{ lead: {} }]])
+      job = job && (await keepStep(all.ports, job, { records, place: '1', ended: false }))
+    expect(job).toMatchObject({ done: 3, enriched: true })
+  })
+
   it('resumes where it stopped when it is asked to stop', async () => {
     const all = await queued(250)
     const stopping = new AbortController()

@@ -230,23 +230,24 @@ describe.each(states())('%s', (name, open) => {
   })
 
   describe('a bulk request without a reply', () => {
-    test('has an unknown outcome, and is sent again only on demand', async () => {
+    test('has an unknown outcome, and is sent again only on demand, behind the first row batch too', async () => {
       const target = bulkTarget(1_000, {
         supportsIdempotency: false,
-        bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
+        bulk: (_, nth) => (nth === 6 ? 'lost' : undefined),
       })
-      const { part, run: now } = await machine(names(25))
+      const { part, run: now } = await machine(names(75))
       const first = await part(target)
-      expect(await first.ended).toMatchObject({ failed: 10, found: 15 })
+      expect(await first.ended).toMatchObject({ failed: 10, found: 65 })
       expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
-      expect(await now()).toMatchObject({ credits: 45, reserved: 30 })
+      expect(await now()).toMatchObject({ credits: 195, reserved: 30 })
       const same = await part(target)
-      expect(await same.ended).toMatchObject({ failed: 10, found: 15, credits_before: 45 })
-      expect(target.sizes).toEqual([10, 10, 5])
+      expect(await same.ended).toMatchObject({ failed: 10, found: 65, credits_before: 195 })
+      const sizes = [10, 10, 10, 10, 10, 10, 10, 5]
+      expect(target.sizes).toEqual(sizes)
       const again = await part(target, { retryUnknown: true })
-      expect(await again.ended).toMatchObject({ failed: 0, found: 25, credits: 75 })
-      expect(target.sizes).toEqual([10, 10, 5, 10])
-      expect(await now()).toMatchObject({ credits: 75, reserved: 0 })
+      expect(await again.ended).toMatchObject({ failed: 0, found: 75, credits: 225 })
+      expect(target.sizes).toEqual([...sizes, 10])
+      expect(await now()).toMatchObject({ credits: 225, reserved: 0 })
     })
 
     test('is sent again on resume when the target supports idempotency keys', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs'
+import { existsSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -152,8 +152,11 @@ describe('two processes with the same run', () => {
     expect([second.code, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
     expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
     here.write('else.csv', csvOf(4))
-    const sameOutput = await here.runWith({ env }, ...argv('out.csv', 'else.csv'))
-    expect([sameOutput.code, sameOutput.stderr]).toEqual([15, expect.stringContaining('out.csv')])
+    symlinkSync(here.home, join(here.home, 'linked'))
+    for (const same of ['out.csv', 'linked/out.csv']) {
+      const refused = await here.runWith({ env }, ...argv(same, 'else.csv'))
+      expect([refused.code, refused.stderr]).toEqual([15, expect.stringContaining('out.csv')])
+    }
     first.kill('SIGKILL')
     await first
     const third = start('out.csv')

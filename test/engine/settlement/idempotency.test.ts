@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { tries } from '../../support/effort.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
@@ -89,6 +89,22 @@ describe('P10: concurrent duplicates', () => {
     expect(second.body).toMatchObject({ code: 'idempotency_in_progress' })
     release()
     expect((await first).status).toBe(200)
+  })
+
+  it('keeps the key of a request that runs for longer than a lease', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const bench = await openBench()
+    const held = bench.source.hold()
+    const first = enrich(bench, known, 'key')
+    const release = await held
+    bench.clock.advance(20_000)
+    vi.advanceTimersByTime(10_000)
+    bench.clock.advance(20_000)
+    expect((await enrich(bench, known, 'key')).status).toBe(409)
+    release()
+    expect((await first).status).toBe(200)
+    expect(await bench.balance()).toBe(999)
   })
 })
 

@@ -40,6 +40,13 @@ describe('a row of a run', () => {
     expect((await bench.admin.verify()).problems).toEqual([])
   })
 
+  it('is charged once when it is repeated twice at once', async () => {
+    const bench = await openBench()
+    const replies = await Promise.all([repeat(bench), repeat(bench)])
+    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect(await bench.balance()).toBe(999)
+  })
+
   it('is distinguished from other rows and other runs', async () => {
     const bench = await openBench()
     await send(bench)

@@ -134,6 +134,13 @@ describe('exporting an engine', () => {
     ['of no schema', (text: string) => text.replace(/,"schema":\d+/, '')],
     ['with a value that is none', (text: string) => text.replace('"revoked_at":null', '"revoked_at":true')],
     ['with a list as a value', (text: string) => text.replace('"revoked_at":null', '"revoked_at":[]')],
+    [
+      'continued behind its end',
+      (text: string) => {
+        const [last = '', ...lines] = text.split('\n').slice(0, -2).reverse()
+        return [...lines.reverse(), `{"rows":${lines.length - 1}}`, last].join('\n')
+      },
+    ],
     ['no export', () => 'name,domain\nAcme,acme.example\n'],
     [
       'with a table of its own',

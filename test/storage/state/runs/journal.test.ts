@@ -227,6 +227,37 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
+  describe('a request for several rows', () => {
+    const opened = async () => {
+      const { driver, part, record } = await newParts()
+      // Rows of a killed part that this one does not reach: what is set aside for them stays.
+      await (await part()).plan([row(300), row(301)])
+      const journal = await part()
+      if (!journal.bulks) throw new Error('this journal knows of no requests for several rows')
+      const reserved = async () => (await record()).reserved
+      return { driver, journal, bulks: journal.bulks, reserved }
+    }
+
+    it('is over when the last of its rows is answered, in whatever portions', async () => {
+      const { driver, journal, bulks, reserved } = await opened()
+      await bulks.plan([row(0), row(1), row(2)], 2)
+      await journal.keep([answered(row(0))])
+      await journal.keep([answered(row(1)), answered(row(2))])
+      expect(await driver.read((reads) => reads.all('SELECT * FROM bulks'))).toEqual([])
+      expect(await reserved()).toBe(2)
+    })
+
+    it('releases its credits once when it is withdrawn', async () => {
+      const { journal, bulks, reserved } = await opened()
+      const { bulk } = await bulks.plan([row(0), row(1)], 2)
+      await bulks.plan([row(2), row(3)], 2)
+      if (bulk) await bulks.withdraw(bulk)
+      expect(await reserved()).toBe(4)
+      await end(journal, 0)
+      expect(await reserved()).toBe(4)
+    })
+  })
+
   describe('stored answers of other runs', () => {
     const day = 86_400_000
 
