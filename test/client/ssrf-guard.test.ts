@@ -76,7 +76,7 @@ describe('refusal messages', () => {
     expect(await refusal('https://user:hunter2@public.example/')).not.toMatch(/user:|hunter2/)
   })
 
-  it('checks a very long URL quickly', async () => {
+  it('accepts a URL of a million characters', async () => {
     const long = `https://public.example/${':'.repeat(1_000_000)}`
     expect(await refusal(long)).toBeUndefined()
   })

@@ -69,6 +69,7 @@ describe('windows-1252 is detected only where it is certain', () => {
     'name\nSeñor Gómez\n',
     'a\nSociété Générale\n',
     'Acme\x99 and\xa0caf\xe9',
+    'name\nAcme \x96 Paris\n',
   ])('%j is', (text) => {
     expect(latin(text)).toBe('windows-1252')
   })

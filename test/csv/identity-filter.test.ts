@@ -19,6 +19,12 @@ describe.each([1, 50, 3_000, 200_000])('a filter for %i identities', (expected) 
   })
 })
 
+it('a hash depends on every character', () => {
+  const texts = ['acme', 'bcme', 'abme', 'acbe', 'acmb', 'acm', 'cme']
+  for (const half of [0, 1] as const)
+    expect(new Set(texts.map((text) => hashOf(text)[half])).size).toBe(texts.length)
+})
+
 it('an identity filter without entries contains nothing', () => {
   const filter = new IdentityFilter(0)
   expect(count(1_000, (at) => filter.has(seen(at)))).toBe(0)

@@ -100,6 +100,9 @@ describe('the delimiter of a file', () => {
     [';', 'name;revenue\nA;1,5\nB;2,75\n'],
     [';', 'name;"note, or\nmore, or , less"\nA;b\n'],
     [',', 'name\nAcme\n'],
+    [';', 'name;site'],
+    [';', '\nfoo;bar\nA;b\n'],
+    [';', 'name;site;a,b\nA;b;c,d\n'],
     [';', 'name\nAcme, Inc.\nFoo\n'],
   ])('has its delimiter detected: %j', async (delimiter, content) => {
     const read = await readAll(content)
@@ -137,6 +140,10 @@ describe('the rows of a file', () => {
     const read = await readAll('a,b\r\n"x\r\ny\r\nz",1\r\n2,"p\nq"\r\n3,4\r\n')
     expect(read.cells[1]).toEqual(['x\r\ny\r\nz', '1'])
     expect(read.lines).toEqual([1, 2, 5, 7])
+  })
+
+  test('of a sheet have the numbers of its rows, whatever lines are in a cell', async () => {
+    expect((await readAll('a,b\n"x\ny","p\r\nq"\n\n2,3\n', { isSheet: true })).lines).toEqual([1, 2, 4])
   })
 
   test('may have mixed line ends', async () => {
@@ -195,6 +202,7 @@ describe('a file that is not a table is refused with its line', () => {
     ['a NUL', 'a,b\n1,2\n\n3,\0\n', 4, /NUL/],
     ['a NUL in UTF-16', utf16le('\ufeffa,b\n1,2\n3,\0\n'), 3, /NUL/],
     ['invalid UTF-8', Buffer.from([...Buffer.from('a,b\n1,2\n3,'), 0xff, 0x0a, 0x41]), 3, /--encoding/],
+    ['invalid UTF-8 below a blank line', Buffer.from([0x0a, 0x61, 0x0a, 0xff, 0x0a]), 3, /--encoding/],
     ['a character that ends with the file', Buffer.from([...Buffer.from('a,b\n1,'), 0xe2, 0x82]), 2, /UTF-8/],
     [
       'invalid UTF-16',

@@ -101,6 +101,7 @@ describe('a company name without its legal form', () => {
     ['Kinoshita Motors 株式会社', 'Kinoshita Motors'],
     ['Zephyr Cloud', 'Zephyr Cloud'],
     ['GmbH', 'GmbH'],
+    ['  Zephyr Cloud ', 'Zephyr Cloud'],
     ['Birchwood & Sons', 'Birchwood & Sons'],
   ])('of %s is %s', (name, cleaned) => {
     expect(cleanName(name)).toBe(cleaned)

@@ -41,6 +41,7 @@ describe('a phone number in a file', () => {
     ['12 34 56', 'FR'],
     ['06 39 98 12 34 / 06 39 98 12 35', 'FR'],
     ['ask the front desk', 'FR'],
+    ['call 06 39 98 12 34', 'FR'],
     ['+33', undefined],
     ['+33 6 39 98 12 34 56 78 90', undefined],
   ])('%s from %s is rejected with an example of a valid one', (words, country) => {

@@ -78,6 +78,15 @@ test('a column of e-mail addresses fills a domain only as the last resort', () =
   expect(fitsColumn('companies', 'domain', 'person profile', true)).toBe(false)
 })
 
+test('a column of a certain kind fills only the fields of that kind, and any other column a field of any text', () => {
+  expect(fitsColumn('people', 'network_url', 'person profile')).toBe(true)
+  expect(fitsColumn('people', 'network_url', 'company profile')).toBe(false)
+  expect(fitsColumn('companies', 'network_url', 'company profile')).toBe(true)
+  expect(fitsColumn('people', 'headline', 'phone')).toBe(false)
+  expect(fitsColumn('people', 'headline', 'company name')).toBe(true)
+  expect(fitsColumn('people', 'last_name', 'company name')).toBe(false)
+})
+
 test.each([
   'https://www.linkedin.com/in/ada',
   'linkedin.com',
