@@ -1,0 +1,8 @@
+import { expect, it } from 'vitest'
+import { readWrittenName } from '../../../src/catalogue/normalize/written-name.js'
+
+it('a reading of a written name ranks behind those that leave out and spell out less', () => {
+  const { folds } = readWrittenName('Acme Intl [DNU]', () => undefined)
+  const readings = ['acme intl dnu', 'acme international dnu', 'acme intl', 'acme international']
+  expect(readings.map((fold) => folds.get(fold)?.rank)).toEqual([0, 1, 2, 3])
+})
