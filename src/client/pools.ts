@@ -5,8 +5,12 @@ import { type Destination, hostOf } from './ssrf-guard.js'
 
 /** How connections are opened and kept. */
 export interface PoolSettings {
-  /** Maximum number of connections to one destination. */
+  /** Maximum number of connections of one owner to a destination. */
   readonly connections: number
+  /** Maximum number of connections to a destination. */
+  readonly maxConnections: number
+  /** How long a request waits for one of them. */
+  readonly connectionMs: number
   /** How long an idle connection is kept. */
   readonly keepAliveMs: number
   /** Certificate authorities (PEM) to trust instead of the usual ones. */
@@ -18,9 +22,16 @@ export interface PoolSettings {
 /** Connections, kept apart by the addresses they were opened to. */
 export type Pools = ReturnType<typeof createPools>
 
+/** Whose request it is, and when it ends. */
+interface Use {
+  readonly owner?: string | undefined
+  readonly signal: AbortSignal
+}
+
 interface SharedPool {
   readonly pool: Pool
   readonly allowance: ConnectionAllowance
+  readonly shares: ConnectionShares
   users: number
   idle?: NodeJS.Timeout
 }
@@ -35,8 +46,15 @@ export function createPools(settings: PoolSettings) {
     await entry?.pool.destroy()
   }
   return {
-    /** Runs work that makes one request with the connections to a destination, which stay open until it ends. */
-    async use<T>(destination: Destination, work: (pool: Pool) => Promise<T>): Promise<T> {
+    /**
+     * Runs work that makes one request with the connections to a destination, which stay open until it ends. Returns
+     * `undefined` when none of them was free in time.
+     */
+    async use<T>(
+      destination: Destination,
+      { owner = '', signal }: Use,
+      work: (pool: Pool) => Promise<T>,
+    ): Promise<T | undefined> {
       const undici = await import('undici')
       const key = keyOf(destination)
       const entry = entries.get(key) ?? { ...open(destination, settings, undici), users: 0 }
@@ -44,7 +62,12 @@ export function createPools(settings: PoolSettings) {
       clearTimeout(entry.idle)
       entry.users++
       try {
-        return await entry.allowance.during(() => work(entry.pool))
+        if (!(await entry.shares.take(owner, settings.connectionMs, signal))) return undefined
+        try {
+          return await entry.allowance.during(() => work(entry.pool))
+        } finally {
+          entry.shares.giveBack(owner)
+        }
       } finally {
         entry.users--
         if (entry.users === 0) entry.idle = setTimeout(() => void drop(key), settings.keepAliveMs).unref()
@@ -64,7 +87,7 @@ function open(
   { url, addresses }: Destination,
   settings: PoolSettings,
   { buildConnector, Pool: Opened }: typeof import('undici'),
-): Pick<SharedPool, 'pool' | 'allowance'> {
+): Omit<SharedPool, 'users'> {
   const host = hostOf(url)
   const allowance = new ConnectionAllowance()
   const connect = buildConnector({
@@ -76,12 +99,12 @@ function open(
     ...(settings.ca === undefined ? {} : { ca: settings.ca }),
   })
   const pool = new Opened(url.origin, {
-    connections: settings.connections,
+    connections: settings.maxConnections,
     keepAliveTimeout: settings.keepAliveMs,
     keepAliveMaxTimeout: settings.keepAliveMs,
     connect: allowance.limit(connect),
   })
-  return { pool, allowance }
+  return { pool, allowance, shares: new ConnectionShares(settings) }
 }
 
 /** Returns a lookup that answers with the checked addresses, so that only these are connected to. */
@@ -90,5 +113,69 @@ function answering(addresses: readonly string[]): LookupFunction {
   return (_name, options, callback) => {
     if (options.all) callback(null, [...all])
     else callback(null, all[0]?.address ?? '', all[0]?.family)
+  }
+}
+
+/**
+ * Divides the connections to a destination. An owner holds no more than its share, nor more than it leaves free, so that
+ * owners whose requests hang do not keep those of others from going out.
+ */
+class ConnectionShares {
+  readonly #held = new Map<string, number>()
+  readonly #waiting = new Set<{ readonly owner: string; readonly begin: () => void }>()
+  #total = 0
+
+  constructor(private readonly settings: Pick<PoolSettings, 'connections' | 'maxConnections'>) {}
+
+  /** Takes one of an owner's connections. Resolves with false when none becomes free in time; rejects with the signal. */
+  async take(owner: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) throw signal.reason
+    if (!this.#mayTake(owner)) return this.#wait(owner, timeoutMs, signal)
+    this.#add(owner, 1)
+    return true
+  }
+
+  giveBack(owner: string): void {
+    this.#add(owner, -1)
+    for (const waiter of this.#waiting)
+      if (this.#mayTake(waiter.owner)) {
+        this.#add(waiter.owner, 1)
+        waiter.begin()
+      }
+  }
+
+  #wait(owner: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(late)
+        signal.removeEventListener('abort', giveUp)
+        this.#waiting.delete(waiter)
+      }
+      const end = (isTaken: boolean) => {
+        leave()
+        resolve(isTaken)
+      }
+      const giveUp = () => {
+        leave()
+        reject(signal.reason)
+      }
+      const waiter = { owner, begin: () => end(true) }
+      const late = setTimeout(end, timeoutMs, false)
+      signal.addEventListener('abort', giveUp, { once: true })
+      this.#waiting.add(waiter)
+    })
+  }
+
+  #mayTake(owner: string): boolean {
+    const { connections, maxConnections } = this.settings
+    const held = this.#held.get(owner) ?? 0
+    return held < connections && held < maxConnections - this.#total
+  }
+
+  #add(owner: string, change: number): void {
+    this.#total += change
+    const held = (this.#held.get(owner) ?? 0) + change
+    if (held > 0) this.#held.set(owner, held)
+    else this.#held.delete(owner)
   }
 }

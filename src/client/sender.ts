@@ -9,7 +9,7 @@ import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../engine/p
 import { sentenceOf } from './failure.js'
 import { createPools, type PoolSettings, type Pools } from './pools.js'
 import { createResolver } from './resolver.js'
-import { type Destination, destinationOf, type Resolve } from './ssrf-guard.js'
+import { type Destination, destinationOf, hostOf, type Resolve } from './ssrf-guard.js'
 
 /** Options of a sender; each has a default. */
 export interface SenderOptions extends PoolSettings {
@@ -22,7 +22,7 @@ export interface SenderOptions extends PoolSettings {
   readonly shape: DeliveryShape | undefined
   /** Version of the program, for `user-agent`. */
   readonly version: string | undefined
-  /** Timeout of an attempt, from the name lookup to the end of the answer. */
+  /** Timeout of an attempt, from the name lookup to the end of the answer, without the wait for a connection. */
   readonly totalMs: number
   /** Timeout of the name lookup when a URL is checked. */
   readonly checkMs: number
@@ -42,6 +42,9 @@ const usual: Omit<SenderOptions, 'resolve'> = {
   bodyMs: 1_000,
   bodyBytes: 64 * 1_024,
   connections: 16,
+  maxConnections: 128,
+  // Less than the lease of a delivery with the time of the attempt.
+  connectionMs: 5_000,
   // Well below the 5 s of common servers, so that a request does not meet a closing connection.
   keepAliveMs: 2_000,
   ca: undefined,
@@ -60,8 +63,8 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
       const ending = new AbortController()
       if (closed) ending.abort('closed')
       running.add(ending)
-      const work = (signal: AbortSignal) => exchange(shapeBody(attempt, options), options, pools, signal)
-      const outcome = await within(options.totalMs, work, ending).catch((error: unknown): SendOutcome => {
+      const sending = exchange(shapeBody(attempt, options), options, pools, ending)
+      const outcome = await sending.catch((error: unknown): SendOutcome => {
         return { status: null, error: whyFailed(error, attempt.url, options, ending.signal) }
       })
       running.delete(ending)
@@ -116,21 +119,36 @@ async function exchange(
   attempt: DeliveryAttempt,
   options: SenderOptions,
   pools: Pools,
-  signal: AbortSignal,
+  ending: AbortController,
 ): Promise<SendOutcome> {
   if (attempt.secrets.length === 0 || !attempt.secrets.every(isSecret))
     return { status: null, error: 'There is no valid secret to sign with' }
-  const lookup = { owner: attempt.workspaceId, signal }
-  const destination = await unlessAborted(
-    destinationOf(attempt.url, attempt, options.resolve, lookup),
-    signal,
-  )
+  const { totalMs, resolve, bodyBytes, bodyMs, clock } = options
+  const owner = attempt.workspaceId
+  const began = performance.now()
+  const looking = (signal: AbortSignal) =>
+    unlessAborted(destinationOf(attempt.url, attempt, resolve, { owner, signal }), signal)
+  const destination = await within(totalMs, looking, ending)
   if ('refused' in destination) return { status: null, error: destination.refused, refused: true }
-  return pools.use(destination, async (pool) => {
-    const answer = await pool.request(requestOf(attempt, destination, options, signal))
-    await drain(answer, { bytes: options.bodyBytes, ms: options.bodyMs })
-    return outcomeOf(answer, options.clock.now())
-  })
+  const leftMs = totalMs - (performance.now() - began)
+  const outcome = await pools.use(destination, { owner, signal: ending.signal }, (pool) =>
+    within(
+      leftMs,
+      async (signal) => {
+        const answer = await pool.request(requestOf(attempt, destination, options, signal))
+        await drain(answer, { bytes: bodyBytes, ms: bodyMs })
+        return outcomeOf(answer, clock.now())
+      },
+      ending,
+    ),
+  )
+  return (
+    outcome ?? {
+      status: null,
+      error: `No connection to ${hostOf(destination.url)} was free`,
+      postponed: true,
+    }
+  )
 }
 
 function requestOf(

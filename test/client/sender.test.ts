@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender, type SenderOptions } from '../../src/client/sender.js'
 import type { DeliveryAttempt, Sender } from '../../src/engine/ports/ports.js'
+import { until } from '../support/until.js'
 import { attempt, secret } from './attempt.js'
 import { certify } from './certificate.js'
 import { accepting, answering, closeAfterTest, type Listener, received } from './listeners.js'
@@ -88,6 +89,53 @@ describe('sending a webhook', () => {
     const sent = await Promise.all(Array.from({ length: 20 }, () => sender.send(to(hook))))
     expect(sent.map(({ status }) => status)).toEqual(Array(20).fill(200))
     expect(most).toBe(3)
+  })
+})
+
+describe('P47: a workspace whose receivers hang', () => {
+  it('delays no delivery of another to the same host, and none of its own is a failure of its receiver', async () => {
+    const hook = closeAfterTest(
+      await answering((request, response) => {
+        if (request.url === '/hook?a=1') response.end()
+      }),
+    )
+    const sender = sending({ connections: 2, connectionMs: 50 })
+    const hanging = Array.from({ length: 9 }, (_, at) =>
+      sender.send({ ...to(hook, { workspaceId: 'one' }), url: `http://127.0.0.1:${hook.port}/hangs/${at}` }),
+    )
+    for (let count = 0; count < 9; count++)
+      expect(await sender.send(to(hook, { workspaceId: 'other' }))).toMatchObject({ status: 200 })
+    const postponed = await Promise.all(hanging.slice(2))
+    expect(postponed).toEqual(
+      Array(7).fill({
+        ...{ status: null, postponed: true, ms: expect.any(Number) },
+        error: 'No connection to 127.0.0.1 was free',
+      }),
+    )
+    await sender.close()
+    expect((await Promise.all(hanging.slice(0, 2))).map(({ postponed: isPostponed }) => isPostponed)).toEqual(
+      Array(2).fill(undefined),
+    )
+  })
+
+  it('takes fewer connections the fewer it would leave free, and all of them together no more than the maximum', async () => {
+    const hook = closeAfterTest(await accepting())
+    const sender = sending({ connections: 3, maxConnections: 8, connectionMs: 50 })
+    const held = { a: 4, b: 4, c: 4, d: 4, e: 4 }
+    const send = async (workspaceId: keyof typeof held) => {
+      if ((await sender.send(to(hook, { workspaceId }))).postponed) held[workspaceId]--
+    }
+    for (const workspaceId of Object.keys(held) as (keyof typeof held)[])
+      for (let count = 0; count < 4; count++) void send(workspaceId)
+    await until(() => hook.connections() === 8 && Object.values(held).reduce((sum, each) => sum + each) === 8)
+    expect(held).toEqual({ a: 3, b: 3, c: 1, d: 1, e: 0 })
+  })
+
+  it('leaves an attempt its whole time once it has a connection', async () => {
+    const hook = closeAfterTest(await answering((_, response) => void setTimeout(() => response.end(), 200)))
+    const sender = sending({ connections: 1, totalMs: 500 })
+    const sent = await Promise.all(Array.from({ length: 4 }, () => sender.send(to(hook))))
+    expect(sent.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   })
 })
 

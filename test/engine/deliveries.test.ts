@@ -137,6 +137,21 @@ describe('a receiver that answers', () => {
     expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
   })
 
+  it('is tried again at once, in its order, when no connection was free, and that is no attempt', async () => {
+    const world = await open()
+    const postponed = [1, 1, 3]
+    world.sender.answer = ({ body }) => {
+      const at = postponed.indexOf(JSON.parse(body).ordinal as number)
+      if (at === -1) return undefined
+      postponed.splice(at, 1)
+      return { status: null, error: 'No connection to hook.example was free', postponed: true }
+    }
+    const id = await searched(world, 4, { streaming: true })
+    expect(ordinals(world.sender)).toEqual([1, 1, 1, 2, 3, 3, 4, undefined])
+    for (const delivery of await deliveriesOf(world, id))
+      expect(delivery).toMatchObject({ state: 'delivered', attempts: 1, error: null })
+  })
+
   it('is retried after a redirect or an error', async () => {
     for (const status of [301, 400, 404, 500]) {
       const world = await open()

@@ -30,13 +30,15 @@ export interface DeliveryResult {
   readonly retryAfterMs?: number
   /** Whether the target is not allowed, so that nothing was sent. */
   readonly refused?: boolean
+  /** Whether no connection was free, so that nothing was sent; it says nothing about the receiver. */
+  readonly postponed?: boolean
   /** Duration in milliseconds. */
   readonly ms: number
 }
 
 /** Posts events to webhooks. */
 export interface Sender {
-  /** Sends one signed POST of at most 15 s. It never rejects: errors are part of the result. */
+  /** Sends one signed POST of at most 15 s, after a wait of at most 5 s for a connection. It never rejects: errors are part of the result. */
   send(attempt: DeliveryAttempt): Promise<DeliveryResult>
   /**
    * Returns why nothing may be sent to a URL, as a sentence; `undefined` when it is allowed, or its name does not

@@ -116,13 +116,15 @@ async function createPoster(
 /** Returns a number from 0 to 1 made of random bytes. */
 const toFraction = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
 
-/** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. */
+/** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. One without a connection is none. */
 function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
-  { status, error, retryAfterMs = 0, refused }: Result,
+  { status, error, retryAfterMs = 0, refused, postponed }: Result,
   now: number,
   fraction: number,
 ): DeliveryChange {
+  // Behind what has waited longer; the wait for a connection is its pause.
+  if (postponed) return { dueAt: now }
   const attempts = delivery.attempts + 1
   if (error === null) return { state: 'delivered', attempts, status, error, finishedAt: now }
   const pause = schedule[attempts]
