@@ -1,5 +1,6 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import type { RecordKind } from '../kinds/kind.js'
+import { readTechnologies } from '../records/technologies.js'
 import type { Employer } from '../records/write-employer.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { Prefetched } from '../write/write-context.js'
@@ -25,7 +26,9 @@ export function* prefetch(
     const rows = await connection.all<{ value: string; key: number }>(sql, JSON.stringify([...values]))
     return [path, new Map(rows.map(({ value, key }) => [value, key]))] as const
   })
+  const reading = readTechnologies(connection, collectTechnologies(kind, records))
   const found = new Map(yield* awaitResult(Promise.all(queries)))
+  const technologies = yield* awaitResult(reading)
   const written = new Set<string>()
   // The value of an employer is a company's key and a name; only the name was prefetched.
   const pathOf = (table: RecordKind, column: string, value: string): [path: string, value: string] =>
@@ -39,9 +42,20 @@ export function* prefetch(
       return isKnown || !lookups.get(path)?.has(value)
     },
     remember: (...looked) => void written.add(pathOf(...looked).join(' ')),
+    technologies,
     companyKeyAt: (domain) => found.get('companies domain')?.get(domain),
   }
 }
+
+/** Returns the slugs of the technologies that companies use. */
+const collectTechnologies = (kind: RecordKind, records: readonly PreparedRecord[]): ReadonlySet<string> =>
+  new Set(
+    kind === 'companies'
+      ? records.flatMap(
+          ({ record }) => (record as PreparedByKind['companies']).uses?.map(({ slug }) => slug) ?? [],
+        )
+      : [],
+  )
 
 function collectLookups(kind: RecordKind, records: readonly PreparedRecord[]): KnownValues {
   const lookups = new Map<string, Set<string>>()

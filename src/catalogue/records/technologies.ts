@@ -3,7 +3,7 @@ import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
-import type { WriteContext } from '../write/write-context.js'
+import type { StoredTechnology, WriteContext } from '../write/write-context.js'
 import type { StoredAccount } from './company-row.js'
 import type { CompanyMatch } from './match-company.js'
 
@@ -83,7 +83,7 @@ export function* writeUses(
   }
   for (const use of uses) {
     if (before.includes(use.slug) && !hasDetails(use)) continue
-    const technology = getKnownKey(context, use) ?? (yield* findOrCreateTechnology(context, use))
+    const technology = yield* findOrCreateTechnology(context, use)
     const { confidence, mentions } = use
     if (before.includes(use.slug))
       send(context.connection, updateUse, confidence ?? null, mentions ?? null, technology, company)
@@ -96,32 +96,45 @@ const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
 const selectTechnology = 'SELECT key, name, category FROM technologies WHERE slug = ?'
+const selectTechnologies =
+  'SELECT slug, key, name, category FROM technologies WHERE slug IN (SELECT value FROM json_each(?))'
 const insertTechnology = 'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)'
 const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE key = ?'
 
+/** Reads technologies by their slugs with one statement; `undefined` for those that are not stored. */
+export async function readTechnologies(
+  connection: Connection,
+  slugs: ReadonlySet<string>,
+): Promise<Map<string, StoredTechnology | undefined>> {
+  const found = new Map<string, StoredTechnology | undefined>([...slugs].map((slug) => [slug, undefined]))
+  if (slugs.size === 0) return found
+  const rows = await connection.all<StoredTechnology & { slug: string }>(
+    selectTechnologies,
+    JSON.stringify([...slugs]),
+  )
+  for (const { slug, ...stored } of rows) found.set(slug, stored)
+  return found
+}
+
 // Only changes are written, with plain statements. A statement that needs a savepoint (such as an upsert) makes SQLite flush
 // the full-text index for each company, and the number of its segments is limited.
-function* findOrCreateTechnology(context: WriteContext, use: TechnologyDetails): Steps<number> {
-  const known = getKnownKey(context, use)
-  if (known !== undefined) return known
-  const { connection } = context
-  const ask = () => connection.get<Omit<Technology, 'slug'> & { key: number }>(selectTechnology, use.slug)
-  const there = yield* awaitResult(ask())
-  const name = use.name ?? there?.name ?? toTitle(use.slug)
+function* findOrCreateTechnology(
+  { connection, technologies }: WriteContext,
+  use: TechnologyDetails,
+): Steps<number> {
+  const { slug } = use
+  const ask = () => connection.get<StoredTechnology>(selectTechnology, slug)
+  const there = technologies.has(slug) ? technologies.get(slug) : yield* awaitResult(ask())
+  const name = use.name ?? there?.name ?? toTitle(slug)
   const category = use.category ?? there?.category ?? null
-  if (!there) send(connection, insertTechnology, use.slug, name, category)
+  if (!there) send(connection, insertTechnology, slug, name, category)
   else if (there.name !== name || there.category !== category)
     send(connection, updateTechnology, name, category, there.key)
   const key = there?.key ?? (yield* awaitResult(ask()))?.key
   if (key === undefined) throw new Error('a technology was not written')
-  context.technologies.set(use.slug, key)
+  technologies.set(slug, { key, name, category })
   return key
 }
-
-const getKnownKey = (
-  { technologies }: WriteContext,
-  { slug, name, category }: TechnologyDetails,
-): number | undefined => (name === undefined && category === undefined ? technologies.get(slug) : undefined)
 
 const toTitle = (slug: string): string =>
   slug.replace(

@@ -1,4 +1,4 @@
-import type { Ids } from '../../engine/ports/ports.js'
+import type { Ids, Technology } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
 import type { RecordKind } from '../kinds/kind.js'
@@ -9,6 +9,11 @@ import { awaitResult, type Steps } from './sync-steps.js'
 export type WriteContext =
   ReturnType<typeof createWriteContext> extends Steps<infer Context> ? Context : never
 
+/** A technology as it is stored. */
+export interface StoredTechnology extends Omit<Technology, 'slug'> {
+  readonly key: number
+}
+
 /** Lookups that were made in advance for the records of a transaction, to avoid a round trip for each new record. */
 export interface Prefetched {
   /** Returns whether a record of a table may have a value in a column; true when it was not looked up. */
@@ -17,6 +22,8 @@ export interface Prefetched {
   remember(table: RecordKind, column: string, value: string): void
   /** Returns the key of the company with a domain; `undefined` when there was none or it was not looked up. */
   companyKeyAt(domain: string): number | undefined
+  /** Technologies by slug, as they were stored; `undefined` for those that were not. A preview reads each itself. */
+  readonly technologies?: ReadonlyMap<string, StoredTechnology | undefined>
 }
 
 /** Whether a record was new, and whether a known one differs from what was stored. */
@@ -42,8 +49,8 @@ export function* createWriteContext(
     /** Splits texts into words, for a database that does not. */
     tokenize: createTokenizer(),
     ids,
-    /** Keys of technologies by slug. */
-    technologies: new Map<string, number>(),
+    /** Technologies by slug, as they are stored; `undefined` for those that are not. */
+    technologies: new Map<string, StoredTechnology | undefined>(prefetched?.technologies),
     /** Keys of the companies that people and jobs name, by the spelling of their identifiers. */
     employers: new Map<string, number | undefined>(),
     /** Returns the key of the company with a domain, when it was prefetched. */

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { openShared } from '../../../src/storage/database/open.js'
+import type { Connection } from '../../../src/storage/driver/connection.js'
 import { tries } from '../../support/effort.js'
-import { openWith } from '../open.js'
+import { freshSchema } from '../../support/postgres.js'
+import { openEmpty, openWith } from '../open.js'
 
 describe('technologies', () => {
   let catalogue: Catalogue
@@ -67,4 +70,45 @@ it('imports the technologies of thousands of companies at once', async () => {
   )
   expect(await catalogue.stats()).toMatchObject({ companies: count, technologies: 1 })
   await catalogue.close()
+})
+
+it('reads technologies once for each portion of an import into PostgreSQL', async () => {
+  const schema = await freshSchema()
+  const driver = await openShared(schema.url)
+  let read = 0
+  const counting = (connection: Connection): Connection => {
+    const count = (sql: string) => {
+      if (sql.includes('FROM technologies')) read++
+    }
+    return {
+      ...connection,
+      get: (sql, ...values) => {
+        count(sql)
+        return connection.get(sql, ...values)
+      },
+      all: (sql, ...values) => {
+        count(sql)
+        return connection.all(sql, ...values)
+      },
+    }
+  }
+  const catalogue = await openEmpty({
+    ...driver,
+    transaction: (work, scope) => driver.transaction((connection) => work(counting(connection)), scope),
+  })
+  const companies = (category: string) =>
+    Array.from({ length: 600 }, (_, number) => ({
+      domain: `c${number}.example`,
+      technology_details: [0, 1].map((more) => ({ slug: `t${(number + more) % 8}`, name: 'T', category })),
+    }))
+  const statements = async (category: string) => {
+    read = 0
+    await catalogue.importRecords('companies', companies(category))
+    return read
+  }
+  // An unknown one is read once more, for its key.
+  expect([await statements('A'), await statements('A'), await statements('B')]).toEqual([2 + 8, 2, 2])
+  expect(await catalogue.technologies('t7', 1)).toEqual([{ slug: 't7', name: 'T', category: 'B' }])
+  await catalogue.close()
+  await schema.drop()
 })
