@@ -23,7 +23,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/migrate',
     'storage/erasure/traversal',
   ],
-  client: ['api', 'engine/ports'],
+  client: ['api', 'engine/ports', 'catalogue/normalize'],
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
   batch: [
     'api',

@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { buildConnector, Dispatcher } from 'undici'
+import type { buildConnector, Client, Dispatcher } from 'undici'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import type { WireRequest } from './request.js'
 
@@ -11,6 +12,8 @@ export interface ConnectionSettings extends ReadingSettings {
   readonly connectMs: number
   /** Maximum number of connections. */
   readonly connections: number
+  /** Returns the time in milliseconds. */
+  readonly now: () => number
 }
 
 /** A server, reached over connections that are reused. */
@@ -22,16 +25,20 @@ export function createConnection(settings: ConnectionSettings) {
   const allowance = new ConnectionAllowance()
   let opening: Promise<Dispatcher> | undefined
   return {
-    /** Sends one request once; its path begins at the origin. Throws `Lost` when no status arrived. */
+    /**
+     * Sends one request once; its path begins at the origin. Throws `Lost` when no status arrived. `onWire` is called
+     * with the connection that the request is written to.
+     */
     exchange: async (
       { method, path, body }: WireRequest,
       headers: Readonly<Record<string, string>>,
       signal?: AbortSignal,
+      onWire?: (wire: Wire) => void,
     ): Promise<WireAnswer> => {
       opening ??= open(settings, allowance)
       const request = { origin, method, path, ...contentOf(body, headers) }
       const dispatcher = await opening
-      return allowance.during(() => exchange(dispatcher, request, settings, signal))
+      return allowance.during(() => exchange(dispatcher, request, settings, signal, onWire))
     },
     close: async (): Promise<void> => {
       await (await opening)?.destroy()
@@ -83,12 +90,86 @@ export class ConnectionAllowance {
 
 type Connector = buildConnector.connector
 
+/** How long before a surplus answer the others of its connection are doubted. */
+const doubtedMs = 1_000
+
+/** Answers of one connection that are remembered at most. */
+const mostDoubted = 4_096
+
+/** One connection, and whether each of its answers came to a request. */
+export class Wire {
+  readonly #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
+  #hasSurplus = false
+
+  constructor(private readonly socket: Socket) {}
+
+  /** Whether bytes came that no request had asked for. Then it may have confused its last answers. */
+  get hasSurplus(): boolean {
+    // Set when the connection breaks; the event comes later.
+    return this.#hasSurplus || isSurplus(this.socket.errored)
+  }
+
+  /** Notes that an answer is passed on at a time, in milliseconds. `onDoubted` is called when it is doubted after that. */
+  pass(at: number, onDoubted: () => void): void {
+    const old = this.#answers.findIndex((answer) => answer.at > at - doubtedMs)
+    this.#answers.splice(0, old === -1 ? this.#answers.length : old)
+    if (this.#answers.length < mostDoubted) this.#answers.push({ at, onDoubted })
+  }
+
+  /** Ends the connection: its answers are not those of its requests. */
+  abandon(): void {
+    this.socket.destroy(new Error('An answer of another request'))
+  }
+
+  /** The connection has ended; with surplus bytes, what it answered in the second before `at` is doubted. */
+  end(error: Error, at: number): void {
+    this.#hasSurplus = isSurplus(error)
+    const answers = this.#answers.splice(0)
+    if (this.#hasSurplus)
+      for (const { at: passedAt, onDoubted } of answers) if (passedAt > at - doubtedMs) onDoubted()
+  }
+}
+
+/** undici ends a connection on which bytes come while no request is out. */
+const isSurplus = (error: Error | null): boolean =>
+  error?.message === 'bad response' && (error as { readonly code?: unknown }).code === 'UND_ERR_SOCKET'
+
+/** What is sent over a client is told which connection it goes over. */
+interface WireListener {
+  wireOf?: () => Wire | undefined
+}
+
+/** Returns what makes the clients of a pool, each of which is one connection at a time. */
+const watchedClients =
+  (Client: typeof import('undici').Client, now: () => number) =>
+  (origin: URL, options: object): Client => {
+    const { connect } = options as Opened
+    let wire: Wire | undefined
+    const client = new Client(origin, {
+      ...options,
+      pipelining: 1,
+      connect: (opening: buildConnector.Options, callback: buildConnector.Callback) =>
+        connect(opening, (...opened) => {
+          if (opened[1]) wire = new Wire(opened[1])
+          callback(...opened)
+        }),
+    })
+    client.on('disconnect', (_, __, error) => wire?.end(error, now()))
+    const dispatch = client.dispatch.bind(client)
+    client.dispatch = (request, handler) => {
+      ;(handler as WireListener).wireOf = () => wire
+      return dispatch(request, handler)
+    }
+    return client
+  }
+
 /** Well below the 5 s of common servers, so that a request does not meet a closing connection. */
 const keepAliveMs = 2_000
 
 async function open(settings: ConnectionSettings, allowance: ConnectionAllowance): Promise<Dispatcher> {
   const { base, proxy, ca, connectMs, connections } = settings
-  const { buildConnector, Pool, ProxyAgent, Socks5ProxyAgent } = await import('undici')
+  const { buildConnector, Client, Pool, ProxyAgent, Socks5ProxyAgent } = await import('undici')
+  const factory = watchedClients(Client, settings.now)
   // Explicit, so that no environment variable can turn the certificate check off.
   const tls = { rejectUnauthorized: true, timeout: connectMs, ...(ca === undefined ? {} : { ca }) }
   const pool = {
@@ -100,7 +181,7 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
   }
   if (!proxy) {
     const connect = allowance.limit(buildConnector({ ...tls, autoSelectFamily: true }))
-    return new Pool(base.origin, { ...pool, connect })
+    return new Pool(base.origin, { ...pool, connect, factory })
   }
   if (proxy.protocol.startsWith('socks')) {
     const connect = allowance.limit(buildConnector({ timeout: connectMs }))
@@ -110,13 +191,15 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
   }
   /** Pools of connections to the proxy; in tunnels the requests go over pools of their own. */
   const toProxy = (origin: string | URL, { connect }: Opened, headersTimeout = 0) =>
-    new Pool(origin, { ...pool, headersTimeout, connect: allowance.limit(connect) })
+    new Pool(origin, { ...pool, headersTimeout, connect: allowance.limit(connect), factory })
   return new ProxyAgent({
     ...{ uri: proxy.href, requestTls: tls, proxyTls: tls, ...pool },
     // The answer to CONNECT is part of connecting.
     clientFactory: (origin, options) => toProxy(origin, options as Opened, connectMs),
     factory: (origin, options) =>
-      base.protocol === 'https:' ? new Pool(origin, options) : toProxy(origin, options as Opened),
+      base.protocol === 'https:'
+        ? new Pool(origin, { ...options, factory })
+        : toProxy(origin, options as Opened),
   })
 }
 
@@ -143,9 +226,14 @@ function exchange(
   request: Dispatcher.DispatchOptions,
   settings: ConnectionSettings,
   signal: AbortSignal | undefined,
+  onWire: ((wire: Wire) => void) | undefined,
 ): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
-    const reading = new Reading(settings, { resolve, reject })
+    const reading: Reading & WireListener = new Reading(settings, { resolve, reject })
+    reading.started = () => {
+      const wire = reading.wireOf?.()
+      if (wire) onWire?.(wire)
+    }
     const giveUp = () => reading.end('aborted')
     if (signal?.aborted) return giveUp()
     signal?.addEventListener('abort', giveUp, { once: true })

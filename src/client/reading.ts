@@ -44,6 +44,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
+  started: () => void = () => {}
   ended: () => void = () => {}
 
   constructor(
@@ -57,6 +58,7 @@ export class Reading implements Dispatcher.DispatchHandler {
   /** The connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.started()
     if (this.#over) controller.abort(new Error('given up'))
     else this.#timer = setTimeout(() => this.end('late'), this.settings.answerMs)
   }

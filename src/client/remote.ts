@@ -1,16 +1,24 @@
-import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  type Input,
+  isOk,
+  type Reply,
+} from '../api/calls/caller.js'
 import { ApiError, toRefusal } from '../api/calls/errors.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { isLarge, join, viewOf } from '../api/values/bytes.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
-import { type Connection, createConnection } from './connection.js'
+import { type Connection, createConnection, type Wire } from './connection.js'
 import { createIdempotencySupport, type IdempotencySupport, type Remembered } from './idempotency-support.js'
 import { type Environment, proxyOf } from './proxy.js'
 import { Lost } from './reading.js'
-import { type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
-import { wireRequest } from './request.js'
+import { type RecentRequest, RecentRequests } from './recent-requests.js'
+import { doubted, type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
+import { type WireRequest, wireRequest } from './request.js'
 import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
@@ -60,11 +68,13 @@ export function createRemote(options: RemoteOptions): Remote {
     answerMs: options.timeoutMs ?? 120_000,
     bodyBytes: options.bodyBytes ?? 32 * 1_048_576,
     connections: options.connections ?? 64,
+    now: () => options.clock.now(),
   })
   const prefix = base.pathname.replace(/\/$/, '')
   const probe = () => saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
-  const server: Server = { options, connection, prefix, honoured, outage: new Outage() }
+  const recent = new RecentRequests(() => options.clock.now())
+  const server: Server = { options, connection, prefix, honoured, outage: new Outage(), recent }
   return {
     call: async (id, input, call = {}) => {
       const row = operation(id)
@@ -107,6 +117,7 @@ interface Server {
   readonly prefix: string
   readonly honoured: IdempotencySupport
   readonly outage: Outage
+  readonly recent: RecentRequests
 }
 
 const usualHeader = 'idempotency-key'
@@ -140,6 +151,21 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
 
 /** Sends a call until it is answered, or until another attempt could do harm or would not help. */
 async function answered(server: Server, row: Operation, input: Input, call: CallOptions): Promise<Reply> {
+  const recent = server.recent.begin(row, input)
+  try {
+    return await answerOf(server, row, input, call, recent)
+  } finally {
+    if (recent) server.recent.end(recent)
+  }
+}
+
+async function answerOf(
+  server: Server,
+  row: Operation,
+  input: Input,
+  call: CallOptions,
+  recent: RecentRequest | undefined,
+): Promise<Reply> {
   const { options, outage, prefix } = server
   const { syncPath } = row
   const at = options.sync && syncPath !== undefined ? { ...row, path: syncPath } : row
@@ -148,7 +174,7 @@ async function answered(server: Server, row: Operation, input: Input, call: Call
   const headers = headersOf(options, row, call)
   let open = false
   for (let attempts = 1; ; attempts++) {
-    const attempted = await attempt(server, row, request, headers, call.signal)
+    const attempted = await attempt(server, row, { ...request, headers, recent }, call)
     outage.note(attempted)
     open = leavesOpen(attempted) || (open && !settles(attempted))
     const repeatable =
@@ -187,15 +213,26 @@ function headersOf(
   }
 }
 
+/** What is sent in each attempt. */
+interface Attempt extends WireRequest {
+  readonly headers: Readonly<Record<string, string>>
+  /** Absent where the answer identifies nobody. */
+  readonly recent: RecentRequest | undefined
+}
+
 async function attempt(
-  { connection, options, honoured }: Server,
+  server: Server,
   row: Operation,
-  request: Parameters<Connection['exchange']>[0],
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal | undefined,
+  { headers, recent, ...request }: Attempt,
+  { signal, onDoubted }: CallOptions,
 ): Promise<AttemptResult> {
+  const { connection, options, honoured } = server
+  let wire: Wire | undefined
   try {
-    const answer = await connection.exchange(request, headers, signal)
+    const answer = await connection.exchange(request, headers, signal, (opened) => {
+      wire = opened
+      recent?.connections.add(opened)
+    })
     const { names, passOn } = options
     const apiKey = headers['x-api-key']
     const task: ReplyTask = {
@@ -212,6 +249,11 @@ async function attempt(
             unusable(row, 'with a body that cannot be read', {}),
           )
         : await readReply(task)
+    const isOfAnother =
+      recent !== undefined && isOk(reply) && (await server.recent.isOfAnother(recent, row, reply.body, wire))
+    if (isOfAnother) wire?.abandon()
+    if (isOfAnother || wire?.hasSurplus) return doubted(row, isOfAnother)
+    if (onDoubted) wire?.pass(options.clock.now(), onDoubted)
     if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
     return reply
   } catch (error) {

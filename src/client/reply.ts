@@ -11,6 +11,7 @@ import { exceededLimit, parseExact } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { readForeignReply } from './foreign-replies.js'
 import type { WireAnswer } from './reading.js'
+import { isRead } from './retry.js'
 
 /** A server's answer to be read. */
 export interface ReplyTask {
@@ -93,6 +94,16 @@ export function unusable(operation: Operation, reason: string, headers: Reply['h
   const body = errorBody(new ApiError('bad_gateway', { reason }), operation)
   const { 'retry-after': wait } = headers
   return { status: 502, body, headers: wait === undefined ? {} : { 'retry-after': wait }, credits: 0 }
+}
+
+/** Returns the 502 in place of an answer that is, or may be, the one to another request. */
+export function doubted(operation: Operation, isOfAnother: boolean): Reply {
+  const reason = isOfAnother
+    ? 'with the answer to another request'
+    : 'more than it was asked, so this answer may be the one to another request'
+  const reply = unusable(operation, reason, {})
+  if (isRead(operation)) return { ...reply, isDoubted: true }
+  return { ...reply, body: { ...(reply.body as Fields), code: 'outcome_unknown' }, isDoubted: true }
 }
 
 type Read = ({ readonly value: unknown; readonly text: string } | { readonly problem: string }) & {

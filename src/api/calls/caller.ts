@@ -22,6 +22,8 @@ export interface CallOptions {
   /** Replaces the idempotency key for a target on this machine: the reply is kept until `discardReplies`. */
   readonly row?: RunRow | undefined
   readonly signal?: AbortSignal | undefined
+  /** Called when a reply of a server that was returned turns out to be perhaps the one to another request. */
+  readonly onDoubted?: (() => void) | undefined
   /** Origin the request came in on, for `top_up_url`. */
   readonly origin?: string | undefined
 }
@@ -75,6 +77,8 @@ export interface Reply {
   readonly replayed?: number
   /** Whether the work may have been done all the same: not a refusal, but a fault on the way. */
   readonly unknown?: true
+  /** Whether a server's answer was discarded because it is, or may be, the one to another request. */
+  readonly isDoubted?: true
   /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
   /** The body as JSON, where it was written before or came as such. */

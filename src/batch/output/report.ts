@@ -42,6 +42,39 @@ export class ReasonCounter {
   }
 }
 
+/** When the answer of a row was doubted: before it was taken, so that its outcome is unknown, or after that. */
+export type DoubtedWhen = 'discarded' | 'passed_on'
+
+/** Answers of a server that are, or may be, those to other requests. */
+export interface DoubtedCount {
+  readonly answers: number
+  /** Their rows, at most 50, counted from 1 after the header. */
+  readonly rows: readonly number[]
+}
+
+/** Rows that are named. */
+const mostNamed = 50
+
+/** Counts rows whose answers were doubted. */
+export class DoubtedRows {
+  readonly #counts = { discarded: { answers: 0, rows: [] }, passed_on: { answers: 0, rows: [] } } as Record<
+    DoubtedWhen,
+    { answers: number; readonly rows: number[] }
+  >
+
+  add(ordinal: number, when: DoubtedWhen): void {
+    const count = this.#counts[when]
+    count.answers++
+    if (count.rows.length < mostNamed) count.rows.push(ordinal + 1)
+  }
+
+  /** Returns the counts; `undefined` where no answer was doubted. */
+  get counts(): Readonly<Record<DoubtedWhen, DoubtedCount>> | undefined {
+    const { discarded, passed_on } = this.#counts
+    return discarded.answers + passed_on.answers === 0 ? undefined : this.#counts
+  }
+}
+
 /** The result of a run. `rows` are those in the output. */
 export interface RunReport {
   readonly rows: number
@@ -64,6 +97,8 @@ export interface RunReport {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
+  /** Absent where the server's answers all belonged to their requests. */
+  readonly doubted?: Readonly<Record<DoubtedWhen, DoubtedCount>>
   readonly stopped?: RunStop
   /** File with all rows; null when there is none. */
   readonly output: string | null

@@ -178,8 +178,11 @@ class BulkCalls {
       if (rateGate.opens) await rateGate.opens
       if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
       const claim = again ? { ...bulk.row, fresh: false } : bulk.row
-      const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim }
+      const onDoubted = this.#onDoubted(states)
+      const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
+      if (!(reply instanceof ConnectionLost) && reply.isDoubted)
+        for (const state of states) this.ports.doubted(state, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
@@ -193,6 +196,10 @@ class BulkCalls {
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
       else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
     }
+  }
+
+  #onDoubted(states: readonly RowState[]): () => void {
+    return () => states.forEach((state) => void this.ports.doubted(state, 'passed_on'))
   }
 
   async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
@@ -227,7 +234,8 @@ class BulkCalls {
   async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
     const { together, stopReason, inFlight, batch } = this.ports
     try {
-      const reply = await resultsOf(accepted, batch, together, stopReason)
+      const callOptions = { ...batch.callOptions, onDoubted: this.#onDoubted(states) }
+      const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason)
       if (reply) {
         const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
         const { done } = standingIn(reply.body, states.length)

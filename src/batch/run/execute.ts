@@ -2,7 +2,7 @@ import type { CsvRow } from '../../csv/parse.js'
 import type { RowAnswer } from '../journal/answer.js'
 import { DurabilityCheckpoint, JournalWriter } from '../journal/writer.js'
 import type { OutputRow } from '../output/format.js'
-import { type RunReport, Tally } from '../output/report.js'
+import { DoubtedRows, type DoubtedWhen, type RunReport, Tally } from '../output/report.js'
 import { RowBatch, type RowState } from '../plan/row-batch.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
 import { Calls, Launcher } from './launcher.js'
@@ -29,6 +29,7 @@ export function execute(batch: Batch): Promise<RunReport> {
 class Runner {
   readonly #stopReason = new StopReason()
   readonly #tally: Tally
+  readonly #doubted = new DoubtedRows()
   readonly #journalWriter: JournalWriter
   readonly #calls: Calls
   readonly #launcher: Launcher
@@ -60,6 +61,7 @@ class Runner {
       rateGate: this.#rateGate,
       inFlight: new InFlightCounter(stopReason.signal),
       answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
+      doubted: ({ ordinal }: RowState, when: DoubtedWhen) => this.#doubted.add(ordinal, when),
     }
     this.#calls = new Calls(ports, concurrency)
     this.#launcher = new Launcher(ports, this.#journalWriter, this.#calls)
@@ -185,7 +187,12 @@ class Runner {
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.batch
     const { total: _, replayed: __, ...progress } = this.#tally.progress
-    const counts = { ...progress, invalid_reasons: this.#tally.reasons }
+    const doubted = this.#doubted.counts
+    const counts = {
+      ...progress,
+      invalid_reasons: this.#tally.reasons,
+      ...(doubted === undefined ? {} : { doubted }),
+    }
     const { cause } = this.#stopReason
     const files = {
       output: complete ? (writer.output ?? null) : null,

@@ -90,9 +90,11 @@ export class Calls {
     for (let again = false; ; again = true) {
       if (!(await this.#enter())) return undefined
       const own = again ? { ...row, fresh: false } : row
-      const options = { apiKey, idempotencyKey: key, row: own, signal, origin }
+      const onDoubted = () => this.ports.doubted(state, 'passed_on')
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
       const reply = await this.#counted(() => caller.call(this.#operation.id, state.input, options))
       if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
+      if (reply.isDoubted) this.ports.doubted(state, 'discarded')
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer')
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)

@@ -7,7 +7,7 @@ import type { Mapping, MappingRequest } from '../input/mapping.js'
 import type { Table } from '../input/table.js'
 import type { RowAnswer } from '../journal/answer.js'
 import type { Journal } from '../journal/journal.js'
-import type { RunProgress } from '../output/report.js'
+import type { DoubtedWhen, RunProgress } from '../output/report.js'
 import type { Sink, Writer } from '../output/writer.js'
 import type { BatchQuote, RateWindow, RunFunds } from '../plan/quote.js'
 import type { Lookup, RowState } from '../plan/row-batch.js'
@@ -183,4 +183,6 @@ export interface CallPorts {
   readonly rateGate: RateGate
   readonly inFlight: InFlightCounter
   readonly answered: (state: RowState, answer: RowAnswer) => void
+  /** Called when the reply to a row is doubted: before it was taken for an answer (`discarded`), or after that. */
+  readonly doubted: (state: RowState, when: DoubtedWhen) => void
 }

@@ -54,6 +54,7 @@ export async function showReport(
   const reused = formatReused(report.stored, report.rows, oldestMs)
   if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
+  for (const line of formatDoubted(report.doubted)) context.notify(line)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
   const [output, partial] = [shown(report.output), shown(report.partial)]
@@ -116,6 +117,23 @@ export function counts(report: RunReport): string {
     .filter(([count], at) => count > 0 || at === 0)
     .map(([count, what]) => `${formatNumber(count)} ${what}`)
   return `${countRows(report.rows)} in ${took(report.seconds)}: ${[...counted, paid(report)].join(' · ')}`
+}
+
+/** Returns what a run says of answers that may be those to other requests. */
+function formatDoubted(doubted: RunReport['doubted']): string[] {
+  if (!doubted) return []
+  const { discarded, passed_on: passedOn } = doubted
+  const lines = [
+    [discarded, 'discarded as those to other requests; the outcome of these rows is unknown'],
+    [passedOn, 'in the output, and may be those to other requests, as the server sent more than was asked'],
+  ] as const
+  return lines
+    .filter(([{ answers }]) => answers > 0)
+    .map(([{ answers, rows }, what]) => {
+      const more = answers > rows.length ? ', …' : ''
+      const subject = answers === 1 ? '1 answer is' : `${formatNumber(answers)} answers are`
+      return `Doubted: ${subject} ${what} (${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}${more}).`
+    })
 }
 
 /** The end of a batch. */
@@ -219,6 +237,7 @@ function createSummary(
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
+    ...(report.doubted ? { doubted: report.doubted } : {}),
     oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
     sources: {
       ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },

@@ -40,7 +40,7 @@ export function openServer(context: Context, target: RemoteTarget): CheckedServe
 }
 
 /** Requests an address once, without a key. */
-async function fetchOnce({ streams, onClose }: Context, url: URL): Promise<ServerAnswer> {
+async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promise<ServerAnswer> {
   const { createConnection } = await import('../../../client/connection.js')
   const { proxyOf } = await import('../../../client/proxy.js')
   const connection = createConnection({
@@ -51,6 +51,7 @@ async function fetchOnce({ streams, onClose }: Context, url: URL): Promise<Serve
     answerMs: timeoutMs,
     bodyBytes: 65_536,
     connections: 1,
+    now: () => clock.now(),
   })
   onClose(() => connection.close())
   const request = { method: 'GET', path: url.pathname } as const

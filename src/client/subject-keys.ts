@@ -1,0 +1,83 @@
+import { toDomain } from '../catalogue/normalize/domain.js'
+import { foldName, foldText } from '../catalogue/normalize/name.js'
+import { parseProfile } from '../catalogue/normalize/profile.js'
+import type { Kind, RecentRequest, Subject } from './recent-requests.js'
+
+/** Whether a key is the name of a person, without a company. */
+export const isName = (key: string): boolean => key.startsWith('n ')
+
+/** Returns the keys of subjects. Any spelling of what identifies a subject has the same key. */
+export const keysOf = (kind: Kind, subjects: readonly Subject[]): readonly string[] => [
+  ...new Set(subjects.flatMap((subject) => [...subject.marks.map(keyOf), ...nameKeys(kind, subject)])),
+]
+
+function keyOf(mark: string): string {
+  const text = mark.slice(2)
+  switch (mark[0]) {
+    case 'd':
+      return `d ${toDomain(text) ?? text.toLowerCase()}`
+    case 'e':
+      return `e ${text.toLowerCase()}`
+    case 'u': {
+      const profile = parseProfile(text)
+      if (!profile) return mark
+      return profile.id === undefined ? `u ${profile.kind} ${profile.slug}` : `i ${profile.id}`
+    }
+    default:
+      return mark
+  }
+}
+
+/** A person is identified by the name alone where it is no other name than that of the request; see `mayBeOwn`. */
+function nameKeys(kind: Kind, { name, company }: Subject): readonly string[] {
+  if (kind !== 'person' || name === undefined) return []
+  const folded = foldText(name)
+  if (company === undefined) return [`n ${folded}`]
+  return [`n ${folded}`, `c ${folded} ${toDomain(company) ?? foldName(company)}`]
+}
+
+/**
+ * Whether an answer that identifies another request can be a request's own all the same: its domain has the same name
+ * under another top-level domain, or its name is the one asked for and not that of the other request.
+ */
+export function mayBeOwn(
+  { kind, subjects }: RecentRequest,
+  answers: readonly Subject[],
+  other: RecentRequest,
+): boolean {
+  if (kind === 'company' && shares(labelsOf(subjects), labelsOf(answers))) return true
+  const [asked, answered, others] = [subjects, answers, other.subjects].map(namesOf) as [Names, Names, Names]
+  const isNamed = asked.some((name) => answered.some((found) => isSameName(kind, name, found)))
+  const isOnlyNamed = kind === 'person' && !identifies(answers, other)
+  if (isOnlyNamed) return isNamed || asked.length === 0
+  const isNameOfOther = asked.some((name) => others.some((one) => isSameName(kind, name, one)))
+  const hasMarks = subjects.some(({ marks }) => marks.length > 0)
+  return isNamed && (!isNameOfOther || (kind === 'company' && !hasMarks))
+}
+
+type Names = readonly string[]
+
+const namesOf = (subjects: readonly Subject[]): Names =>
+  subjects.flatMap(({ name }) => (name === undefined ? [] : [name]))
+
+/** Whether answers identify a person by more than a name. */
+const identifies = (answers: readonly Subject[], { keys = [] }: RecentRequest): boolean =>
+  keysOf('person', answers).some((key) => !isName(key) && keys.includes(key))
+
+function isSameName(kind: Kind, one: string, other: string): boolean {
+  if (kind === 'company') return foldName(one) === foldName(other)
+  const [fewer = [], more = []] = [one, other]
+    .map((name) => foldText(name).split(' '))
+    .sort((a, b) => a.length - b.length)
+  // A middle name may be missing.
+  return fewer.length > 1 && fewer.every((word) => more.includes(word))
+}
+
+/** Returns the registered names without their top-level domains. */
+const labelsOf = (subjects: readonly Subject[]): readonly string[] =>
+  subjects.flatMap(({ marks }) =>
+    marks.flatMap((mark) => (mark.startsWith('d ') ? (toDomain(mark.slice(2))?.split('.', 1) ?? []) : [])),
+  )
+
+const shares = (some: readonly string[], others: readonly string[]): boolean =>
+  some.some((one) => others.includes(one))

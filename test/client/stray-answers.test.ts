@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import type { Input, Reply } from '../../src/api/calls/caller.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { tries } from '../support/effort.js'
+import { answering, closeAfterTest, received } from './listeners.js'
+import { remoteTo } from './serving.js'
+import { strayServer } from './stray-server.js'
+
+const seed = Math.floor(Math.random() * 2 ** 31)
+
+/** Calls for companies, 100 at once; every tenth is asked for by a subdomain. Returns how many were answered how. */
+async function enrichMany(baseUrl: string, calls: number) {
+  let doubted = 0
+  const remote = closeAfterTest(remoteTo(baseUrl, { timeoutMs: 60_000 }))
+  const counts = { own: 0, others: 0, unknown: 0 }
+  const numbers = Array.from({ length: calls }, (_, n) => n).values()
+  const work = async () => {
+    for (const n of numbers) {
+      const domain = `${n % 10 === 0 ? 'shop.' : ''}northwind${n}.example`
+      const reply = await remote.call('accounts.enrich', { domain }, { onDoubted: () => doubted++ })
+      const { domain: found } = reply.body as { domain?: unknown }
+      if (reply.status === 200) counts[found === `northwind${n}.example` ? 'own' : 'others']++
+      else {
+        expect(reply).toMatchObject({ status: 502, unknown: true, isDoubted: true, credits: 0 })
+        counts.unknown++
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 100 }, work))
+  return { ...counts, doubted }
+}
+
+describe(`a server that sends surplus answers (seed ${seed})`, () => {
+  it.each([
+    ['honours no keys: what is doubted is unknown', false],
+    ['honours keys: what is doubted is asked for again', true],
+  ])('never gives a call the company of another one, where it %s', async (_, knowsKeys) => {
+    const server = await strayServer({ seed, nth: 10, knowsKeys })
+    const calls = tries(1_000, 10_000)
+    const { own, others, unknown, doubted } = await enrichMany(server.baseUrl, calls)
+    expect([others, own + unknown]).toEqual([0, calls])
+    // A connection with a surplus answer is not used again.
+    expect(server.connections()).toBeGreaterThan(server.strays() / 4)
+    expect(doubted).toBeGreaterThan(0)
+    if (knowsKeys) expect(unknown).toBe(0)
+    else expect(unknown).toBeGreaterThan(0)
+  })
+})
+
+/** A server that answers each request as a function says, and a remote to it. */
+async function answeringWith(answer: (asked: Input, url: string) => unknown) {
+  const server = await answering(async (request, response) => {
+    const { body } = await received(request)
+    response.end(JSON.stringify(answer(JSON.parse(body || '{}'), request.url ?? '')))
+  })
+  closeAfterTest(server)
+  return closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+}
+
+/** A request, and whom the server says it is about. */
+type Exchange = readonly [OperationId, Input, answer: object]
+
+const statusesOf = async (exchanges: readonly Exchange[]): Promise<Reply['status'][]> => {
+  const answers = exchanges.map(([, , answer]) => answer).values()
+  const remote = await answeringWith((_, url) => (url === '/health' ? {} : answers.next().value))
+  const statuses: number[] = []
+  for (const [id, input] of exchanges) statuses.push((await remote.call(id, input)).status)
+  return statuses
+}
+
+const acme = { domain: 'acme.example', name: 'Acme', network_url: 'https://www.linkedin.com/company/acme' }
+const ada = {
+  full_name: 'Ada Lovelace',
+  company_domain: 'acme.example',
+  network_profile_url: 'https://www.linkedin.com/in/ada',
+  most_probable_email: 'ada@acme.example',
+}
+const enrichCompany = 'accounts.enrich'
+const enrichPerson = 'leads.enrich'
+
+describe('the answer to a request', () => {
+  it.each<readonly [string, Exchange, Exchange]>([
+    [
+      'domain',
+      [enrichCompany, { domain: 'acme.example' }, acme],
+      [enrichCompany, { domain: 'globex.example' }, acme],
+    ],
+    [
+      'domain, in another form,',
+      [enrichCompany, { domain: 'https://www.acme.example/about' }, acme],
+      [enrichCompany, { name: 'Globex' }, acme],
+    ],
+    [
+      'profile URL',
+      [enrichCompany, { company_network_url: 'linkedin.com/company/ACME/' }, acme],
+      [enrichCompany, { domain: 'globex.example', name: 'Globex' }, acme],
+    ],
+    [
+      'e-mail address',
+      ['contacts.reverse_lookup', { email: 'Ada@acme.example' }, ada],
+      ['contacts.reverse_lookup', { email: 'bob@acme.example' }, ada],
+    ],
+    [
+      'name at the same company',
+      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'acme.example' }, ada],
+      [enrichPerson, { first_name: 'Bob', last_name: 'Stone', company_domain: 'acme.example' }, ada],
+    ],
+    [
+      'name at another company',
+      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'acme.example' }, ada],
+      [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'globex.example' }, ada],
+    ],
+    [
+      'id',
+      ['lists.get', { id: 'a1' }, { id: 'a1', name: 'A', status: 'completed' }],
+      ['lists.get', { id: 'b2' }, { id: 'a1', name: 'A', status: 'completed' }],
+    ],
+  ])('is refused when it has the %s of another request of the last 10 seconds', async (_, first, second) => {
+    expect(await statusesOf([first, second])).toEqual([200, 502])
+  })
+
+  it.each<readonly [string, readonly Exchange[]]>([
+    [
+      'a subdomain',
+      [
+        [enrichCompany, { domain: 'acme.example' }, acme],
+        [enrichCompany, { domain: 'shop.acme.example' }, acme],
+      ],
+    ],
+    [
+      'another top-level domain',
+      [
+        [enrichCompany, { domain: 'acme.example' }, acme],
+        [enrichCompany, { domain: 'acme.de' }, acme],
+      ],
+    ],
+    ['an alias that nobody asked for', [[enrichCompany, { domain: 'globex.example' }, acme]]],
+    [
+      'a profile URL and a domain',
+      [
+        [enrichCompany, { domain: 'acme.example' }, acme],
+        [enrichCompany, { company_network_url: 'https://linkedin.com/company/acme' }, acme],
+        [enrichCompany, { name: 'ACME Inc.' }, acme],
+      ],
+    ],
+    [
+      'equal rows',
+      [
+        [enrichCompany, { domain: 'acme.example' }, acme],
+        [enrichCompany, { domain: 'acme.example' }, acme],
+      ],
+    ],
+    [
+      'an employer that another request asked for',
+      [
+        [
+          enrichPerson,
+          { first_name: 'Bob', last_name: 'Stone', company_domain: 'acme.example' },
+          { ...ada, full_name: 'Bob Stone', network_profile_url: null, most_probable_email: null },
+        ],
+        [enrichPerson, { first_name: 'Ada', last_name: 'Lovelace', company_domain: 'globex.example' }, ada],
+      ],
+    ],
+  ])('is accepted for the same one in another spelling: %s', async (_, exchanges) => {
+    expect(await statusesOf(exchanges)).toEqual(exchanges.map(() => 200))
+  })
+})
