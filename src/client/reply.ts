@@ -60,17 +60,24 @@ export async function summarizeReply(task: ReplyTask): Promise<Reply> {
   return { ...reply, body: reply.wire ? summaryOf(reply.body) : reply.body }
 }
 
-const mostContacts = 1_000
+const mostItems = 1_000
 
-/** Returns the single values of a body, and those of its contacts. */
+/** Returns the values of a body, and those of the lists that say whom it is about. */
 function summaryOf(body: unknown): unknown {
   if (!isObject(body)) return null
-  const { contacts } = body
-  if (!Array.isArray(contacts)) return singleValues(body)
-  return {
-    ...singleValues(body),
-    contacts: contacts.slice(0, mostContacts).filter(isObject).map(singleValues),
-  }
+  const lists = ['contacts', 'results', 'jobs'].flatMap((name) => {
+    const list = body[name]
+    return Array.isArray(list) ? [[name, list.slice(0, mostItems).filter(isObject).map(valuesOf)]] : []
+  })
+  return { ...valuesOf(body), ...Object.fromEntries(lists) }
+}
+
+/** Returns the single values of an object and of the objects in it. */
+function valuesOf(fields: Fields): Fields {
+  const objects = Object.entries(fields)
+    .slice(0, 100)
+    .flatMap(([name, value]) => (isObject(value) ? [[name, singleValues(value)]] : []))
+  return { ...singleValues(fields), ...Object.fromEntries(objects) }
 }
 
 /** Returns the single values of an object; of a list in it, whether it is empty. */

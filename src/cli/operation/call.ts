@@ -18,7 +18,7 @@ import { UsageError } from '../context/errors.js'
 import { canDraw, startProgress } from '../output/progress.js'
 import { duration, formatCredits } from '../output/text.js'
 import { targetIn } from '../target/resolve-target.js'
-import { costOfCall, isCostKnown, recordSpent } from './record-spending.js'
+import { costOfCall, createDoubtRecorder, isCostKnown, recordSpent } from './record-spending.js'
 
 /** Seconds that a command waits for rate limits by default. */
 const defaultMaxWait = 10
@@ -42,7 +42,8 @@ export async function callOnce(
     fresh ??= context.ids.uuid()
     return fresh
   }
-  const keys = { apiKey, idempotencyKey, freshKey }
+  const doubt = createDoubtRecorder(context)
+  const keys = { apiKey, idempotencyKey, freshKey, onDoubted: () => doubt({ operation: operation.id }) }
   const send = () => {
     const call: CallOptions = { ...keys, ...deadline(timeout) }
     return callAndLog(context, caller, operation, input, call)

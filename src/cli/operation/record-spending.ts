@@ -56,6 +56,38 @@ export async function recordSpent(
   }
 }
 
+/** Whose answer was doubted: that of a member of a proxy, or of a run. */
+interface Doubtful {
+  readonly operation: OperationId
+  readonly member?: string
+}
+
+/**
+ * Returns what counts and names answers that were passed on and then doubted, on stderr and in the log. All that are
+ * doubted together are one message.
+ */
+export function createDoubtRecorder(context: Context) {
+  let doubted: Doubtful[] = []
+  const record = () => {
+    const groups = Map.groupBy(doubted, ({ operation: id, member = '' }) => JSON.stringify([id, member]))
+    doubted = []
+    for (const group of groups.values()) {
+      const [{ operation: id, member } = {} as Doubtful] = group
+      context.log?.write('doubted', { operation: id, member: member ?? null, answers: group.length })
+      context.notify(formatDoubt(id, group.length, member))
+    }
+  }
+  return (one: Doubtful): void => {
+    if (doubted.push(one) === 1) setImmediate(record)
+  }
+}
+
+function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
+  const subject = answers === 1 ? '1 answer' : `${answers} answers`
+  const to = member === undefined ? '' : ` to ${member}`
+  return `Doubted: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be those to other requests.`
+}
+
 /** Whether the cost of a call is known with its reply: not that of accepted work, nor after a fault on the way. */
 export const isCostKnown = ({ starts }: Operation, reply: Reply): boolean =>
   !reply.unknown && (starts === undefined || !isOk(reply))

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { operation } from '../../api/operations/table.js'
+import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock, Principal, Store } from '../ports/ports.js'
 import { NotSent } from '../settlement/settlement.js'
 import { accessOf, checkScope, createAccess } from './access.js'
@@ -13,6 +13,8 @@ export interface GuardPorts {
   readonly clock: Clock
   /** The key of the server; users never see it. */
   readonly apiKey: string
+  /** Called when an answer that a member got turns out to be perhaps the one to another request. */
+  readonly onDoubted?: (id: OperationId, member: string) => void
   /** Waits in real time, when many keys are refused. */
   readonly sleep: (ms: number) => Promise<void>
 }
@@ -44,10 +46,10 @@ export function guardCallerFor(
  * Returns a server behind keys of ours: an invalid key is 401, a key without the scope 403, and neither is forwarded.
  * The server's key replaces the user's.
  */
-export function guardCaller({ store, clock, apiKey, sleep }: GuardPorts): Layer {
+export function guardCaller({ store, clock, apiKey, sleep, onDoubted }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
   return (upstream) => {
-    const answerRequest = createGuardedCall(access, upstream, apiKey)
+    const answerRequest = createGuardedCall(access, upstream, apiKey, onDoubted)
     return {
       ...upstream,
       answerRequest,
@@ -64,6 +66,7 @@ const createGuardedCall =
     access: (apiKey: string | undefined) => Promise<Principal>,
     upstream: Pick<Caller, 'call' | 'refusedNow'>,
     apiKey: string,
+    onDoubted?: GuardPorts['onDoubted'],
   ): NonNullable<Caller['answerRequest']> =>
   async (id, readInput, options = {}) => {
     const row = operation(id)
@@ -75,7 +78,8 @@ const createGuardedCall =
       if (refused) return refused
       const { input } = await readInput({ owner: principal.workspace.id, validates: false })
       isAsked = true
-      return await upstream.call(id, input, { ...options, apiKey })
+      const doubted = onDoubted && (() => onDoubted(id, principal.member.email))
+      return await upstream.call(id, input, { ...options, apiKey, onDoubted: doubted })
     } catch (error) {
       // After a fault behind this point it is unknown whether the server did the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error

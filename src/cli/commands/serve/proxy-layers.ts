@@ -6,7 +6,7 @@ import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context } from '../../context/context.js'
 import { once } from '../../context/once.js'
 import { openEngineStore, openStateOf } from '../../context/open-databases.js'
-import { createSpendingLayer } from '../../operation/record-spending.js'
+import { createDoubtRecorder, createSpendingLayer } from '../../operation/record-spending.js'
 import { openStoredLookups, usesStoredAnswers } from '../../operation/stored-lookups.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
@@ -23,7 +23,12 @@ export async function openLayers(context: Context, apiKey: string, work: Layer) 
 /** Opens the layer that checks the keys of this machine's workspace, and replaces them with the server's. */
 async function openGuard(context: Context, apiKey: string) {
   await context.admin()
-  return guardCaller({ ...(await openEngineStore(context)), apiKey, sleep: context.sleep })
+  const doubt = createDoubtRecorder(context)
+  return guardCaller({
+    ...(await openEngineStore(context)),
+    ...{ apiKey, sleep: context.sleep },
+    onDoubted: (operation, member) => doubt({ operation, member }),
+  })
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */

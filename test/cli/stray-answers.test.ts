@@ -1,0 +1,101 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { closeAfterTest } from '../client/listeners.js'
+import { strayServer } from '../client/stray-server.js'
+import { canary, machine } from '../support/command.js'
+import { tries } from '../support/effort.js'
+import { servingWith } from './wait/serving.js'
+
+const seed = Math.floor(Math.random() * 2 ** 31)
+const calls = tries(400, 10_000)
+const timeout = tries(60_000, 900_000)
+
+interface Summary {
+  readonly exit_code: number
+  readonly found: number
+  readonly failed: number
+  readonly doubted: Record<'discarded' | 'passed_on', { answers: number; rows: number[] }>
+}
+
+describe(`a server that sends surplus answers (seed ${seed})`, () => {
+  it('never puts the company of another row into the output of a batch, which names the rows in doubt', {
+    timeout,
+  }, async () => {
+    const server = await strayServer({ seed, nth: 10 })
+    const here = machine()
+    onTestFinished(() => here.remove())
+    const rows = Array.from({ length: calls }, (_, n) => `northwind${n}.example`)
+    writeFileSync(join(here.home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
+    const argv = [
+      'accounts',
+      'enrich',
+      '--csv',
+      'in.csv',
+      '-o',
+      'out.csv',
+      '--yes',
+      '--summary-json',
+      's.json',
+    ]
+    const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: canary }
+    const { code, stderr } = await here.run([...argv, '--log', 'log'], { env })
+    const [, ...lines] = readFileSync(join(here.home, 'out.csv'), 'utf8').trim().split(/\r?\n/)
+    const answered = lines.filter((line) => line.includes('Company of'))
+    const others = answered.filter((line) => !line.includes(`Company of ${line.split(',', 1)[0]}`))
+    expect([others, lines.length]).toEqual([[], calls])
+    const summary = JSON.parse(readFileSync(join(here.home, 's.json'), 'utf8')) as Summary
+    const { discarded, passed_on } = summary.doubted
+    expect([code, summary.failed, answered.length]).toEqual([11, discarded.answers, calls - summary.failed])
+    expect(lines.filter((line) => line.includes('outcome_unknown'))).toHaveLength(summary.failed)
+    expect(discarded.rows).toHaveLength(Math.min(50, discarded.answers))
+    for (const row of discarded.rows) expect(lines[row - 1]).toContain('outcome_unknown')
+    expect(passed_on.answers).toBeGreaterThan(0)
+    expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) discarded .* \(rows? \d/)
+    expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) in the output, .* \(rows? \d/)
+    expect(readFileSync(join(here.home, 'log'), 'utf8')).toContain('"passed_on":{"answers":')
+  })
+
+  it('never gives a member of a governed proxy the company that another one asked for', {
+    timeout,
+  }, async () => {
+    const server = await strayServer({ seed, nth: 10 })
+    const here = closeAfterTest(
+      await servingWith(
+        { PROSPECT_API_KEY: canary },
+        async (one) => void (await one.json('engine', 'members', 'add', 'you@localhost')),
+        ...['--upstream', server.baseUrl, '--log', 'log'],
+      ),
+    )
+    const you = await here.machine.json<{ key: string }>(
+      'engine',
+      'keys',
+      'create',
+      '--member',
+      'you@localhost',
+    )
+    const counts = { own: 0, others: 0, unknown: 0 }
+    const numbers = Array.from({ length: calls }, (_, n) => n).values()
+    const work = async (name: string, key: string) => {
+      const headers = { 'content-type': 'application/json', 'x-api-key': key }
+      for (const n of numbers) {
+        const body = JSON.stringify({ domain: `${name}${n}.example` })
+        const reply = await fetch(`${here.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
+        const answer = (await reply.json()) as { domain?: string; code?: string }
+        if (reply.status === 200) counts[answer.domain === `${name}${n}.example` ? 'own' : 'others']++
+        else {
+          expect([reply.status, answer.code]).toEqual([502, 'outcome_unknown'])
+          counts.unknown++
+        }
+      }
+    }
+    await Promise.all(
+      Array.from({ length: 32 }, (_, at) => (at % 2 ? work('mine', here.key) : work('yours', you.key))),
+    )
+    expect([counts.others, counts.own + counts.unknown]).toEqual([0, calls])
+    expect(counts.unknown).toBeGreaterThan(0)
+    expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
+      /"event":"doubted","operation":"accounts.enrich","member":"you@localhost","answers":\d/,
+    )
+  })
+})
