@@ -2,17 +2,7 @@ import type { Input } from '../api/calls/caller.js'
 import { pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../api/operations/table.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-
-/** Whom a request or an answer is about. */
-export interface Subject {
-  /** What identifies a subject alone, as it is written, each after a letter for what it is, such as `d acme.example`. */
-  readonly marks: readonly string[]
-  readonly name?: string | undefined
-  /** Domain or name of a person's company, which identifies the person together with the name. */
-  readonly company?: string | undefined
-}
-
-export type Kind = 'company' | 'person' | 'number' | 'record'
+import type { AskedSubjects, Kind, Subject } from './subject-keys.js'
 
 /** Operations whose answers identify a company, a person or a number. Operations on an id are about a record. */
 const kinds: Partial<Record<OperationId, Kind>> = {
@@ -28,14 +18,10 @@ const kinds: Partial<Record<OperationId, Kind>> = {
 }
 
 /** A request, until 10 s after its answer. */
-export interface RecentRequest {
-  readonly kind: Kind
-  readonly subjects: readonly Subject[]
+export interface RecentRequest extends AskedSubjects {
   /** Connections that it was sent over. */
   readonly connections: Set<object>
   endedAt: number
-  /** Present once it can be found by them. */
-  keys?: readonly string[]
   /** Whom an earlier answer was about, where that was another request. */
   contradiction?: string
 }

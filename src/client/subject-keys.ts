@@ -1,7 +1,25 @@
 import { toDomain } from '../catalogue/normalize/domain.js'
 import { foldName, foldText } from '../catalogue/normalize/name.js'
 import { parseProfile } from '../catalogue/normalize/profile.js'
-import type { Kind, RecentRequest, Subject } from './recent-requests.js'
+
+/** Whom a request or an answer is about. */
+export interface Subject {
+  /** What identifies a subject alone, as it is written, each after a letter for what it is, such as `d acme.example`. */
+  readonly marks: readonly string[]
+  readonly name?: string | undefined
+  /** Domain or name of a person's company, which identifies the person together with the name. */
+  readonly company?: string | undefined
+}
+
+export type Kind = 'company' | 'person' | 'number' | 'record'
+
+/** Whom a request is about. */
+export interface AskedSubjects {
+  readonly kind: Kind
+  readonly subjects: readonly Subject[]
+  /** Present once the request can be found by them. */
+  keys?: readonly string[]
+}
 
 /** Whether a key is the name of a person, without a company. */
 export const isName = (key: string): boolean => key.startsWith('n ')
@@ -41,9 +59,9 @@ function nameKeys(kind: Kind, { name, company }: Subject): readonly string[] {
  * under another top-level domain, or its name is the one asked for and not that of the other request.
  */
 export function mayBeOwn(
-  { kind, subjects }: RecentRequest,
+  { kind, subjects }: AskedSubjects,
   answers: readonly Subject[],
-  other: RecentRequest,
+  other: AskedSubjects,
 ): boolean {
   if (kind === 'company' && shares(labelsOf(subjects), labelsOf(answers))) return true
   const [asked, answered, others] = [subjects, answers, other.subjects].map(namesOf) as [Names, Names, Names]
@@ -61,7 +79,7 @@ const namesOf = (subjects: readonly Subject[]): Names =>
   subjects.flatMap(({ name }) => (name === undefined ? [] : [name]))
 
 /** Whether answers identify a person by more than a name. */
-const identifies = (answers: readonly Subject[], { keys = [] }: RecentRequest): boolean =>
+const identifies = (answers: readonly Subject[], { keys = [] }: AskedSubjects): boolean =>
   keysOf('person', answers).some((key) => !isName(key) && keys.includes(key))
 
 function isSameName(kind: Kind, one: string, other: string): boolean {
