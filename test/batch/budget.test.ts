@@ -39,6 +39,7 @@ describe.each(states())('%s', (name, open) => {
   const filling = (journal: Journal, room: number): Journal => {
     let left = room
     return {
+      answeredUpTo: journal.answeredUpTo,
       resume: (from, to) => journal.resume(from, to),
       recall: (rows) => journal.recall(rows),
       plan: (rows) => journal.plan(rows),

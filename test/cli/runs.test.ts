@@ -85,6 +85,27 @@ describe('a batch that is started again', () => {
     expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'lookup']))
   })
 
+  it('keeps every answered row in the output when it is resumed and refused at an earlier one', async () => {
+    const target = companies(2)
+    const call: Caller['call'] = async (id, given, options) => {
+      if (/[13579]\./.test(String((given as Input).domain)))
+        return { ...nothing, status: 404, body: { error: 'No company found' } }
+      // Every row is on its way before the first one is refused.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return target.caller.call(id, given, options)
+    }
+    const caller = { ...target.caller, call }
+        const first = await enrich(csv(domains(30)), [], { caller })
+    expect(first.stderr).toContain('2 found · 15 not found')
+    const before = await read('out.csv.partial')
+    for (const atOnce of ['1', '3']) {
+      const again = await enrich(csv(domains(30)), ['--concurrency', atOnce], { caller })
+      expect(again.stderr).toContain('2 found · 15 not found')
+      expect(await read('out.csv.partial')).toEqual(before)
+      expect(await list()).toMatchObject([{ status: 'stopped', done: 17 }])
+    }
+  })
+
   it('resumes the same run with another file path, output, format and budget', async () => {
     const { target } = await stopped()
     target.topUp(100)

@@ -124,6 +124,8 @@ export interface RunEnd {
 export interface Journal {
   /** Present where one request can take several rows. */
   readonly bulks?: BulkJournal
+  /** Ordinal behind the last row that an earlier part answered. */
+  readonly answeredUpTo: number
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
   resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>>
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */

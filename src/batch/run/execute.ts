@@ -97,10 +97,16 @@ class Runner {
     onProgress?.({ ...this.#tally.ahead, waitsUntil: this.#rateGate.opensAt })
   }
 
+  /** Whether no further row can get an answer. After an early end, those of earlier parts are still written. */
+  get #isOver(): boolean {
+    const { isFault, signal } = this.#stopReason
+    return isFault || (signal.aborted && this.#launched >= this.batch.journal.answeredUpTo)
+  }
+
   async #send(): Promise<void> {
     try {
       for await (const rows of inPortions(this.batch.table.rows(), this.#batchSize)) {
-        if (this.#stopReason.signal.aborted) return
+        if (this.#isOver) return
         const rowBatch = new RowBatch(rows, this.#launched, (state) => {
           if (state.outcome) this.#tally.noted(state, state.outcome)
         })

@@ -15,6 +15,7 @@ export class StopReason {
   readonly #controller = new AbortController()
   #cause: Cause | undefined
   #bug: { readonly error: unknown } | undefined
+  #isFault = false
 
   /** Aborted when the run has to end. */
   get signal(): AbortSignal {
@@ -23,6 +24,11 @@ export class StopReason {
 
   get cause(): Cause | undefined {
     return this.#cause
+  }
+
+  /** Whether reading, writing or recording failed, so that no recorded answers can be written either. */
+  get isFault(): boolean {
+    return this.#isFault
   }
 
   /** Ends the run because of a refusal that would meet all further rows. */
@@ -52,6 +58,7 @@ export class StopReason {
 
   /** Ends the run because reading, writing or recording failed; any other error is a bug. */
   fail(error: unknown): void {
+    this.#isFault = true
     if (error instanceof CsvError || error instanceof OutputError)
       this.#end({ reason: error.message, exit_code: error.exit })
     else if (error instanceof ApiError) {

@@ -484,6 +484,7 @@ describe.each(states())('%s', (name, open) => {
       return {
         caller: { ...caller, call: guarded(caller.call) },
         journal: {
+          answeredUpTo: journal.answeredUpTo,
           resume: (from, to) => journal.resume(from, to),
           recall: (rows) => journal.recall(rows),
           plan: guarded((rows) => journal.plan(rows)),

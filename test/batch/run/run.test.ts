@@ -266,6 +266,7 @@ describe('the journal of a run', () => {
   function recording(log: string[], recalled: readonly string[] = []): Journal {
     const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
     return {
+      answeredUpTo: 0,
       async resume() {
         return new Map()
       },

@@ -74,6 +74,10 @@ class RunJournal implements Journal {
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
+  get answeredUpTo(): number {
+    return this.#options.answeredUpTo
+  }
+
   async resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>> {
     const { answeredUpTo } = this.#options
     const { sentFrom, sentTo, number } = this.#run
