@@ -2,6 +2,7 @@ import type { Caller } from '../../src/api/calls/caller.js'
 import { compose } from '../../src/api/calls/compose.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
+import { createServerLimit } from '../../src/engine/credits/server-limit.js'
 import type { Clock } from '../../src/engine/ports/ports.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { handler } from '../../src/http/handler.js'
@@ -45,12 +46,14 @@ async function governedProxy() {
   const { clock } = bench
   const remote = await governedRemote(server, clock)
   const store = await openStore(':memory:')
-  const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
+  const members = createAdmin({ store, clock, ids: randomIds })
+  const { key = '' } = await members.init()
   const sleep = async () => {}
+  const limit = createServerLimit({ store, clock, server: server.baseUrl })
   const proxy = await behindSocket(
-    compose([guardCaller({ store, clock, sleep, apiKey: bench.key })], remote.caller),
+    compose([guardCaller({ store, clock, sleep, apiKey: bench.key }), limit.layer], remote.caller),
   )
-  return { bench, key, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
+  return { bench, key, members, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
 }
 
 /** The six ways an engine is asked. */
@@ -75,14 +78,14 @@ export const compositions: Readonly<Record<string, () => Promise<Subject>>> = {
     return { caller, bench, close: closing(close, end) }
   },
   'a governed proxy of a served engine': async () => {
-    const { bench, key, proxy, close } = await governedProxy()
-    return { caller: fetchCaller(fetch, proxy.baseUrl), bench, key, close }
+    const { proxy, ...rest } = await governedProxy()
+    return { caller: fetchCaller(fetch, proxy.baseUrl), ...rest }
   },
   'a direct proxy of a proxy': async () => {
-    const { bench, key, proxy, close } = await governedProxy()
+    const { proxy, close, ...rest } = await governedProxy()
     const remote = remoteTo(proxy.baseUrl)
     const direct = await behindSocket(remote)
     const caller = fetchCaller(fetch, direct.baseUrl)
-    return { caller, bench, key, close: closing(close, () => remote.close(), direct.close) }
+    return { caller, ...rest, close: closing(close, () => remote.close(), direct.close) }
   },
 }

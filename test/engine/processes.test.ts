@@ -6,6 +6,7 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { openStore } from '../../src/storage/engine/store.js'
+import { served } from '../client/serving.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { bundled, start } from '../support/processes.js'
@@ -79,6 +80,20 @@ describe('several processes on one store', () => {
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(processes * 25)
     expect((await admin.status()).credits.enrichment).toBe(975)
+  })
+
+  it('P59: spend exactly the weekly limit of a member at a server behind 8 governed proxies', async () => {
+    const { bench, server, close } = await served()
+    await admin.changeMember('me@localhost', { weeklyLimit: 60 })
+    const each = tries(30, 300)
+    const lines = await calls(8, 'accounts.enrich', String(each), '6', '-', '0', server.baseUrl, bench.key)
+    const known = lines.filter((line) => Number(line.split(' ')[0]) % 3 !== 0)
+    expect(withStatus(known, 200)).toHaveLength(60)
+    expect(withStatus(known, 403)).toHaveLength(known.length - 60)
+    expect(await bench.balance()).toBe(1_000 - 60)
+    const again = await calls(2, 'accounts.enrich', '6', '6', '-', '0', server.baseUrl, bench.key)
+    expect(withStatus(again, 403)).toHaveLength(12)
+    await close()
   })
 })
 

@@ -1,29 +1,51 @@
+import { compose } from '../../src/api/calls/compose.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { sharedClock } from '../../src/engine/clock.js'
+import { createServerLimit } from '../../src/engine/credits/server-limit.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { openStore } from '../../src/storage/engine/store.js'
+import { remoteTo } from '../client/serving.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Calls one operation from a process of its own and prints what came back, a line a call.
  * Arguments: store, key, operation, calls, calls at once, prefix of the idempotency keys (or -), by how
- * many ms the clock of this machine is wrong.
+ * many ms the clock of this machine is wrong, and for a governed proxy the server's address and its key.
  */
-const [store = '', apiKey = '', operation = '', calls = '0', atOnce = '1', prefix = '-', skew = '0'] =
-  process.argv.slice(2)
+const [
+  store = '',
+  apiKey = '',
+  operation = '',
+  calls = '0',
+  atOnce = '1',
+  prefix = '-',
+  skew = '0',
+  ...upstream
+] = process.argv.slice(2)
 
 const clock = { now: () => Date.now() + Number(skew) }
 const opened = await openStore(store, clock.now)
-const engine = createEngine({
-  ...{ store: opened, source: new TestSource(), ids: randomIds },
-  clock: sharedClock(opened, clock),
-})
+const shared = { store: opened, clock: sharedClock(opened, clock) }
+const [server, serverKey = ''] = upstream
+const engine =
+  server === undefined
+    ? createEngine({ ...shared, source: new TestSource(), ids: randomIds })
+    : compose(
+        [
+          guardCaller({ ...shared, apiKey: serverKey, sleep: async () => {} }),
+          createServerLimit({ ...shared, server }).layer,
+        ],
+        remoteTo(server),
+      )
 
 let next = 0
 async function work(): Promise<void> {
   for (let at = next++; at < Number(calls); at = next++) {
     const idempotencyKey = prefix === '-' ? undefined : `${prefix}${at}`
-    const input = operation === 'accounts.enrich' ? { domain: 'known.example' } : {}
+    // Through a proxy every third call finds nothing, so that what was counted for it is given back.
+    const domain = server !== undefined && at % 3 === 0 ? 'nobody.example' : 'known.example'
+    const input = operation === 'accounts.enrich' ? { domain } : {}
     const reply = await engine.call(operation as OperationId, input, { apiKey, idempotencyKey })
     const replayed = reply.headers['idempotent-replayed'] ? 'replayed' : 'executed'
     process.stdout.write(`${at} ${reply.status} ${replayed}\n`)
@@ -32,3 +54,4 @@ async function work(): Promise<void> {
 
 await Promise.all(Array.from({ length: Number(atOnce) }, work))
 await engine.close()
+if (server !== undefined) await opened.close()

@@ -12,6 +12,15 @@ export interface RunRow {
   readonly fresh: boolean
 }
 
+/** Who makes a call, where a proxy has checked the key. */
+export interface CallMember {
+  readonly id: string
+  readonly workspaceId: string
+  readonly email: string
+  /** Credits per week; null without a limit. */
+  readonly weeklyLimit: number | null
+}
+
 /** What accompanies a request without being part of it. */
 export interface CallOptions {
   /** The caller's API key. */
@@ -24,6 +33,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** Called when a reply of a server that was returned turns out to be perhaps the one to another request. */
   readonly onDoubted?: (() => void) | undefined
+  /** Set by a governed proxy; never by who calls. */
+  readonly member?: CallMember | undefined
   /** Origin the request came in on, for `top_up_url`. */
   readonly origin?: string | undefined
 }

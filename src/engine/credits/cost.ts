@@ -1,6 +1,6 @@
 import type { Needs, Unit } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import type { Fields } from '../../api/values/objects.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
 
 /** Units that the work found. */
 export type Used = Partial<Readonly<Record<Unit, number>>>
@@ -25,7 +25,19 @@ export function mostCredits(operation: Operation, fields: Fields): number | null
   return typeof fields.limit === 'number' ? fields.limit * unitPrice(operation) : null
 }
 
-function unitPrice({ price }: Operation): number {
+/**
+ * Returns the highest cost of work that a server has accepted, from its reply. It is `undefined` for an import without a
+ * limit whose reply does not say how many records match.
+ */
+export function creditsAccepted(operation: Operation, fields: Fields, reply: unknown): number | undefined {
+  if (operation.needs !== 'records') return creditsNeeded(operation, fields)
+  const { preview_count: count, total_count: total } = isObject(reply) ? reply : {}
+  const known = [fields.limit, count, total].filter((records) => typeof records === 'number')
+  return known.length === 0 ? undefined : Math.min(...known) * unitPrice(operation)
+}
+
+/** Returns the highest price of a unit. */
+export function unitPrice({ price }: Operation): number {
   let most = 0
   for (const unit in price) most = Math.max(most, price[unit as Unit] ?? 0)
   return most

@@ -84,7 +84,10 @@ export async function readSpendableCredits(
 }
 
 /** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */
-export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCredits): void {
+export function checkSpendable(
+  bill: Pick<Bill, 'credits' | 'topUpUrl'>,
+  { credits, allowance }: SpendableCredits,
+): void {
   if (credits < bill.credits)
     throw new ApiError('insufficient_credits', {
       need: bill.credits,

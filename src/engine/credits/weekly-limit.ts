@@ -2,20 +2,21 @@ import { ApiError } from '../../api/calls/errors.js'
 import { type CounterState, countedAt } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
 
-/** The part of a member that counting needs. */
-type WeeklySpender = Pick<Member, 'id' | 'workspaceId'>
+/** The part of a member that counting needs; with `server`, the credits of that server are counted, in real time. */
+export type WeeklySpender = Pick<Member, 'id' | 'workspaceId'> & { readonly server?: string }
 
-const ownerOf = (member: WeeklySpender) => `member:${member.id}`
-const name = 'weekly_credits'
+/** Returns the owner and the name of a counter. Those of servers are not affected when the engine's clock goes back. */
+const counterOf = ({ id, server }: WeeklySpender): readonly [owner: string, name: string] =>
+  server === undefined ? [`member:${id}`, 'weekly_credits'] : [`server:${server}`, `weekly_credits ${id}`]
 
 /**
- * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. The counter exists only while the member has a weekly
- * limit; without one the ledger is summed.
+ * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. For this engine the counter exists
+ * only while the member has a weekly limit; without one the ledger is summed.
  */
 export async function readWeek(reads: Reads, member: WeeklySpender, now: number): Promise<CounterState> {
-  const counter = await reads.counter(ownerOf(member), name)
+  const counter = await reads.counter(...counterOf(member))
   const week = countedAt(counter, { period: 'week' }, now)
-  if (counter) return week
+  if (counter || member.server !== undefined) return week
   const spent = await reads.consumed(member.workspaceId, week.startedAt, week.resetsAt, member.id)
   return { ...week, count: spent }
 }
@@ -24,14 +25,15 @@ export async function readWeek(reads: Reads, member: WeeklySpender, now: number)
 export const readSpentThisWeek = async (reads: Reads, member: WeeklySpender, now: number): Promise<number> =>
   (await readWeek(reads, member, now)).count
 
-/** Returns the credits a member can still spend this week; held credits count as spent. */
+/** Returns the credits a member can still spend this week; held credits count as spent, those at servers in their counter. */
 export async function readAllowance(
   reads: Reads,
-  member: Member,
+  member: WeeklySpender,
   weeklyLimit: number,
   now: number,
 ): Promise<number> {
-  const taken = (await readSpentThisWeek(reads, member, now)) + (await reads.heldBy(member.id))
+  const held = member.server === undefined ? await reads.heldBy(member.id) : 0
+  const taken = (await readSpentThisWeek(reads, member, now)) + held
   return Math.max(0, weeklyLimit - taken)
 }
 
@@ -40,7 +42,7 @@ export function checkWeeklyLimit(allowance: number, credits: number): void {
   if (allowance < credits) throw new ApiError('workspace_limit_exceeded')
 }
 
-/** Adds credits to the weekly counter of a member with a limit. */
+/** Adds credits to the weekly counter of a member; below 0, they are given back. */
 export async function countSpending(
   tx: Transaction,
   member: WeeklySpender,
@@ -48,9 +50,8 @@ export async function countSpending(
   now: number,
 ): Promise<void> {
   const { startedAt, count } = await readWeek(tx, member, now)
-  await tx.setCounter(ownerOf(member), name, { startedAt, count: count + credits })
+  await tx.setCounter(...counterOf(member), { startedAt, count: Math.max(0, count + credits) })
 }
 
 /** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */
-export const forgetSpending = (tx: Transaction, member: WeeklySpender) =>
-  tx.dropCounter(ownerOf(member), name)
+export const forgetSpending = (tx: Transaction, member: WeeklySpender) => tx.dropCounter(...counterOf(member))

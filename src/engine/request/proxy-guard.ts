@@ -78,8 +78,9 @@ const createGuardedCall =
       if (refused) return refused
       const { input } = await readInput({ owner: principal.workspace.id, validates: false })
       isAsked = true
-      const doubted = onDoubted && (() => onDoubted(id, principal.member.email))
-      return await upstream.call(id, input, { ...options, apiKey, onDoubted: doubted })
+      const { member } = principal
+      const doubted = onDoubted && (() => onDoubted(id, member.email))
+      return await upstream.call(id, input, { ...options, apiKey, member, onDoubted: doubted })
     } catch (error) {
       // After a fault behind this point it is unknown whether the server did the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error

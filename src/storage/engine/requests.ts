@@ -5,6 +5,8 @@ const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE 
 const setCounterSql = `
 INSERT INTO counters (owner, name, started_at, count) VALUES (?, ?, ?, ?)
 ON CONFLICT (owner, name) DO UPDATE SET started_at = excluded.started_at, count = excluded.count`
+// What members spend at servers is counted in real time.
+const later = "started_at > ? AND owner NOT LIKE 'server:%'"
 const replySql = `
 SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"
 FROM replies WHERE workspace_id = ? AND key = ?`
@@ -25,7 +27,7 @@ export function requestReads(connection: Connection) {
   return {
     counter: (owner, name) => connection.get<Counter>(counterSql, owner, name),
     hasCounterAfter: async (now) =>
-      (await connection.get('SELECT 1 AS one FROM counters WHERE started_at > ? LIMIT 1', now)) !== undefined,
+      (await connection.get(`SELECT 1 AS one FROM counters WHERE ${later} LIMIT 1`, now)) !== undefined,
     reply: (workspaceId, key) => connection.get<StoredReply>(replySql, workspaceId, key),
   } satisfies Partial<Reads>
 }
@@ -44,7 +46,7 @@ export function requestWrites(connection: Connection) {
       await connection.run('DELETE FROM counters WHERE owner = ? AND name = ?', owner, name)
     },
     restartCounters: async (now) => {
-      await connection.run('UPDATE counters SET started_at = ? WHERE started_at > ?', now, now)
+      await connection.run(`UPDATE counters SET started_at = ? WHERE ${later}`, now, now)
     },
     claim: (workspaceId, key, { fingerprint, token, leaseUntil, createdAt }) =>
       changes(claimSql, fingerprint, token, leaseUntil, createdAt, workspaceId, key),

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/calls/caller.js'
+import { compose } from '../../../src/api/calls/compose.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { PacedWindow } from '../../../src/client/pace.js'
 import { paced, type Windows } from '../../../src/client/paced.js'
+import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
 import { NotSent } from '../../../src/engine/settlement/settlement.js'
 import { describeCaller } from '../../conformance/caller.js'
@@ -13,10 +15,13 @@ const clock = { now: () => Date.now() }
 /** A guard with a workspace of its own in front of a caller. */
 async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
   const front = await openBench()
-  return {
-    caller: guardCaller({ store: front.store, clock, apiKey, sleep: async () => {} })(upstream),
-    front,
-  }
+  const { store } = front
+  const limit = createServerLimit({ store, clock, server: 'http://127.0.0.1:4510/api/v2' })
+  const caller = compose(
+    [guardCaller({ store, clock, apiKey, sleep: async () => {} }), limit.layer],
+    upstream,
+  )
+  return { caller, front }
 }
 
 const open: Bench[] = []
@@ -131,5 +136,5 @@ describeCaller('a guard in front of an engine', async () => {
     await bench.caller.close()
     await front.caller.close()
   }
-  return { caller: { ...caller, call }, bench, close }
+  return { caller: { ...caller, call }, bench, members: front.admin, close }
 })

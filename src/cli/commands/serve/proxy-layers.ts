@@ -1,6 +1,7 @@
 import type { Layer } from '../../../api/calls/compose.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
+import { createServerLimit } from '../../../engine/credits/server-limit.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context } from '../../context/context.js'
@@ -11,24 +12,23 @@ import { openStoredLookups, usesStoredAnswers } from '../../operation/stored-loo
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /**
- * Opens the layers of a governed proxy: keys are checked, then stored answers are given where the setting `max_age` permits
- * it. What is sent is put on record with its cost, and its answer is stored.
+ * Opens the layers of a governed proxy: keys of this machine's workspace are checked and replaced with the server's, then
+ * stored answers are given where the setting `max_age` permits it. What is sent counts towards the weekly limit of its member
+ * and is put on record with its cost, and its answer is stored.
  */
 export async function openLayers(context: Context, apiKey: string, work: Layer) {
   const given = { options: {} }
   const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
-  return [await openGuard(context, apiKey), stored?.recall, createSpendingLayer(context), work, stored?.keep]
-}
-
-/** Opens the layer that checks the keys of this machine's workspace, and replaces them with the server's. */
-async function openGuard(context: Context, apiKey: string) {
   await context.admin()
+  const engine = await openEngineStore(context)
   const doubt = createDoubtRecorder(context)
-  return guardCaller({
-    ...(await openEngineStore(context)),
+  const guard = guardCaller({
+    ...engine,
     ...{ apiKey, sleep: context.sleep },
     onDoubted: (operation, member) => doubt({ operation, member }),
   })
+  const limit = createServerLimit({ ...engine, server: await targetName(context) })
+  return [guard, stored?.recall, limit.layer, createSpendingLayer(context), work, stored?.keep]
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */

@@ -1,0 +1,273 @@
+import { shapeOf } from '../../api/areas/shapes.js'
+import {
+  type Caller,
+  type CallMember,
+  type CallOptions,
+  ConnectionLost,
+  type Input,
+  isOk,
+  type Reply,
+} from '../../api/calls/caller.js'
+import type { Layer } from '../../api/calls/compose.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { isPriced } from '../../api/operations/facts.js'
+import { type Operation, operation } from '../../api/operations/table.js'
+import { validate } from '../../api/validation/validate.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
+import { periodStart } from '../clock.js'
+import type { Clock, Store, Transaction } from '../ports/ports.js'
+import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
+import { checkSpendable } from './ledger.js'
+import { countSpending, readAllowance, readWeek } from './weekly-limit.js'
+
+/** What limiting the spending at a server needs. */
+export interface ServerLimitPorts {
+  /** The members, and what they have spent. Several processes and machines may share it. */
+  readonly store: Store
+  /** Real time, by the clock of the store. */
+  readonly clock: Clock
+  /** Base address of the server. */
+  readonly server: string
+}
+
+/** Credits that count as spent in a week until their work has ended. */
+export interface CountedCredits {
+  readonly member: Pick<CallMember, 'id' | 'workspaceId'>
+  readonly credits: number
+  /** When the week began. */
+  readonly week: number
+}
+
+/** What a call takes of a week before it is made. */
+interface Reservation {
+  readonly credits: number
+  readonly week: number
+  /** Replaces the `limit` of the request, of which the week permits only a part. */
+  readonly limit?: number
+  /** Whether its idempotency key was sent before: then it was counted, or cost nothing. */
+  readonly wasSent?: true
+}
+
+/** How long a server is expected to keep idempotency keys. */
+const keptMs = 86_400_000
+
+/**
+ * Applies the weekly limits of members to what they spend at a server. A call counts at its maximum before it is made, and at
+ * its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
+ */
+export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
+  const queues = new Map<string, Waiting>()
+  const scopeOf = ({ id }: Pick<CallMember, 'id'>) => `spending ${id}`
+  /** Adds credits to the current week, or gives back those of an earlier call while its week lasts. */
+  const adjust = (member: CountedCredits['member'], credits: number, week: number) =>
+    store.transaction((tx) => adjustIn(tx, member, credits, week), scopeOf(member))
+  const adjustIn = async (
+    tx: Transaction,
+    member: CountedCredits['member'],
+    credits: number,
+    week: number,
+  ) => {
+    const spender = { ...member, server }
+    const now = clock.now()
+    const { startedAt } = await readWeek(tx, spender, now)
+    if (credits > 0 || periodStart('week', startedAt) === week) await countSpending(tx, spender, credits, now)
+  }
+
+  /** Takes credits from the week of a member. Returns what is left of it where that is not enough. */
+  const take = (row: Operation, input: Input, member: CallMember, key: string | undefined) =>
+    store.transaction(async (tx): Promise<Reservation | { readonly allowance: number }> => {
+      const now = clock.now()
+      const week = periodStart('week', now)
+      const known = key === undefined ? undefined : await tx.reply(member.workspaceId, key)
+      if (known && now - known.createdAt < keptMs) {
+        const { limit } = parseExact(known.body ?? '{}') as { readonly limit?: number }
+        return { credits: 0, week, wasSent: true, ...(limit === undefined ? {} : { limit }) }
+      }
+      const weeklyLimit = await tx.weeklyLimit(member.id)
+      if (weeklyLimit === null) return { credits: 0, week }
+      const spender = { ...member, server }
+      const allowance = await readAllowance(tx, spender, weeklyLimit, now)
+      const most = mostOf(row, input)
+      // The engine, too, returns as many jobs as the week permits.
+      const credits = row.price.job === undefined ? most : Math.min(most, allowance)
+      if (credits > allowance || credits === 0) return { allowance }
+      const limit = credits < most ? credits : undefined
+      await countSpending(tx, spender, credits, now)
+      if (key !== undefined) {
+        const [status, token] = [row.ok, member.id]
+        const claim = { fingerprint: row.id, status, body: null, token, leaseUntil: 0, createdAt: now }
+        if (known) await tx.reclaim(member.workspaceId, key, known.token, claim)
+        else await tx.claim(member.workspaceId, key, claim)
+        await tx.keepReply(member.workspaceId, key, token, status, toJson({ limit }))
+      }
+      return { credits, week, ...(limit === undefined ? {} : { limit }) }
+    }, scopeOf(member))
+
+  /** Like `take`. While calls of this process may give credits back, it waits for them. */
+  const reserve = async (row: Operation, input: Input, member: CallMember, key: string | undefined) => {
+    const queue = queues.get(member.id) ?? new Waiting()
+    queues.set(member.id, queue)
+    for (;;) {
+      const taken = await take(row, input, member, key)
+      if ('credits' in taken) {
+        queue.begin()
+        return taken
+      }
+      if (!(await queue.isFreed())) return taken
+    }
+  }
+
+  /** Counts what a call has cost in place of what it took before. */
+  const settle = async (
+    member: CallMember,
+    { credits, week, wasSent }: Reservation,
+    cost: number,
+    refusedKey?: string,
+  ) => {
+    const change = wasSent ? 0 : cost - credits
+    if (change !== 0 || (refusedKey !== undefined && !wasSent))
+      await store.transaction(async (tx) => {
+        if (change !== 0) await adjustIn(tx, member, change, week)
+        if (refusedKey !== undefined && !wasSent) await forgetKey(tx, member, refusedKey)
+      }, scopeOf(member))
+    return change
+  }
+
+  const layer: Layer = (upstream) => {
+    const balance = sharedWhileAsked(async (options: CallOptions) => {
+      const reply = await upstream.call('credits.show', {}, options).catch(() => undefined)
+      const { credits } = (reply && isOk(reply) && isObject(reply.body) ? reply.body : {}) as Balance
+      return credits?.enrichment
+    })
+    /** Returns the refusal of a call that a week does not permit, in the order in which the engine checks. */
+    const refuse = async (row: Operation, input: Input, options: CallOptions, allowance: number) => {
+      const limited = await upstream.refusedNow?.(row.id, options, input)
+      if (limited) return limited
+      try {
+        validate(row.id, await shapeOf(row.id), input)
+        const most = mostOf(row, input)
+        const isBounded = row.price.job === undefined && Number.isFinite(most)
+        const need = {
+          credits: isBounded ? most : unitPrice(row),
+          topUpUrl: `${new URL(server).origin}/top-up`,
+        }
+        const credits = (await balance({ apiKey: options.apiKey })) ?? Number.POSITIVE_INFINITY
+        checkSpendable(need, { credits, allowance })
+        // Only an import whose matches are not known yet is left.
+        const reason = `limit is needed: the weekly limit leaves ${unitsFor(row, allowance)} records`
+        throw new ApiError('invalid', { reason })
+      } catch (error) {
+        if (error instanceof ApiError) return toRefusal(error, row)
+        throw error
+      }
+    }
+    const key = async ({ idempotencyKey }: CallOptions) => {
+      if (idempotencyKey === undefined) return undefined
+      // A blank keeps it apart from the keys that this engine has answered.
+      return (await (upstream.supportsIdempotency?.() ?? true)) ? `${server} ${idempotencyKey}` : undefined
+    }
+    const call: Caller['call'] = async (id, input, options = {}) => {
+      const row = operation(id)
+      const { member } = options
+      if (!member || !isPriced(row)) return upstream.call(id, input, options)
+      const isLimited = member.weeklyLimit !== null
+      const sentKey = isLimited ? await key(options) : undefined
+      const reserved = isLimited ? await reserve(row, input, member, sentKey) : unlimited()
+      if (!('credits' in reserved)) return refuse(row, input, options, reserved.allowance)
+      let given = 0
+      try {
+        const asked = reserved.limit === undefined ? input : { ...input, limit: reserved.limit }
+        const reply = await upstream.call(id, asked, options)
+        const cost = costOf(row, asked, reply)
+        const isRefused = !isOk(reply) && reply.status !== 404 && cost !== undefined
+        given = await settle(member, reserved, cost ?? reserved.credits, isRefused ? sentKey : undefined)
+        return reserved.limit === undefined ? reply : asTruncated(reply)
+      } catch (error) {
+        if (error instanceof ConnectionLost && !error.unknown)
+          given = await settle(member, reserved, 0, sentKey)
+        throw error
+      } finally {
+        if (isLimited) queues.get(member.id)?.end(given < 0)
+      }
+    }
+    return { ...upstream, call }
+  }
+  const unlimited = (): Reservation => ({ credits: 0, week: periodStart('week', clock.now()) })
+  return { layer, adjust }
+}
+
+/** The most jobs that a search returns without a limit. */
+const mostJobs = 100
+
+/** Returns the highest cost of a request; at least a credit, as a server may accept fields that we would refuse. */
+function mostOf(row: Operation, input: Input): number {
+  const most = mostCredits(row, input) ?? (row.price.job === undefined ? Number.POSITIVE_INFINITY : mostJobs)
+  return Math.max(1, Math.ceil(most))
+}
+
+interface Balance {
+  readonly credits?: { readonly enrichment?: number }
+}
+
+/** Forgets a key whose request had no effect, which may be sent again. */
+async function forgetKey(tx: Transaction, { id, workspaceId }: CallMember, key: string): Promise<void> {
+  const claim = { fingerprint: '', status: null, body: null, token: id, leaseUntil: 0, createdAt: 0 }
+  if (await tx.reclaim(workspaceId, key, id, claim)) await tx.dropClaim(workspaceId, key, id)
+}
+
+/** Returns what a call has cost, or the most that accepted work can cost; `undefined` where that is not known. */
+function costOf(row: Operation, input: Input, reply: Reply): number | undefined {
+  if (reply.unknown || reply.unusable !== undefined) return undefined
+  return row.starts && isOk(reply) ? (creditsAccepted(row, input, reply.body) ?? 0) : reply.credits
+}
+
+/** Returns a reply with a part of the jobs that were asked for, marked as the engine does. */
+function asTruncated(reply: Reply): Reply {
+  const { body, wire } = reply
+  if (!isOk(reply) || !isObject(body) || !(Number(body.total_jobs) > reply.credits)) return reply
+  // In a text of the body its quotation marks are escaped.
+  const written = (text: string) => text.replace(/("truncated"\s*:\s*)false/, '$1true')
+  const { text, ...rest } = reply
+  return {
+    ...rest,
+    body: { ...body, truncated: true },
+    ...(wire
+      ? { wire: new Uint8Array(Buffer.from(written(Buffer.from(wire).toString('latin1')), 'latin1')) }
+      : {}),
+  }
+}
+
+/** Calls of a member in this process, and those that wait for credits that they may give back. */
+class Waiting {
+  #underWay = 0
+  readonly #line: ((isFreed: boolean) => void)[] = []
+
+  begin(): void {
+    this.#underWay++
+  }
+
+  /** Ends a call, which may have given credits back. */
+  end(gaveBack: boolean): void {
+    this.#underWay--
+    if (this.#underWay === 0) for (const go of this.#line.splice(0)) go(true)
+    else if (gaveBack) this.#line.shift()?.(true)
+  }
+
+  /** Resolves when credits may have been given back; false at once where no call is under way. */
+  isFreed(): Promise<boolean> {
+    if (this.#underWay === 0) return Promise.resolve(false)
+    return new Promise((resolve) => this.#line.push(resolve))
+  }
+}
+
+/** Returns a question whose answer those share who ask meanwhile. */
+function sharedWhileAsked<A, T>(ask: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let asking: Promise<T> | undefined
+  return (argument) => {
+    asking ??= ask(argument).finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+}
