@@ -95,7 +95,7 @@ describe('a batch that is started again', () => {
       return target.caller.call(id, given, options)
     }
     const caller = { ...target.caller, call }
-        const first = await enrich(csv(domains(30)), [], { caller })
+    const first = await enrich(csv(domains(30)), [], { caller })
     expect(first.stderr).toContain('2 found · 15 not found')
     const before = await read('out.csv.partial')
     for (const atOnce of ['1', '3']) {

@@ -147,12 +147,14 @@ export async function openRowWorker(
   const apiKey = (await context.apiKey()) ?? ''
   const { guardCallerFor } = await import('../../engine/request/proxy-guard.js')
   const { runChunkWorker } = await import('../../engine/distributed/worker.js')
+  const { createServerLimit } = await import('../../engine/credits/server-limit.js')
   const { store, clock } = await openEngineStore(context)
+  const limited = createServerLimit({ store, clock, server: target.baseUrl }).layer(remote)
   const rowCaller: RowCaller = {
     ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
     mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
     // A call to a server cannot be undone: the idempotency keys of rows keep them from being paid twice.
-    actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
+    actingFor: (keyId) => guardCallerFor(keyId, limited, { store, clock, apiKey }),
   }
   const onTrouble = reportTrouble(context.withGlobals({ quiet: false }))
   const ports = { store, clock, ids: context.ids, rowCaller, onTrouble }

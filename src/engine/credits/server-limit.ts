@@ -31,14 +31,6 @@ export interface ServerLimitPorts {
   readonly server: string
 }
 
-/** Credits that count as spent in a week until their work has ended. */
-export interface CountedCredits {
-  readonly member: Pick<CallMember, 'id' | 'workspaceId'>
-  readonly credits: number
-  /** When the week began. */
-  readonly week: number
-}
-
 /** What a call takes of a week before it is made. */
 interface Reservation {
   readonly credits: number
@@ -59,15 +51,8 @@ const keptMs = 86_400_000
 export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
   const queues = new Map<string, Waiting>()
   const scopeOf = ({ id }: Pick<CallMember, 'id'>) => `spending ${id}`
-  /** Adds credits to the current week, or gives back those of an earlier call while its week lasts. */
-  const adjust = (member: CountedCredits['member'], credits: number, week: number) =>
-    store.transaction((tx) => adjustIn(tx, member, credits, week), scopeOf(member))
-  const adjustIn = async (
-    tx: Transaction,
-    member: CountedCredits['member'],
-    credits: number,
-    week: number,
-  ) => {
+  /** Adds credits to the current week, or gives back those of a call while its week lasts. */
+  const adjust = async (tx: Transaction, member: CallMember, credits: number, week: number) => {
     const spender = { ...member, server }
     const now = clock.now()
     const { startedAt } = await readWeek(tx, spender, now)
@@ -128,11 +113,13 @@ export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
     const change = wasSent ? 0 : cost - credits
     if (change !== 0 || (refusedKey !== undefined && !wasSent))
       await store.transaction(async (tx) => {
-        if (change !== 0) await adjustIn(tx, member, change, week)
+        if (change !== 0) await adjust(tx, member, change, week)
         if (refusedKey !== undefined && !wasSent) await forgetKey(tx, member, refusedKey)
       }, scopeOf(member))
     return change
   }
+
+  const unlimited = (): Reservation => ({ credits: 0, week: periodStart('week', clock.now()) })
 
   const layer: Layer = (upstream) => {
     const balance = sharedWhileAsked(async (options: CallOptions) => {
@@ -193,8 +180,7 @@ export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
     }
     return { ...upstream, call }
   }
-  const unlimited = (): Reservation => ({ credits: 0, week: periodStart('week', clock.now()) })
-  return { layer, adjust }
+  return { layer }
 }
 
 /** The most jobs that a search returns without a limit. */
