@@ -7,6 +7,7 @@ import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/
 import type { Lookup } from './plan/row-batch.js'
 import { execute } from './run/execute.js'
 import {
+  checkMember,
   checkRows,
   findKnown,
   findRun,
@@ -90,6 +91,7 @@ async function planBatch(
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
   await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
   const known = await findKnown(request, identity, records.runs)
+  if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, request.choices, check.rows)
   if (known) await checkRows(request, known, records.runs)

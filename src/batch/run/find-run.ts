@@ -9,7 +9,7 @@ import type { Driver } from '../../storage/driver/connection.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from '../../storage/state/runs/runs.js'
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
-import type { KnownRun, RunHome, RunPorts } from './ports.js'
+import type { BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
@@ -205,13 +205,26 @@ async function sameRun(
   )
 }
 
-/** Returns the request for the record of a run, as JSON; `file` is where its input is kept. */
+/**
+ * Has a person confirm that another member than the one who started a run pays for its rest. Throws where nobody can be
+ * asked, or the answer is no.
+ */
+export async function checkMember({ target, dialog }: BatchPorts, run: Run): Promise<void> {
+  const { member: startedBy } = parseJson(run.request) as Partial<RecordedRequest>
+  const member = await target.member()
+  if (startedBy === undefined || member === undefined || startedBy === member) return
+  await dialog.confirmMember(run, startedBy, member)
+}
+
+/** Returns the request for the record of a run, as JSON; `file` is where its input is kept, `member` who pays. */
 export function toRecord(
   { constants, choices, targetOptions, operation }: BatchRequest,
   file: string,
+  member: string | undefined,
 ): string {
   const request: RecordedRequest = {
     constants,
+    member,
     choices: {
       ...choices,
       file,

@@ -95,7 +95,7 @@ async function begin(
   const going = {
     file,
     output,
-    request: toRecord(request, file),
+    request: toRecord(request, file, await ports.target.member()),
     spread: request.choices.distribute ? 1 : 0,
   } as const
   if (known) {

@@ -57,6 +57,11 @@ export interface BatchTarget {
   names(): Promise<RecordedTarget>
   caller(): Promise<Caller>
   apiKey(): Promise<string | undefined>
+  /**
+   * Returns the member whose key this command has: the email at an engine, else `key` with a fingerprint of the key;
+   * `undefined` where the key is not valid.
+   */
+  member(): Promise<string | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<Together | undefined>
   /** Has workers answer the rows of a run, instead of this process. */
@@ -133,6 +138,8 @@ export interface BatchDialog {
   completeConstants(mapping: Mapping): Promise<Input>
   showMapping(mapping: Mapping): void
   showKnownRun(run: KnownRun): void
+  /** Asks whether another member resumes a run. Throws where the answer is no, or nobody can be asked. */
+  confirmMember(run: Run, startedBy: string, member: string): Promise<void>
   /** Reports that rows have more or fewer cells than the header. */
   showRagged(rows: number, firstLine: number | undefined): void
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */

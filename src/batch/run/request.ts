@@ -99,6 +99,8 @@ export interface BatchRequest {
 export interface RecordedRequest {
   readonly constants: Input
   readonly choices: BatchChoices
+  /** The member who pays for the run, as `BatchTarget` names members; absent where that is not known. */
+  readonly member?: string | undefined
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
   readonly batch: Operation['batch']

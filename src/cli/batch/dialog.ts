@@ -2,8 +2,10 @@ import { isPriced } from '../../api/operations/facts.js'
 import { describeMapping } from '../../batch/input/mapping.js'
 import type { BatchDialog, KnownRun } from '../../batch/run/ports.js'
 import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
 import { requireOptions } from '../operation/request.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
+import { canAsk, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { readRemaining } from '../quote/limits.js'
 import { confirmQuote } from '../quote/show.js'
@@ -37,6 +39,22 @@ export function createDialog(
       for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
     },
     showKnownRun: (run) => notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) })),
+    confirmMember: async (run, startedBy, member) => {
+      const id = formatId(run.id, context.streams)
+      const isKnown = startedBy.includes('@')
+      const text = isKnown
+        ? `Run ${id} was started by ${startedBy}, and this command has the key of ${member}.`
+        : `Run ${id} was started with another API key than this command has.`
+      if (!canAsk(context))
+        throw new UsageError(
+          text,
+          `Give ${isKnown ? `a key of ${startedBy}` : 'that key'} with --api-key-file FILE, or resume it on a terminal, where you are asked. --fresh starts a new run.`,
+        )
+      notify(text)
+      // --yes is about the price.
+      const asked = context.withGlobals({ yes: undefined })
+      await confirm(asked, `Pay for the rest ${isKnown ? `as ${member}` : 'with your key'}?`, 'no')
+    },
     showRagged: (rows, firstLine) =>
       notify(
         rows === 1

@@ -50,10 +50,19 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
       names: () => targetNames(context),
       caller: () => context.caller(),
       apiKey: () => context.apiKey(),
+      member: () => memberOf(context),
       bulk: (run) => bulkOptions(context, command, run),
       distribute: distributor(context, command),
     },
   }
+}
+
+/** Returns the member whose key a command has. The members of other servers are not known here. */
+async function memberOf(context: Context): Promise<string | undefined> {
+  const key = (await context.apiKey()) ?? ''
+  if (context.isLocal()) return (await context.admin()).emailOf(key)
+  const { hashKey } = await import('../../engine/request/keys.js')
+  return `key ${hashKey(key).slice(0, 8)}`
 }
 
 /** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */

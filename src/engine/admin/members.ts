@@ -2,6 +2,7 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { engineTime } from '../clock.js'
 import { forgetSpending, readSpentThisWeek } from '../credits/weekly-limit.js'
 import type { Member, Reads, Workspace } from '../ports/ports.js'
+import { hashKey } from '../request/keys.js'
 import { AdminError, type AdminPorts, addKey, checkWhole, readCurrent } from './workspaces.js'
 
 /** Members of the workspace in use. */
@@ -44,6 +45,9 @@ export function memberAdmin(ports: AdminPorts) {
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
         return { ...member, ...change }
       }),
+    /** Returns the email of the member with a key; `undefined` where no member has it. */
+    emailOf: (apiKey: string): Promise<string | undefined> =>
+      store.read(async (reads) => (await reads.principal(hashKey(apiKey)))?.member.email),
     /** Returns the members, with the credits that each has spent this week. */
     members: (readSpent = readSpentThisWeek) =>
       store.read(async (reads) => {

@@ -1,0 +1,70 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.run(['data', 'sample'])
+  for (const [name, limit] of [
+    ['ada', '2'],
+    ['bob', '50'],
+  ] as const) {
+    const email = `${name}@example.com`
+    await here.json('engine', 'members', 'add', email, '--weekly-limit', limit)
+    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', email)
+    await writeFile(join(here.home, `${name}.key`), key, { mode: 0o600 })
+  }
+  const { companies } = await known()
+  await writeFile(join(here.home, 'in.csv'), `domain\n${companies.join('\n')}\n`)
+})
+afterEach(() => here.remove())
+
+async function known() {
+  const { stdout } = await here.run(['data', 'export', 'companies', '--format', 'ndjson'])
+  const lines = stdout.trim().split('\n').slice(0, 6)
+  return { companies: lines.map((line) => (JSON.parse(line) as { domain: string }).domain) }
+}
+
+const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
+const keyOf = (name: string) => ['--api-key-file', `${name}.key`]
+const spent = async () => {
+  const members = await here.json<{ email: string; spent_this_week: number }[]>('engine', 'members', 'list')
+  return Object.fromEntries(members.map(({ email, spent_this_week: credits }) => [email, credits]))
+}
+
+describe('P60: a run that another member would resume', () => {
+  it('is not resumed without a terminal, nor by the same command; it is by who started it', async () => {
+    expect((await here.run([...enrich, ...keyOf('ada')])).code).toBe(5)
+    const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs', 'list')
+    for (const argv of [
+      ['runs', 'resume', id, '--yes'],
+      [...enrich, ...keyOf('bob')],
+    ]) {
+      const refused = await here.run([...argv, '--json'])
+      expect([refused.code, errorOf(refused).error]).toEqual([
+        2,
+        expect.stringMatching(
+          /^Run \S+ was started by ada@example\.com, and this command has the key of (me@localhost|bob@example\.com)\.$/,
+        ),
+      ])
+      expect(errorOf(refused).hint).toContain('Give a key of ada@example.com with --api-key-file FILE')
+    }
+    expect(await spent()).toMatchObject({ 'ada@example.com': 2, 'bob@example.com': 0, 'me@localhost': 0 })
+    await here.run(['engine', 'members', 'set', 'ada@example.com', '--weekly-limit', '10'])
+    expect((await here.run(['runs', 'resume', id, ...keyOf('ada')])).code).toBe(0)
+    expect(await spent()).toMatchObject({ 'ada@example.com': 6, 'me@localhost': 0 })
+    expect((await readFile(join(here.home, 'out.csv'), 'utf8')).match(/,found,/g)).toHaveLength(6)
+  })
+
+  it('is resumed on a terminal by who confirms it, and is theirs from then on', async () => {
+    await here.run([...enrich, ...keyOf('ada')])
+    const resume = ['runs', 'resume', '--last', '--yes']
+    const no = await here.run([...resume, ...keyOf('bob')], { typed: [['[y/N]', 'n\n']] })
+    expect([no.code, (await spent())['bob@example.com']]).toEqual([16, 0])
+    const yes = await here.run([...resume, ...keyOf('bob')], { typed: [['[y/N]', 'y\n']] })
+    expect(yes.stderr).toContain('Pay for the rest as bob@example.com?')
+    expect([yes.code, await spent()]).toMatchObject([0, { 'ada@example.com': 2, 'bob@example.com': 4 }])
+  })
+})
