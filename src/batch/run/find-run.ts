@@ -210,10 +210,10 @@ async function sameRun(
  * asked, or the answer is no.
  */
 export async function checkMember({ target, dialog }: BatchPorts, run: Run): Promise<void> {
-  const { member: startedBy } = parseJson(run.request) as Partial<RecordedRequest>
+  const { member: starter } = parseJson(run.request) as Partial<RecordedRequest>
   const member = await target.member()
-  if (startedBy === undefined || member === undefined || startedBy === member) return
-  await dialog.confirmMember(run, startedBy, member)
+  if (starter === undefined || member === undefined || starter === member) return
+  await dialog.confirmMember(run, starter, member)
 }
 
 /** Returns the request for the record of a run, as JSON; `file` is where its input is kept, `member` who pays. */

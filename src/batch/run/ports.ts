@@ -139,7 +139,7 @@ export interface BatchDialog {
   showMapping(mapping: Mapping): void
   showKnownRun(run: KnownRun): void
   /** Asks whether another member resumes a run. Throws where the answer is no, or nobody can be asked. */
-  confirmMember(run: Run, startedBy: string, member: string): Promise<void>
+  confirmMember(run: Run, starter: string, member: string): Promise<void>
   /** Reports that rows have more or fewer cells than the header. */
   showRagged(rows: number, firstLine: number | undefined): void
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */

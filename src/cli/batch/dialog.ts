@@ -39,16 +39,16 @@ export function createDialog(
       for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
     },
     showKnownRun: (run) => notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) })),
-    confirmMember: async (run, startedBy, member) => {
+    confirmMember: async (run, starter, member) => {
       const id = formatId(run.id, context.streams)
-      const isKnown = startedBy.includes('@')
+      const isKnown = starter.includes('@')
       const text = isKnown
-        ? `Run ${id} was started by ${startedBy}, and this command has the key of ${member}.`
+        ? `Run ${id} was started by ${starter}, and this command has the key of ${member}.`
         : `Run ${id} was started with another API key than this command has.`
       if (!canAsk(context))
         throw new UsageError(
           text,
-          `Give ${isKnown ? `a key of ${startedBy}` : 'that key'} with --api-key-file FILE, or resume it on a terminal, where you are asked. --fresh starts a new run.`,
+          `Give ${isKnown ? `a key of ${starter}` : 'that key'} with --api-key-file FILE, or resume it on a terminal, where you are asked. --fresh starts a new run.`,
         )
       notify(text)
       // --yes is about the price.
