@@ -279,7 +279,8 @@ describe.each(states())('%s', (name, open) => {
       const first = await runs.add(newRun())
       await part(names(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
       const second = await runs.add(newRun({ id: 'run-2' }))
-      const store = { runs: await runs.indexOthers(second), maxAgeMs: 1_000_000 }
+      await runs.indexOthers(second)
+      const store = { maxAgeMs: 1_000_000 }
       expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([
         source,
       ])

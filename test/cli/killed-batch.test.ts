@@ -1,7 +1,8 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { isLong, tries } from '../support/effort.js'
-import { killedBatch, toEnrich } from '../support/killed-batch.js'
+import { killedBatch, random, toEnrich } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
 import { bundled, launch } from '../support/processes.js'
 
@@ -10,6 +11,34 @@ beforeAll(async () => {
   program = await bundled('programs/killed-batch.ts')
 })
 afterAll(() => rmSync(program))
+
+it('pays once for a company that several files ask for at the same time, whenever their runs are killed', async () => {
+  for (let history = 0; history < tries(2, 200); history++) {
+    const seed = Number(process.env.PROSPECT_TEST_SEED ?? (Date.now() % 1_000_000) + history)
+    const file = await toEnrich(60)
+    try {
+      const { folder, env } = file
+      const pick = random(seed)
+      const [header = '', ...lines] = readFileSync(join(folder, 'in.csv'), 'utf8').trim().split('\n')
+      const once = async (name: string, call: number, when: string) => {
+        const some = lines.filter(() => pick(4) > 0)
+        for (let at = some.length - 1; at > 0; at--) some.push(...some.splice(pick(at + 1), 1))
+        writeFileSync(join(folder, `${name}.csv`), `${header}s of ${name}\n${some.join('\n')}\n`)
+        const argv = [`${name}.csv`, `${name}-out.csv`, String(call), when, String(pick(40))]
+        return launch(program, [...argv, '--map', `domain=${header}s of ${name}`], folder, env)
+      }
+      const parts = Array.from({ length: isLong ? 3 + pick(6) : 3 }, (_, at) => `part ${at}`)
+      await Promise.all(
+        parts.map((name) => once(name, pick(3) === 0 ? 0 : 1 + pick(30), pick(2) === 0 ? 'before' : 'after')),
+      )
+      expect((await launch(program, ['in.csv', 'out.csv'], folder, env)).exitCode).toBe(0)
+      const { spent, resolvable } = await file.survived(0)
+      expect([spent, `PROSPECT_TEST_SEED=${seed}`]).toEqual([resolvable, expect.any(String)])
+    } finally {
+      file.remove()
+    }
+  }
+}, 3_600_000)
 
 const [kills, rows] = [tries(2, 10), tries(300, 1_000)]
 

@@ -1,4 +1,4 @@
-import type { RunRow } from '../../api/calls/caller.js'
+import type { Input, RunRow } from '../../api/calls/caller.js'
 import type { AnswerSource, RowAnswer } from './answer.js'
 
 /** A row of a run, for the journal. */
@@ -29,6 +29,11 @@ export interface RecalledAnswer {
   readonly storedAt?: number
   /** Whether it is recorded for this row. */
   readonly kept?: true
+}
+
+/** A row of a run with its request, before it is sent. */
+export interface AskedRow extends JournalRow {
+  readonly input: Input
 }
 
 /** A row that is to be sent. */
@@ -130,6 +135,11 @@ export interface Journal {
   resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>>
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
   recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]>
+  /**
+   * Takes the turns of rows, so that equal rows of other runs wait for their answers. Returns the ordinals of those that
+   * another run has under way; `undefined` where there are none.
+   */
+  takeTurns?(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined>
   /** Records rows before they are sent, as many as the budget permits. */
   plan(rows: readonly WantedRow[]): Promise<PlannedRows>
   /** Records answers, which equal rows then recall. */

@@ -111,6 +111,9 @@ export class Calls {
   }
 }
 
+/** How often the answers of other runs are looked for that rows wait for, in milliseconds. */
+const turnPollMs = 50
+
 /** Settles the rows of a row batch that have answers, and sends the others. */
 export class Launcher {
   /** Absent where each row is a request. */
@@ -135,9 +138,20 @@ export class Launcher {
     try {
       const valid = await this.#resumed(rowBatch)
       const sent = this.#bulks?.resumable(rowBatch) ?? []
-      const rows = await this.#unknown(valid, new Set(sent.flatMap(([states]) => states)))
-      if (!this.#bulks) await this.#send(rows)
-      else await this.#bulks.send([...(await this.#bulks.resume(sent)), ...rows])
+      const rows = this.#originalsOf(valid, new Set(sent.flatMap(([states]) => states)))
+      if (this.#bulks) await this.#bulks.send(await this.#bulks.resume(sent))
+      for (let left = rows; left.length > 0; ) {
+        const busy = await this.ports.batch.journal.takeTurns?.(left)
+        // Not earlier: another run may answer a row just before its turn is free.
+        const open = await this.#recall(left)
+        const mine = busy ? open.filter(({ ordinal }) => !busy.has(ordinal)) : open
+        if (this.#bulks) await this.#bulks.send(mine)
+        else await this.#send(mine)
+        left = busy ? open.filter(({ ordinal }) => busy.has(ordinal)) : []
+        if (this.ports.stopReason.signal.aborted) break
+        // Whatever turn this run has is in use by now, so no two runs wait for each other.
+        if (left.length > 0) await this.ports.batch.time.sleep(turnPollMs, this.ports.stopReason.signal)
+      }
     } catch (error) {
       this.ports.stopReason.fail(error)
     }
@@ -166,20 +180,23 @@ export class Launcher {
   }
 
   /**
-   * Returns the rows without an answer, one for each identity. All others are settled, or follow one of these rows or of
-   * those that were `sent` together before.
+   * Returns the rows that are not settled, one for each identity. All others follow one of these rows or of those that were
+   * `sent` together before.
    */
-  async #unknown(valid: readonly RowState[], sent: ReadonlySet<RowState>): Promise<RowState[]> {
-    const { journal } = this.ports.batch
-    const originals = valid.filter((state) => {
+  #originalsOf(valid: readonly RowState[], sent: ReadonlySet<RowState>): readonly RowState[] {
+    return valid.filter((state) => {
       if (state.isSettled) return false
       if (!sent.has(state)) return this.#leads(state)
       if (state.identity !== undefined && state.repeats && !this.#originals.has(state.identity))
         this.#originals.set(state.identity, state)
       return false
     })
-    const recalled = await journal.recall(originals)
-    return originals.filter((state, at) => {
+  }
+
+  /** Returns the rows without an answer, and settles the others. */
+  async #recall(rows: readonly RowState[]): Promise<RowState[]> {
+    const recalled = await this.ports.batch.journal.recall(rows)
+    return rows.filter((state, at) => {
       const answer = recalled[at]
       if (!answer) return true
       state.settle(answer)

@@ -50,13 +50,19 @@ export async function openJournal(
   }
   const target = await targetOf(ports, batch, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = request.choices
-  const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
+  const store = maxAgeMs === undefined ? undefined : { maxAgeMs }
+  if (store) await records.runs.indexOthers(run)
+  const turns = store && {
+    isAlive: (holder: string) => records.locks.isHeld(holder),
+    // Workers know the rows of their own run only.
+    takesKeys: !request.choices.distribute,
+  }
   const mayRepeat = await isRepeatable(request, target.caller)
   const options = {
     budget: { perRun, perDay },
     mayRepeat,
     retryUnknown,
-    store,
+    ...{ store, turns },
     samples: batch.samples,
     others: missingAnswerOf(batch.known),
   }
@@ -198,7 +204,8 @@ export async function openQuoteJournal(
     return openFinishedJournal(records, known, { status: 'failed', error: null })
   const run = known ?? toUnstartedRun(target, identity)
   const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
-  const store = { runs: await records.runs.indexOthers(run), maxAgeMs }
+  await records.runs.indexOthers(run)
+  const store = { maxAgeMs }
   const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
   const others = missingAnswerOf(known)
   return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, samples, others })

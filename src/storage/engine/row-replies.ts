@@ -4,7 +4,7 @@ import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
 import { addRow, type Connection, insertInto, mapResult } from '../driver/connection.js'
 
 /** Maximum number of rows of a run. A place is the number of the run times this, plus the ordinal of the row. */
-const rowsPerRun = 2 ** 32
+export const rowsPerRun = 2 ** 32
 
 /** Returns the place of a row. Throws when it is no safe integer, since two rows could then share a place. */
 export function toPlace(run: number, ordinal: number): number {

@@ -5,6 +5,7 @@ import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import runsOnServer from './postgres.sql'
 import runFiles from './run-files.sql'
 import tables from './tables.sql'
+import turns from './turns.sql'
 
 /** The schema of `state.db`, or of what several machines share in its place. */
 export const stateSchema: Schema = {
@@ -16,6 +17,10 @@ export const stateSchema: Schema = {
     {
       sqlite: fillSql(runFiles, { ...sqliteDialect.types }),
       postgres: fillSql(runFiles, { ...postgresDialect.types }),
+    },
+    {
+      sqlite: fillSql(turns, { ...sqliteDialect.types }),
+      postgres: fillSql(turns, { ...postgresDialect.types }),
     },
   ],
   unreleased: 8,

@@ -7,7 +7,7 @@ import {
 } from '../../../batch/journal/answer.js'
 import type { AnsweredRow } from '../../../batch/journal/journal.js'
 import { boundInteger, boundText, type Connection, insertList, type Value } from '../../driver/connection.js'
-import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
+import { placesOf, rowsPerRun, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
 /** A kept answer. */
 export interface KeptAnswer {
@@ -40,8 +40,9 @@ ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
 // Several runs may have made the same lookup: only the answer that is taken is read whole. What was not found costs nothing,
 // so the target is asked again.
 const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
+JOIN runs r ON r.number = a.place / ${rowsPerRun}
 WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger} AND a.status = 'found'
-ORDER BY a.answered_at DESC`
+AND r.operation = ${boundText} AND r.target = ${boundText} ORDER BY a.answered_at DESC`
 const oneSql = `SELECT ${columns} WHERE a.place = ${boundInteger}`
 const answerTypes = {
   ...({
@@ -115,6 +116,14 @@ export async function equalIn(
   return row && answerOf(row)
 }
 
+/** What is looked up: the identity of a row, with its hash. */
+export interface Lookup {
+  readonly operation: string
+  readonly target: string
+  readonly identity: string
+  readonly hash: number
+}
+
 /** An answer of another run, or of a single lookup. */
 export interface StoredAnswer {
   readonly answer: RowAnswer
@@ -123,17 +132,20 @@ export interface StoredAnswer {
   readonly answeredAt: number
 }
 
-/** Returns the newest answer of one of these runs that found something for the same lookup, not older than `since`. */
+/**
+ * Returns the newest answer that found something for the same lookup on a target, not older than `since`; with `among` only
+ * one of these runs.
+ */
 export async function storedAnswer(
   connection: Connection,
-  runs: ReadonlySet<number>,
-  hash: number,
-  identity: string,
+  { operation, target, hash, identity }: Lookup,
   since: number,
+  among?: ReadonlySet<number>,
 ): Promise<StoredAnswer | undefined> {
   const text = connection.dialect.toStorableText(identity)
-  const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, hash, text, since)
-  const newest = found.find(({ place }) => runs.has(toRunNumber(place)))
+  const values = [hash, text, since, operation, target]
+  const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, ...values)
+  const newest = among ? found.find(({ place }) => among.has(toRunNumber(place))) : found[0]
   const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))
   return row && { answer: answerOf(row), place: row.place, answeredAt: row.answered_at }
 }

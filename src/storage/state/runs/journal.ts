@@ -2,6 +2,7 @@ import { parseJson, toJson } from '../../../api/values/json.js'
 import { isUnknown, type RowAnswer, unknownAnswer } from '../../../batch/journal/answer.js'
 import type {
   AnsweredRow,
+  AskedRow,
   Journal,
   JournalRow,
   PlannedRows,
@@ -17,6 +18,7 @@ import { DuplicateAnswers } from './duplicates.js'
 import { changeRun, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
 import { budgetLeft, countSpent, scopeOf, settleDays } from './spending.js'
+import { RunTurns, type TurnOptions } from './turns.js'
 
 /** How the journal of a run is kept. */
 export interface JournalOptions extends RequestOptions {
@@ -24,8 +26,10 @@ export interface JournalOptions extends RequestOptions {
   readonly answeredUpTo: number
   /** The same of a finished run, which stays finished: only its rows of unknown outcome are sent. */
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
-  /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
-  readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
+  /** How old answers of other runs may be that are taken, in milliseconds; none are taken where it is absent. */
+  readonly store?: { readonly maxAgeMs: number } | undefined
+  /** How equal rows of runs at the same time are asked once; each run asks its own where it is absent. */
+  readonly turns?: TurnOptions | undefined
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
   /** Number of answers to repeated lookups that wait in memory to be indexed. */
@@ -58,6 +62,7 @@ class RunJournal implements Journal {
   readonly #holds: Holds
   readonly bulks: BulkRequests
   readonly #duplicates: DuplicateAnswers
+  readonly #turns: RunTurns | undefined
   /** Range of rows that may have been sent and have no recorded answer. */
   #sent: { from: number; to: number }
   #done = 0
@@ -71,6 +76,7 @@ class RunJournal implements Journal {
     this.#sent = { from: run.sentFrom, to: run.sentTo }
     this.#duplicates = new DuplicateAnswers(run.number, options.window)
     this.#holds = new Holds(run)
+    this.#turns = options.turns && new RunTurns(driver, run, options.turns)
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
@@ -120,6 +126,8 @@ class RunJournal implements Journal {
     const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
     const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
+    // Their answers are recorded for other rows.
+    this.#turns?.release(rows.filter((_, at) => found[at]?.source === 'duplicate'))
     if (!missing && !others && (!this.#holds.coversSome || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
@@ -149,14 +157,17 @@ class RunJournal implements Journal {
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
     const { store, samples, now } = this.#options
     if (hash === undefined || identity === undefined) return undefined
-    const sampled = samples && (await storedAnswer(connection, samples, hash, identity, 0))
-    const stored =
-      sampled ??
-      (store && (await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)))
+    const lookup = { ...this.#run, hash, identity }
+    const sampled = samples && (await storedAnswer(connection, lookup, 0, samples))
+    const stored = sampled ?? (store && (await storedAnswer(connection, lookup, now() - store.maxAgeMs)))
     if (!stored) return undefined
     const mark = sampled ? { sampled: true as const } : {}
     const { answer, place, answeredAt } = stored
     return { answer, source: 'store', credits: 0, origin: place, storedAt: answeredAt, ...mark }
+  }
+
+  async takeTurns(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
+    return this.#turns?.take(rows)
   }
 
   async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {
@@ -185,8 +196,11 @@ class RunJournal implements Journal {
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
       const isCovered = this.#holds.isCovered(ordinal)
       this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(wanted) : credits, isCovered)
-      const row = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
-      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+      const left = this.#turns?.leftOf(ordinal)
+      const row = left
+        ? { ...left, fresh: false }
+        : { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
+      return { key: `${row.run}-${row.ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage }
   }
@@ -204,6 +218,7 @@ class RunJournal implements Journal {
     const { credits, calls, released, unknown } = this.#holds.changeBy(rows)
     const indexes = this.#duplicates.isFullBefore(rows)
     const bulks = this.bulks.changesBy(rows)
+    const over = this.#turns?.overAfter(rows) ?? []
     await this.#driver.transaction(async (connection) => {
       const moment = now()
       const values = [credits, released, released, unknown, this.#done]
@@ -213,6 +228,7 @@ class RunJournal implements Journal {
       ])
       if (indexes) await this.#duplicates.index(connection)
       await this.bulks.recordChanges(connection, bulks)
+      await this.#turns?.record(connection, rows, over)
       if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
     }, this.#scope)
     this.bulks.settle(rows)
@@ -240,6 +256,8 @@ class RunJournal implements Journal {
     const isSettled = certain && from >= sentTo
     await this.#driver.transaction(async (connection) => {
       await this.#duplicates.index(connection)
+      // Otherwise they show which rows may have been paid for.
+      if (certain && from >= sentTo) await this.#turns?.drop(connection)
       const status = complete || others ? 'finished' : 'stopped'
       const released = certain ? this.#holds.leftBut((at) => this.bulks.has(at)) : 0
       const { number } = this.#run

@@ -1,7 +1,7 @@
 import type { Connection, Driver } from '../../driver/connection.js'
 import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 import { forEachFree, type Hold } from './run-leases.js'
-import { forgetBulks, type Run, runScope } from './runs.js'
+import { forgetRequests, type Run, runScope } from './runs.js'
 import { lookupsMark } from './single-lookups.js'
 import { startOfDay } from './spending.js'
 
@@ -80,7 +80,7 @@ async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): P
 
 /** Deletes a run. It is only hidden while answers of it are needed, or while its credits set aside count for today. */
 async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
-  await forgetBulks(connection, run)
+  await forgetRequests(connection, run)
   const range = placesOf(run)
   const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
   const open = await connection.get(openTodaySql, run, startOfDay(now))

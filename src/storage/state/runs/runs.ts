@@ -171,10 +171,8 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
       const { file, output, request, spread = 0 } = going
       const values = [file, output, request, now, now, spread, now, spread, run.number, fenceOf(run.knownBy)]
-      const begun = await driver.transaction(
-        (connection) => connection.get<Run>(beginSql, ...values),
-        runScope(run.number),
-      )
+      // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
+      const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
       if (!begun) throw new RunLost()
       return begun
     },
@@ -217,9 +215,9 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
       driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
     /** Whether a run writes, or wrote, to a path. */
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
-    /** Indexes the answers of other runs of the same operation and target. Returns the numbers of these runs. */
+    /** Indexes the answers of other runs of the same operation and target. */
     indexOthers: (run: Run) => indexOthers(driver, run),
-    /** Indexes the answers of the ended runs of an operation on a target. Returns the numbers of all its runs. */
+    /** Indexes the answers of the ended runs of an operation on a target. */
     indexEnded: (operation: string, target: string) =>
       indexOthers(driver, { number: 0, operation, target }, true),
     /** Indexes the answers of a run. */
@@ -233,7 +231,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     forget: ({ number }: Run, now: number) =>
       driver.transaction(async (connection) => {
         await forgetAnswers(connection, number)
-        await forgetBulks(connection, number)
+        await forgetRequests(connection, number)
         // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
         await connection.run(
           `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
@@ -248,7 +246,7 @@ async function indexOthers(
   driver: Driver,
   { number, operation, target }: Pick<Run, 'number' | 'operation' | 'target'>,
   onlyEnded = false,
-): Promise<ReadonlySet<number>> {
+): Promise<void> {
   const others = await driver.read((connection) =>
     connection.all<Pick<Run, 'number' | 'indexed' | 'status'>>(
       'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?',
@@ -264,7 +262,6 @@ async function indexOthers(
         runScope(other.number),
       )
     }
-  return new Set(others.map((other) => other.number))
 }
 
 async function indexRun(driver: Driver, run: number): Promise<void> {
@@ -274,9 +271,10 @@ async function indexRun(driver: Driver, run: number): Promise<void> {
   }
 }
 
-/** Deletes the requests of a run that took several rows at once. */
-export async function forgetBulks(connection: Connection, run: number): Promise<void> {
+/** Deletes the requests of a run that took several rows at once, and its turns. */
+export async function forgetRequests(connection: Connection, run: number): Promise<void> {
   await connection.run('DELETE FROM bulks WHERE run = ?', run)
+  await connection.run('DELETE FROM turns WHERE run = (SELECT id FROM runs WHERE number = ?)', run)
 }
 
 const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)

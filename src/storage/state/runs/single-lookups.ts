@@ -1,17 +1,9 @@
 import type { RowAnswer } from '../../../batch/journal/answer.js'
 import type { Driver } from '../../driver/connection.js'
 import { toPlace } from '../../engine/row-replies.js'
-import { indexAnswers, keepAnswers, type StoredAnswer, storedAnswer } from './answers.js'
+import { indexAnswers, keepAnswers, type Lookup, type StoredAnswer, storedAnswer } from './answers.js'
 import { runsOver } from './runs.js'
 import { dayOf } from './spending.js'
-
-/** What is looked up: the identity of a row, with its hash. */
-export interface Lookup {
-  readonly operation: string
-  readonly target: string
-  readonly identity: string
-  readonly hash: number
-}
 
 /** Begins what the hidden runs are known by that hold the answers to single lookups, one for each day. */
 export const lookupsMark = 'lookups-'
@@ -25,8 +17,8 @@ export function lookupsOver(driver: Driver) {
   return {
     /** Returns the newest answer to a lookup that was stored since a moment, by a single lookup or a run that has ended. */
     find: async (lookup: Lookup, since: number): Promise<StoredAnswer | undefined> => {
-      const numbers = await runs.indexEnded(lookup.operation, lookup.target)
-      return driver.read((reads) => storedAnswer(reads, numbers, lookup.hash, lookup.identity, since))
+      await runs.indexEnded(lookup.operation, lookup.target)
+      return driver.read((reads) => storedAnswer(reads, lookup, since))
     },
     /** Stores the answer to a lookup, for single lookups and for runs. `id` is for the first one of a day. */
     keep: ({ operation, target, identity, hash }: Lookup, answer: RowAnswer, now: number, id: string) =>

@@ -268,11 +268,10 @@ describe.each(states())('%s', (name, open) => {
       await journal.keep([answered({ ...row(7, 'same'), repeats: false })])
       await end(journal, 8, true)
       const run = await runs.add(newRun())
-      const taking = async (maxAgeMs: number, now: number) =>
-        journalFor(driver, run, {
-          now: () => now,
-          store: { runs: await runs.indexOthers(run), maxAgeMs },
-        })
+      const taking = async (maxAgeMs: number, now: number) => {
+        await runs.indexOthers(run)
+        return journalFor(driver, run, { now: () => now, store: { maxAgeMs } })
+      }
       return { runs, run, taking }
     }
 
@@ -302,7 +301,8 @@ describe.each(states())('%s', (name, open) => {
       await journal.keep([{ ...(asked[0] as JournalRow), ...taken, source: 'store' }])
       await end(journal, 1, true)
       const third = await runs.add(newRun({ id: 'third', knownBy: 'third' }))
-      const store = { runs: await runs.indexOthers(third), maxAgeMs: day }
+      await runs.indexOthers(third)
+      const store = { maxAgeMs: day }
       const later = await journalFor(driver, third, { now: () => 12 * day, store })
       expect(await later.recall(asked)).toEqual([undefined])
     })
