@@ -5,7 +5,7 @@ import {
   type RowAnswer,
   type RowStatus,
 } from '../../../batch/journal/answer.js'
-import type { AnsweredRow } from '../../../batch/journal/journal.js'
+import type { AnsweredRow, JournalRow } from '../../../batch/journal/journal.js'
 import { boundInteger, boundText, type Connection, insertList, type Value } from '../../driver/connection.js'
 import { placesOf, rowsPerRun, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
@@ -62,6 +62,7 @@ const answerInsert = insertList(
   `ON CONFLICT (place) DO UPDATE SET ${replaced.join(', ')}`,
 )
 const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
+const hashesSql = 'SELECT DISTINCT hash FROM places WHERE hash IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
 const indexInsert = insertList('places', { hash: 'BIGINT', place: 'BIGINT' }, 'ON CONFLICT DO NOTHING')
@@ -148,6 +149,16 @@ export async function storedAnswer(
   const newest = among ? found.find(({ place }) => among.has(toRunNumber(place))) : found[0]
   const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))
   return row && { answer: answerOf(row), place: row.place, answeredAt: row.answered_at }
+}
+
+/** Returns those hashes of rows that the index has. */
+export async function indexedHashes(
+  connection: Connection,
+  rows: readonly Pick<JournalRow, 'hash'>[],
+): Promise<ReadonlySet<number | undefined>> {
+  const hashes = rows.flatMap(({ hash }) => (hash === undefined ? [] : [hash]))
+  const found = await connection.all<{ hash: number }>(hashesSql, JSON.stringify(hashes))
+  return new Set(found.map(({ hash }) => hash))
 }
 
 /** Whether an answer serves equal rows; a failed lookup is repeated. */

@@ -12,7 +12,7 @@ import type {
 } from '../../../batch/journal/journal.js'
 import { grantCredits, Holds } from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
-import { answersOf, keepAnswers, storedAnswer } from './answers.js'
+import { answersOf, indexedHashes, keepAnswers, storedAnswer } from './answers.js'
 import { BulkRequests, type RequestOptions } from './bulk-journal.js'
 import { DuplicateAnswers } from './duplicates.js'
 import { changeRun, type OwnedRun } from './run-leases.js'
@@ -136,8 +136,11 @@ class RunJournal implements Journal {
     connection: Connection,
     rows: readonly JournalRow[],
   ): Promise<(RecalledAnswer | undefined)[]> {
+    const { store, samples } = this.#options
+    const stored = store || samples ? await indexedHashes(connection, rows) : new Set()
+    const isKnown = ({ repeats, hash }: JournalRow) => repeats || stored.has(hash)
     // All at once: the queries to a remote database need not wait for each other.
-    return Promise.all(rows.map((row) => this.#find(connection, row)))
+    return Promise.all(rows.map((row) => (isKnown(row) ? this.#find(connection, row) : undefined)))
   }
 
   /** Returns the answer of a row that must not be sent and has none. */
