@@ -1,4 +1,4 @@
-import type { Input, RunRow } from '../../api/calls/caller.js'
+import type { RunRow } from '../../api/calls/caller.js'
 import type { AnswerSource, RowAnswer } from './answer.js'
 
 /** A row of a run, for the journal. */
@@ -31,9 +31,10 @@ export interface RecalledAnswer {
   readonly kept?: true
 }
 
-/** A row of a run with its request, before it is sent. */
+/** A row of a run before it is sent. */
 export interface AskedRow extends JournalRow {
-  readonly input: Input
+  /** Equal for equal requests. */
+  readonly print: number
 }
 
 /** A row that is to be sent. */

@@ -1,5 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { toJson } from '../../api/values/json.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { AnswerSource, RowAnswer } from '../journal/answer.js'
@@ -44,6 +45,12 @@ export class RowState {
 
   get isSettled(): boolean {
     return this.#settled
+  }
+
+  /** A hash of the whole request. */
+  get print(): number {
+    const fields = Object.entries(this.input).sort(([one], [other]) => (one < other ? -1 : 1))
+    return hashNumber(hashOf(toJson(fields)))
   }
 
   /** Asks for fewer records than the row does. */

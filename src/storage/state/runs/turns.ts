@@ -1,7 +1,4 @@
-import type { Input } from '../../../api/calls/caller.js'
-import { toJson } from '../../../api/values/json.js'
 import type { AnsweredRow, AskedRow, JournalRow } from '../../../batch/journal/journal.js'
-import { hashNumber, hashOf } from '../../../csv/identity-filter.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import { toPlace } from '../../engine/row-replies.js'
 import { indexAnswers } from './answers.js'
@@ -138,7 +135,7 @@ export class RunTurns {
   async take(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
     if (rows.length === 0) return undefined
     await this.#resume()
-    const wanted = rows.map(({ ordinal, hash, input }) => ({ ordinal, hash, print: printOf(input) }))
+    const wanted = rows.map(({ ordinal, hash, print }) => ({ ordinal, hash, print }))
     const { isAlive, takesKeys } = this.options
     const { busy, left, record } = await takeTurns(this.driver, this.run, wanted, isAlive)
     if (takesKeys) for (const [ordinal, turn] of left) this.#left.set(ordinal, turn)
@@ -204,10 +201,4 @@ export class RunTurns {
   async drop(connection: Connection): Promise<void> {
     await connection.run('DELETE FROM turns WHERE run = ?', this.run.id)
   }
-}
-
-/** Returns a hash that is equal for equal requests. */
-function printOf(input: Input): number {
-  const fields = Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1))
-  return hashNumber(hashOf(toJson(fields)))
 }
