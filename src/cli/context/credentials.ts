@@ -6,30 +6,52 @@ import { Stop, UsageError } from './errors.js'
 import { checkSecret, localPrefix, prepareHome, readPrivateJson, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
-/** Stored keys by the origin they were stored for. */
+/** Stored keys by the origin they were stored for; those of a profile, by `keyNameOf`. */
 type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>
 
 /** Returns the origin under which the key of a local workspace is stored. */
 export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
 
-/** Returns the key stored for this very origin. */
-export function storedKey(home: Home, origin: string): string | undefined {
-  const keys = readKeys(home)
-  return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
+/** Whose key a command uses: that of a profile at an origin. */
+export interface KeyOwner {
+  readonly origin: string
+  readonly profile: string
 }
 
-/** Stores the key of an origin in place of the one before. */
-export function storeKey(home: Home, origin: string, key: string, now: number, unique: string): void {
+/** Returns the name that the key of a profile is stored under. That of `default` serves other profiles without one, too. */
+export const keyNameOf = ({ origin, profile }: KeyOwner): string =>
+  profile === 'default' ? origin : `${origin} ${profile}`
+
+/** Returns the key of a profile for this very origin, else the one that was stored for the origin alone. */
+export const storedKeyOf = (home: Home, owner: KeyOwner): string | undefined =>
+  storedKey(home, keyNameOf(owner)) ?? storedKey(home, owner.origin)
+
+/** Returns the key stored under this very name. */
+export function storedKey(home: Home, name: string): string | undefined {
+  const keys = readKeys(home)
+  return Object.hasOwn(keys, name) ? keys[name]?.key : undefined
+}
+
+/** Stores a key in place of the one before. */
+export function storeKey(home: Home, name: string, key: string, now: number, unique: string): void {
   prepareHome(home)
   const entry = { key, stored_at: new Date(now).toISOString() }
-  save(home, { ...readKeys(home), [origin]: entry }, unique)
+  save(home, { ...readKeys(home), [name]: entry }, unique)
 }
 
-/** Removes the key of an origin; returns whether there was one. */
-export function forgetKey(home: Home, origin: string, unique: string): boolean {
-  const { [origin]: gone, ...rest } = readKeys(home)
-  if (gone) save(home, rest, unique)
-  return gone !== undefined
+/** Removes the key with a name; returns whether there was one. */
+export const forgetKey = (home: Home, name: string, unique: string): boolean =>
+  forgetKeys(home, (each) => each === name, unique)
+
+/** Removes the keys of a profile at every origin. */
+export const forgetKeysOf = (home: Home, profile: string, unique: string): boolean =>
+  forgetKeys(home, (each) => each.endsWith(` ${profile}`), unique)
+
+function forgetKeys(home: Home, isGone: (name: string) => boolean, unique: string): boolean {
+  const keys = Object.entries(readKeys(home))
+  const left = keys.filter(([name]) => !isGone(name))
+  if (left.length < keys.length) save(home, Object.fromEntries(left), unique)
+  return left.length < keys.length
 }
 
 /** Returns the key given with this command: by `--api-key-stdin`, `--api-key-file`, else by the environment. */

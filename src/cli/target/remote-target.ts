@@ -2,7 +2,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { GlobalOptions, Machine, OpenedServer } from '../context/context.js'
-import { storedKey } from '../context/credentials.js'
+import { storedKeyOf } from '../context/credentials.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { lazily, once } from '../context/once.js'
 import { openEvents, openStateOf } from '../context/open-databases.js'
@@ -90,15 +90,15 @@ async function storeUnusable(
   notify(`The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`)
 }
 
-/** Returns the key for the synchronous address: the call's own at the same origin, otherwise the one stored for it. */
+/** Returns the key for the synchronous address: the call's own at the same origin, otherwise the profile's for it. */
 async function syncKey(
   { home, conceal }: RemotePorts,
-  { origin, syncBaseUrl = '' }: RemoteTarget,
+  { origin, profile, syncBaseUrl = '' }: RemoteTarget,
   apiKey: string | undefined,
 ): Promise<string | undefined> {
   const other = new URL(syncBaseUrl).origin
   if (other === origin) return apiKey
-  const key = storedKey(home, other)
+  const key = storedKeyOf(home, { origin: other, profile })
   if (key === undefined)
     throw new Stop(
       `There is no API key for ${other}, the address of the synchronous waterfall.`,
@@ -124,16 +124,17 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
 
 /**
  * Returns the key for a server: the one given with the command, else that of the environment where it is not another
- * server's, else the one stored for this very origin.
+ * server's, else the one that the profile has stored for this very origin.
  */
 async function keyFor(
   { streams, home, givenKey }: RemotePorts,
-  { origin }: RemoteTarget,
+  target: RemoteTarget,
   options: GlobalOptions,
 ): Promise<string> {
+  const { origin, profile } = target
   const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
   const mayGo = isGiven || isKeyFor(origin, streams.env)
-  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKey(home, origin)
+  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKeyOf(home, target)
   if (key !== undefined) return key
   const others = streams.env.PROSPECT_API_KEY
     ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'
@@ -141,7 +142,7 @@ async function keyFor(
   throw new Stop(
     `There is no API key for ${origin}.${others}`,
     exitCodes.key,
-    `Store one: prospect login --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
+    `Store one: prospect login${profile === 'default' ? '' : ` --profile ${profile}`} --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
     'key',
   )
 }

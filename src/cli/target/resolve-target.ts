@@ -92,6 +92,8 @@ export interface RemoteTarget extends Limits {
   readonly baseUrl: string
   /** The origin that a stored key is bound to. */
   readonly origin: string
+  /** The profile that it belongs to. */
+  readonly profile: string
   /** The address of its synchronous waterfall; ends in `/v2`. */
   readonly syncBaseUrl?: string
   /** Whether calls bypass this machine's ledger, pacing and keys. */
@@ -115,7 +117,10 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
   const limits: Limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
   const url = options.local ? undefined : addressOf(options, env, profile)
-  if (url) return { ...remoteOf(url, options, profile), ...limits }
+  if (url) {
+    const name = profileNameOf(options, env, settings)
+    return { ...remoteOf(url, options, profile), profile: name, ...limits }
+  }
   if (options.direct)
     throw new UsageError('--direct needs a remote server, but the target is the local engine.')
   return { kind: 'local', ...limits }
@@ -140,7 +145,7 @@ function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile
   return undefined
 }
 
-function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTarget {
+function remoteOf(url: URL, options: GlobalOptions, profile: Profile): Omit<RemoteTarget, 'profile'> {
   const names = namesOf(options, profile)
   const { plan, idempotency, public_url: publicUrl } = profile
   return {
@@ -265,4 +270,8 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 
 /** Returns the name under which spending is counted. */
 export const profileName = ({ globals, streams, settings }: Context): string =>
-  globals.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'
+  profileNameOf(globals, streams.env, settings())
+
+/** Returns the name of the profile of a command: that of the option, else of the environment, else the one in use. */
+const profileNameOf = (options: GlobalOptions, env: Streams['env'], settings: Settings): string =>
+  options.profile ?? env.PROSPECT_PROFILE ?? settings.profile ?? 'default'

@@ -3,7 +3,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Context } from '../../context/context.js'
-import { localOrigin, storeKey } from '../../context/credentials.js'
+import { keyNameOf, localOrigin, storeKey } from '../../context/credentials.js'
 import { isThere } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
@@ -115,7 +115,7 @@ export async function initRemote(given: Context, baseUrl: string): Promise<numbe
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
   const key = await readNewKey(context, target)
   const credits = await tryKey(context, key)
-  storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
+  storeKey(context.home, keyNameOf(target), key, context.clock.now(), context.ids.uuid())
   const profile = currentProfile(context).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })

@@ -1,7 +1,15 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Context, TargetContext } from '../../context/context.js'
-import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
+import {
+  forgetKey,
+  givenKey,
+  type KeyOwner,
+  keyIn,
+  keyNameOf,
+  storedKeyOf,
+  storeKey,
+} from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
@@ -14,11 +22,12 @@ export const loginCommand: CommandFactory = ({ command }) =>
   command('login', 'Store the API key of a server, after trying it with a free request')
     .option('--sync', 'for the address in sync_base_url, where the synchronous waterfall has another origin')
     .run(async (context, { options }) => {
-      const origin = originOf(requireServer(context), options)
-      const key = await readNewKey(context, { origin })
+      const owner = ownerOf(requireServer(context), options)
+      const { origin } = owner
+      const key = await readNewKey(context, owner)
       // The synchronous address has no request that is free.
       const credits = options.sync ? undefined : await tryKey(context, key)
-      storeKey(context.home, origin, key, context.clock.now(), context.ids.uuid())
+      storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid())
       await print(context, { origin, stored: true, credits: credits ?? null })
     })
 
@@ -27,9 +36,13 @@ export const logoutCommand: CommandFactory = ({ command }) =>
   command('logout', 'Forget the stored API key of a server')
     .option('--sync', 'of the address in sync_base_url')
     .run(async (context, { options }) => {
-      const origin = originOf(requireServer(context), options)
-      const removed = forgetKey(context.home, origin, context.ids.uuid())
+      const owner = ownerOf(requireServer(context), options)
+      const { origin } = owner
+      const forget = (name: string) => forgetKey(context.home, name, context.ids.uuid())
+      const removed = forget(keyNameOf(owner)) || forget(origin)
       if (!removed) context.notify(`There was no key stored for ${origin}.`)
+      else if (storedKeyOf(context.home, owner) !== undefined)
+        context.notify(`The key that is stored for ${origin} without a profile is used now.`)
       await print(context, { origin, removed })
     })
 
@@ -42,10 +55,11 @@ function requireServer(context: Context): RemoteTarget {
   )
 }
 
-/** Returns the origin that a key is stored for. */
-function originOf({ origin, syncBaseUrl }: RemoteTarget, { sync }: { readonly sync?: boolean }): string {
-  if (!sync) return origin
-  if (syncBaseUrl !== undefined) return new URL(syncBaseUrl).origin
+/** Returns whose key is stored, and for which origin. */
+function ownerOf(target: RemoteTarget, { sync }: { readonly sync?: boolean }): KeyOwner {
+  const { syncBaseUrl, profile } = target
+  if (!sync) return target
+  if (syncBaseUrl !== undefined) return { origin: new URL(syncBaseUrl).origin, profile }
   throw new UsageError(
     'The profile has no sync_base_url for this server.',
     'Set it: prospect config set sync_base_url https://api.example.com/v2',

@@ -1,12 +1,13 @@
 import { resultOr } from '../../../api/values/objects.js'
 import { type Context, formats, type HomeContext, type Profile } from '../../context/context.js'
+import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
-import { openSettings, profileOf } from '../../context/settings.js'
+import { openSettings, profileInUse, profileOf } from '../../context/settings.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { durationMs, parseDecimal, whole } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
-import { baseUrlOf, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
+import { baseUrlOf, profileName, syncBaseUrlOf, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export const profilesCommand: CommandFactory = ({ group }) =>
@@ -210,10 +211,9 @@ export function parseKeyName(name: string): ProfileKey {
 }
 
 /** Returns the selected profile: of the option, else of the environment, else the one in use. */
-export function currentProfile({ globals, settings, streams }: Context) {
-  const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
-  const name = wanted ?? settings().profile ?? 'default'
-  return { name, profile: profileOf(settings(), wanted) }
+export function currentProfile(context: Context) {
+  const name = profileName(context)
+  return { name, profile: profileInUse(context) }
 }
 
 /** Profiles that always exist. */
@@ -239,11 +239,16 @@ export async function useProfile(context: HomeContext, name: string): Promise<vo
 }
 
 /** Removes a profile. Returns whether it was in use; `default` is used then. */
-export async function removeProfile(context: HomeContext, name: string): Promise<boolean> {
+export async function removeProfile(
+  context: HomeContext & Pick<Context, 'ids'>,
+  name: string,
+): Promise<boolean> {
   profileOf(context.settings(), name)
   const store = await openProfiles(context)
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
   store.set('profiles', rest)
+  // A later profile of that name must not have its keys.
+  forgetKeysOf(context.home, name, context.ids.uuid())
   const wasUsed = store.get('profile') === name
   if (wasUsed) store.delete('profile')
   return wasUsed

@@ -81,6 +81,57 @@ describe('login', () => {
   })
 })
 
+describe('two profiles of one server', () => {
+  let keys: readonly [string, string]
+  const sent = async (...words: string[]) => {
+    const { code, stderr } = await here.run(['account', ...words, '--json'])
+    return code === 0 ? 'accepted' : stderr
+  }
+  const login = (stdin: string, ...words: string[]) =>
+    here.run(['login', ...words, '--api-key-stdin'], { stdin })
+
+  beforeEach(async () => {
+    const member = 'b@x.example'
+    await there.bench.admin.addMember({ email: member })
+    keys = [there.bench.key, (await there.bench.admin.createKey({ member })).key]
+    for (const name of ['a', 'b']) await here.json('profiles', 'add', name, ...at())
+  })
+  const emailOf = async (profile: string) =>
+    (await here.json<{ account: { email: string } }>('account', '--profile', profile)).account.email
+
+  it('keep two keys: login and logout of one leave the other alone', async () => {
+    await login(keys[0], '--profile', 'a')
+    expect(await sent('--profile', 'b')).toContain('prospect login --profile b')
+    await login(keys[1], '--profile', 'b')
+    expect([await emailOf('a'), await emailOf('b')]).toEqual(['me@localhost', 'b@x.example'])
+    await here.run(['logout', '--profile', 'b'])
+    expect([await emailOf('a'), (await here.run(['account', '--profile', 'b'])).code]).toEqual([
+      'me@localhost',
+      3,
+    ])
+  })
+
+  it('find the key that an earlier version stored for the origin, until they have their own', async () => {
+    await login(keys[0], ...at())
+    expect([await emailOf('a'), await emailOf('b')]).toEqual(['me@localhost', 'me@localhost'])
+    await login(keys[1], '--profile', 'b')
+    expect([await emailOf('a'), await emailOf('b')]).toEqual(['me@localhost', 'b@x.example'])
+    const { stderr } = await here.run(['logout', '--profile', 'b'])
+    expect([await emailOf('b'), stderr]).toEqual([
+      'me@localhost',
+      expect.stringContaining('without a profile'),
+    ])
+    expect((await here.run(['logout', '--profile', 'a'])).json).toMatchObject({ removed: true })
+    expect((await here.run(['account', '--profile', 'a'])).code).toBe(3)
+  })
+
+  it('take their keys with them when they are removed', async () => {
+    await login(keys[0], '--profile', 'a')
+    await here.run(['profiles', 'remove', 'a', '--yes'])
+    expect(credentials()).not.toContain(keys[0])
+  })
+})
+
 describe('init with a server', () => {
   it('tests and stores the key, and uses the server from then on', async () => {
     const { json } = await here.run(['init', ...at(), '--api-key-stdin'], { stdin: there.bench.key })
