@@ -190,6 +190,7 @@ async function executeBatch(
     hasMore: count < total,
     signal,
     onProgress: (step) => progress.update(step),
+    notify: (text) => ports.notify(text),
   }).finally(() => progress.stop())
   return {
     ...{ kind: 'executed', run, report, rejects: output.rejects, signal },

@@ -5,7 +5,7 @@ import { creditsCharged } from '../api/operations/units.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'
-import { readForeignWords } from './foreign-replies.js'
+import { readForeignWords, withPhone } from './foreign-replies.js'
 
 /** A record in a delivery. */
 export interface DeliveredRecord {
@@ -109,7 +109,8 @@ function toFound(kind: EventKind, { ordinal, ...item }: Fields): DeliveredRecord
 
 /** Returns a record in the form in which a command prints it for every target. */
 export function recordOf(kind: EventKind, item: Fields): Fields {
-  if (kind === 'contact_enrichment' || kind === 'list_import') return item
+  if (kind === 'contact_enrichment') return withPhone(item)
+  if (kind === 'list_import') return withoutCompanies(item)
   if (kind === 'lead_search') {
     const { lead, company, ...flat } = item
     if (isObject(lead)) return { lead, company: company ?? null }
@@ -119,6 +120,9 @@ export function recordOf(kind: EventKind, item: Fields): Fields {
   if (isObject(account)) return { ...account, ...more }
   return account_id === undefined ? item : { id: account_id, ...more }
 }
+
+/** Returns a list as the result of its import, which is not its companies. */
+const withoutCompanies = ({ companies: _, pagination: __, ...list }: Fields): Fields => list
 
 const toWhole = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

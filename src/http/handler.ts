@@ -64,7 +64,8 @@ function routesOf(operation: Operation, options: Serving): Route[] {
   const route = { method: operation.method, answer: operationAnswer(operation, options) }
   const path = basePath + operation.path
   const spellings = path.endsWith('/') ? [path, path.slice(0, -1)] : [path]
-  if (operation.syncPath !== undefined) spellings.push(syncBasePath + operation.syncPath)
+  if (operation.syncPath !== undefined)
+    spellings.push(syncBasePath + operation.syncPath, syncBasePath + operation.path)
   return spellings.map((spelling) => ({ ...route, path: spelling }))
 }
 

@@ -1,5 +1,5 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
-import { aliasesOf } from '../api/operations/aliases.js'
+import { aliasesOf, wrapperOf } from '../api/operations/aliases.js'
 import { hasBody, isLimited, isPriced, observedNote } from '../api/operations/facts.js'
 import { areaOf, type Operation, operations } from '../api/operations/table.js'
 import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
@@ -123,6 +123,7 @@ const jsonContent = (schema: JsonSchema, example: unknown): JsonSchema => ({
 
 function descriptionOf(operation: Operation): string {
   const aliases = Object.entries(aliasesOf(operation.id))
+  const wrapper = wrapperOf(operation.id)
   return [
     ...(operation.observed ? [observedNote] : []),
     ...(operation.unavailable ? [`Always 422 here: ${operation.unavailable}.`] : []),
@@ -132,9 +133,10 @@ function descriptionOf(operation: Operation): string {
     ...(operation.syncPath === undefined
       ? []
       : [
-          `Also \`${operation.method} /v2${operation.syncPath}\`, below the origin (observed, not specified).`,
+          `Also \`${operation.method} /v2${operation.syncPath}\` and \`/v2${operation.path}\`, below the origin (observed, not specified).`,
         ]),
     ...(operation.filters ? ['Unknown fields are refused with 422.'] : []),
+    ...(wrapper === undefined ? [] : [`Also accepted: all fields inside \`${wrapper}\`.`]),
     ...(aliases.length > 0
       ? [`Also accepted: ${aliases.map(([alias, name]) => `\`${alias}\` for \`${name}\``).join(', ')}.`]
       : []),

@@ -87,7 +87,7 @@ export const shapes = {
   'accounts.search': () => ({
     input: z
       .object({
-        webhook_url: field.webhookUrl(),
+        webhook_url: field.webhookUrl().optional(),
         name: field.text('Name of the import').optional(),
         ...filters(),
         limit: field.limit('companies').optional(),
@@ -99,6 +99,7 @@ export const shapes = {
     output: z.object({
       message: value.string('Status message'),
       id: value.uuid('Identifier of the import'),
+      status: value.processing(),
       total: value.count('Companies that match'),
       preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
     }),

@@ -76,12 +76,15 @@ export const shapes = {
   }),
   'contacts.enrich_sync': () => ({
     input: z.object({ ...request(), ...contact() }).check(identifiable()),
-    output: record.contactResult(),
+    output: record.contactResult().extend({
+      phones: value.strings('The same numbers as in phone').optional(),
+      phone_status: field.describe(z.literal('valid'), 'valid where there is a number').nullable().optional(),
+    }),
   }),
   'contacts.bulk_enrich': () => ({
     input: z
       .object({
-        contacts: list.bulk(z.object(contact()), '2 to 100 contacts'),
+        contacts: list.bulk(z.object(contact()), '1 to 100 contacts', 1),
         ...request(),
       })
       .check(allIdentifiable()),

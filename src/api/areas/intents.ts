@@ -115,6 +115,7 @@ export const shapes = {
           'How old a posting may be',
         )
         .optional(),
+      job_min_posted: field.whole('Minimum number of postings of a company that match', 1).optional(),
       company_size: list.companySizes().optional(),
       included_locations: list.ids('Location ids').optional(),
       excluded_locations: list.ids('Location ids to exclude').optional(),

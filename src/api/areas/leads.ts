@@ -120,7 +120,7 @@ export const shapes = {
     }),
     output: z.object({
       id: value.uuid('Identifier of the search'),
-      status: field.describe(z.literal('processing'), 'Always processing'),
+      status: value.processing(),
       note: value.note(),
     }),
   }),
@@ -181,6 +181,7 @@ export const shapes = {
       ),
     output: z.object({
       id: value.uuid('Identifier of the search'),
+      status: value.processing(),
       search_name: value.string('Name of the search'),
       search_url: value.address('The search on the network'),
       created_at: value.moment('When it was created'),

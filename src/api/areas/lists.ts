@@ -15,6 +15,17 @@ const company = () =>
     })
     .check(atLeastOne('name', 'domain', 'network_url'))
 
+/** A company of a list: as it was given, and what it was matched to. */
+const listedCompany = () =>
+  z.object({
+    ordinal: value.count('Number of the company in the list, from 1'),
+    name: value.maybe('Name, as given'),
+    domain: value.maybe('Website domain, as given'),
+    network_url: value.address('Profile on the network, as given'),
+    country_code: value.maybe('ISO 3166-1 alpha-2 code of the country, as given'),
+    account_id: value.maybe('Identifier of the company in the service; null while it is not matched'),
+  })
+
 /** Without a kind, a list without companies is a mistake. */
 const companiesOrKind = () =>
   rule(({ companies, kind }) => (isGiven(kind) || companies ? undefined : missing('companies')), {
@@ -46,8 +57,11 @@ export const shapes = {
     }),
   }),
   'lists.get': () => ({
-    input: z.object({ id: field.pathId('Identifier of the list') }),
-    output: record.listRecord(),
+    input: z.object({ id: field.pathId('Identifier of the list'), ...field.pages() }).check(cursorOrPage()),
+    output: record.listRecord().extend({
+      companies: field.describe(z.array(listedCompany()), 'Its companies, in the order given'),
+      pagination: record.pagination(),
+    }),
   }),
   'lists.rename': () => ({
     input: z.object({ id: field.pathId('Identifier of the list'), name: field.text('New name of the list') }),

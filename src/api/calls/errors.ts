@@ -140,7 +140,9 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
     'insufficient_credits',
   ],
   [[422], /\bweekly\b.*\blimit\b|\blimit\b.*\bweek\b/i, 'workspace_limit_exceeded'],
-  [[422], /\bplan limit\b/i, 'plan_limit_reached'],
+  [[422], /\bplan(?:'s)? (?:\w+ ){0,3}(?:limit|quota)s?\b/i, 'plan_limit_reached'],
+  [[422], /\b(?:limit|quota)s? (?:\w+ ){0,4}plan\b/i, 'plan_limit_reached'],
+  [[422], /\b(?:daily|monthly) (?:\w+ ){0,3}(?:limit|quota)s?\b/i, 'plan_limit_reached'],
   [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
   // Earlier builds of this program.
   [[503], /^The database could not be written: /, 'storage_failed'],
@@ -155,10 +157,13 @@ function findHabit(status: number, text: string): ErrorRow | undefined {
 /** Reads the failure from a status and body of any server of this API. */
 export function failureOf(status: number, body: unknown): Failure {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
-  const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
+  const texts = [fields.message, fields.error, fields.errors]
+    .flat()
+    .filter((value) => typeof value === 'string')
+  const [text] = texts
   const said = typeof fields.code === 'string' ? fields.code : undefined
   const coded = said === undefined ? undefined : rowsOf(status).find((row) => row.code === said)
-  const meant = coded ? undefined : findHabit(status, text ?? '')
+  const meant = coded ? undefined : findHabit(status, [...texts, said].join('. ').replaceAll('_', ' '))
   const row = coded ?? meant ?? findRow(status, text ?? '')
   const code = said ?? meant?.code
   return {

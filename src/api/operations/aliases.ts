@@ -19,6 +19,11 @@ const aliases: Partial<Record<OperationId, Aliases>> = {
   'locations.find': { query: 'name' },
 }
 
+const wrappers: Partial<Record<OperationId, string>> = { 'intents.growth': 'account' }
+
+/** Returns the field that may hold the fields of a request; `undefined` where there is none. */
+export const wrapperOf = (id: OperationId): string | undefined => wrappers[id]
+
 /** Options that are not named like their field. */
 const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
 

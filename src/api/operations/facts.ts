@@ -34,7 +34,7 @@ export interface BulkFacts {
   readonly flag: string
   /** The array that takes them, one item each. */
   readonly into: string
-  /** Fewest and most items. */
+  /** Fewest items for which a request in bulk is better than single ones, and most items. */
   readonly least: number
   readonly most: number
 }

@@ -133,7 +133,7 @@ export const table = {
   },
   'contacts.bulk_enrich': {
     command: 'contacts waterfall', flag: 'bulk', method: 'POST', path: '/contacts/bulk_enrich', ok: 202,
-    summary: 'Find e-mail addresses and phones of 2 to 100 contacts',
+    summary: 'Find e-mail addresses and phones of 1 to 100 contacts',
     price: waterfallPrice, needs: 'contacts', rate: exempt, errors: 'text', idempotent: true,
     starts: 'waterfall', columns: ['enrichment_id'],
   },
@@ -239,9 +239,9 @@ export const table = {
   },
   'lists.get': {
     command: 'lists get', method: 'GET', path: '/lists/{id}', ok: 200,
-    summary: 'One list and the status of its import',
+    summary: 'One list, the status of its import, and its companies',
     price: {}, rate: exempt, errors: 'text', idempotent: false,
-    columns: ['id', 'name', 'status', 'created_at'],
+    columns: ['domain', 'network_url', 'country_code', 'account_id'],
   },
   'lists.rename': {
     command: 'lists rename', method: 'PUT', path: '/lists/{id}', ok: 200, observed: true,

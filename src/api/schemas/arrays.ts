@@ -14,10 +14,10 @@ export const of = <S extends z.ZodType>(
 ): z.ZodArray<S> =>
   describe(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
 
-/** Two to a hundred items. */
-export const bulk = <S extends z.ZodType>(item: S, description: string): z.ZodArray<S> => {
-  const error = { error: 'must have 2 to 100 items', abort: true }
-  return describe(z.array(item).check(z.minLength(2, error), z.maxLength(100, error)), description)
+/** At least so many items, and at most a hundred. */
+export const bulk = <S extends z.ZodType>(item: S, description: string, min = 2): z.ZodArray<S> => {
+  const error = { error: `must have ${min} to 100 items`, abort: true }
+  return describe(z.array(item).check(z.minLength(min, error), z.maxLength(100, error)), description)
 }
 
 /** At least one item. */

@@ -77,6 +77,16 @@ export function emailStatusOf(word: string): string | null {
   return known === undefined ? word : known
 }
 
+const successes = /^(finished|completed?|done|success|succeeded)$/i
+const failures = /^(failed|failure|error|errored|cancell?ed|aborted|expired|stopped|rejected|timed?_?out)$/i
+
+/** Returns how work has ended, from a word of any service for its status; `undefined` while it goes on. */
+export function workStateOf(status: unknown): 'finished' | 'failed' | undefined {
+  if (typeof status !== 'string') return undefined
+  if (successes.test(status)) return 'finished'
+  return failures.test(status) ? 'failed' : undefined
+}
+
 /** The fields of an import that choose no records. Its preview takes them, too, and ignores them. */
 export const importFields = ['webhook_url', 'name', 'limit', 'streaming', 'scale', 'custom'] as const
 

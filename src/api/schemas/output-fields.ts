@@ -15,6 +15,8 @@ export const address = (description: string) => maybe(description, { format: 'ir
 export const count = (description: string) => describe(z.int(), description)
 /** A whole number that may be unknown. */
 export const maybeCount = (description: string) => count(description).nullable()
+/** The state of work that was just accepted. */
+export const processing = () => describe(z.literal('processing'), 'Always processing')
 /** Yes or no. */
 export const yesNo = (description: string) => describe(z.boolean(), description)
 /** Yes, no or unknown. */

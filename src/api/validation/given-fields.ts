@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
 import { ApiError } from '../calls/errors.js'
-import { type Aliases, aliasesOf } from '../operations/aliases.js'
+import { type Aliases, aliasesOf, wrapperOf } from '../operations/aliases.js'
 import { type OperationId, operation } from '../operations/table.js'
 import { importFields } from '../schemas/enumerations.js'
 import { takesNumbers } from '../schemas/fields.js'
@@ -14,12 +14,20 @@ type Input = Pick<Shape, 'input'>
 
 /**
  * Returns the fields of a request without empty ones: `""` and `null` are the same as leaving a known field out. Those
- * of the path stay, and `live`, which must be true or false.
+ * of the path stay, and `live`, which must be true or false. Fields inside a wrapper are taken out of it; throws 422
+ * for one that is beside it, too.
  */
 export function withoutBlanks(id: OperationId, { input }: Input, fields: Fields): Fields {
   const { path } = operation(id)
   const keeps = (name: string) => name === 'live' || path.includes(`{${name}}`)
-  return dropBlanks(input.shape, aliasesOf(id), fields, keeps)
+  const drop = (some: Fields) => dropBlanks(input.shape, aliasesOf(id), some, keeps)
+  const wrapper = wrapperOf(id)
+  if (wrapper === undefined || !isObject(fields[wrapper])) return drop(fields)
+  const { [wrapper]: _, ...beside } = fields
+  const [outer, inner] = [drop(beside), drop(fields[wrapper])]
+  const twice = Object.keys(inner).find((name) => Object.hasOwn(outer, name))
+  if (twice !== undefined) throw twoSpellings(twice, `${wrapper}.${twice}`)
+  return { ...outer, ...inner }
 }
 
 function dropBlanks(

@@ -199,8 +199,8 @@ const typeOf: Readonly<Record<string, string>> = {
 /** Whether a column of a waterfall can hold something: only what was asked for is in the reply. */
 function isAskedFor(name: string, constants: Input): boolean {
   if (name === 'custom') return constants.custom !== undefined
-  // Rows that found nothing have their status.
-  if (name === 'message') return false
+  // Rows that found nothing have their status, and the numbers are in `phone`.
+  if (name === 'message' || name === 'phones' || name === 'phone_status') return false
   const type = typeOf[name]
   const types = constants.enrichment_type
   return type === undefined || !Array.isArray(types) || types.includes(type)

@@ -2,6 +2,7 @@ import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../.
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import { creditsCharged, resolvesNothing } from '../../api/operations/units.js'
+import { workStateOf } from '../../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from '../journal/answer.js'
 import type { Accepted, Bulk, BulkJournal } from '../journal/journal.js'
@@ -79,16 +80,16 @@ interface Standing {
   readonly done: number
 }
 
-/** Final statuses of work, as servers call them. */
-const successes = /^(finished|completed?|done|success|succeeded)$/i
-const failures = /^(failed|failure|error|errored|cancell?ed|aborted|expired|stopped|rejected|timed?_?out)$/i
-
 /** Returns the progress of work from the body that its reader returned. */
 function standingIn(body: unknown, rows: number): Standing {
   const { status, finished } = isObject(body) ? body : {}
-  const hasFailed = typeof status === 'string' && failures.test(status)
-  const isOver = hasFailed || (typeof status === 'string' && successes.test(status))
-  return { isOver, hasFailed, done: typeof finished === 'number' ? finished : hasFailed ? 0 : rows }
+  const state = workStateOf(status)
+  const hasFailed = state === 'failed'
+  return {
+    isOver: state !== undefined,
+    hasFailed,
+    done: typeof finished === 'number' ? finished : hasFailed ? 0 : rows,
+  }
 }
 
 function itemsIn(body: unknown, into: string): readonly Fields[] {
@@ -127,6 +128,7 @@ class BulkCalls {
   readonly #operation: Operation
   /** The operation of a single row. */
   readonly #single: Operation
+  #isLossReported = false
 
   constructor(private readonly ports: BulkPorts) {
     this.#operation = operation(ports.together.operation)
@@ -235,7 +237,9 @@ class BulkCalls {
     const { together, stopReason, inFlight, batch } = this.ports
     try {
       const callOptions = { ...batch.callOptions, onDoubted: this.#onDoubted(states) }
-      const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason)
+      const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason, () =>
+        this.#reportLoss(),
+      )
       if (reply) {
         const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
         const { done } = standingIn(reply.body, states.length)
@@ -247,6 +251,15 @@ class BulkCalls {
     }
     for (const state of states) state.settle(undefined)
     inFlight.end()
+  }
+
+  #reportLoss(): void {
+    if (this.#isLossReported) return
+    this.#isLossReported = true
+    this.ports.batch.notify?.(
+      'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome ' +
+        'and may be charged: --retry-unknown sends them again.',
+    )
   }
 
   #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
@@ -284,13 +297,14 @@ const mostForgotten = 10
 
 /**
  * Polls for the results of accepted work; returns `undefined` where the run ends first. Polling is free, so the next part of
- * the run may poll again. Results that the target has forgotten are missing.
+ * the run may poll again. Results that the target has forgotten are missing, which `onLoss` is called for.
  */
 async function resultsOf(
   accepted: Accepted,
   batch: Batch,
   together: Together,
   stopReason: StopReason,
+  onLoss: () => void,
 ): Promise<Reply | undefined> {
   const { caller, callOptions = {}, time } = batch
   const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
@@ -307,7 +321,10 @@ async function resultsOf(
       failures = 0
       if (!lacks) forgotten = 0
       else if (!isApart) unknown++
-      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) return reply
+      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) {
+        if (lacks) onLoss()
+        return reply
+      }
     } else {
       if ((isAnswer && !passes(reply)) || ++failures > mostFailures) stopReason.refuseAll(failureIn(reply))
     }

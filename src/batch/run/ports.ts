@@ -179,6 +179,8 @@ export interface Batch extends Lookup {
   /** Ends the run early: no further row is sent, and calls under way are awaited. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: RunProgress) => void
+  /** Tells a person about something that happened on the way. */
+  readonly notify?: (text: string) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
   readonly onSafe?: (before: number) => Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { HiringFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { toJob } from '../lookup/jobs.js'
@@ -18,17 +19,17 @@ export const hiringSearch: Searcher<'hiring'> = {
   indexes: ['jobs_by_company', 'jobs_by_date'],
 
   count: async (connection, filters, now) => {
-    const [matches, ...values] = every(jobConditions(connection, filters, now))
-    const hires: Condition = [
-      `EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_by_company WHERE company = companies.key AND ${matches})`,
-      ...values,
-    ]
+    const hires = hasJobs('companies.key', every(jobConditions(connection, filters, now)), minJobs(filters))
     return await countCompanies(connection, [...hiringCompanyConditions(connection, filters), hires])
   },
 
   find: async (connection, filters, { limit, after, now }) => {
     const jobsWhere = every(jobConditions(connection, filters, now))
-    const companies = every(atCompanies(hiringCompanyConditions(connection, filters)))
+    const companies = every([
+      ...atCompanies(hiringCompanyConditions(connection, filters)),
+      // The job itself is one that matches.
+      ...(minJobs(filters) > 1 ? [hasJobs('job.company', jobsWhere, minJobs(filters))] : []),
+    ])
     const newest = await readRanges(toRanges(parseCursor<HiringCursor>(after)), limit, (range, most) =>
       readNewestJobs(connection, jobsWhere, companies, range, most),
     )
@@ -42,6 +43,17 @@ export const hiringSearch: Searcher<'hiring'> = {
     }
     return toPage(newest, limit, ({ posted_at, key }) => [posted_at, key], toRecord)
   },
+}
+
+const minJobs = ({ job_min_posted = 1 }: HiringFilters): number => job_min_posted
+
+/** Whether the company with a key has at least so many matching jobs. */
+function hasJobs(key: string, [matches, ...values]: Condition, min: number): Condition {
+  const jobs = `SELECT 1 FROM jobs INDEXED BY jobs_by_company WHERE company = ${key} AND ${matches}`
+  // PostgreSQL does not join what has an offset.
+  return min === 1
+    ? [`EXISTS (${jobs})`, ...values]
+    : [`EXISTS (${jobs} LIMIT 1 OFFSET ?)`, ...values, min - 1]
 }
 
 type HiringCursor = readonly [postedAt: number | null, key: number]

@@ -49,6 +49,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   },
   'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
   'searches.list': { after: reportHidden, ids: ['id'] },
+  'lists.get': { layout: async (body, look) => (await views()).listView(body, look) },
   'lists.list': { ids: ['id'] },
   'personas.list': { ids: ['id'] },
 }

@@ -1,10 +1,11 @@
 import { isOk, type Reply } from '../../api/calls/caller.js'
+import { isObject } from '../../api/values/objects.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { bars, sparkline } from '../output/charts.js'
 import { fileOf, formatOf, print } from '../output/output.js'
-import { numberAt, type Row, valueAt } from '../output/records.js'
-import { grid, record } from '../output/table.js'
+import { flatten, numberAt, type Row, valueAt } from '../output/records.js'
+import { grid, record, table } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
 import { callOnce } from './call.js'
 import { reportRefusal } from './refusal.js'
@@ -103,6 +104,17 @@ export function creditsView(body: unknown, look: Look): string {
   }))
   const balance = record({ 'Enrichment credits': number('credits.enrichment') }, look)
   return `${balance}\n${grid(['Quota', 'Left', 'Of', 'Resets'], rows, look)}`
+}
+
+/** Returns the table of `prospect lists get`: the list, and its companies where the server sends them. */
+export function listView(body: unknown, look: Look): string {
+  const { companies, pagination, ...list } = body as Row
+  if (!Array.isArray(companies) || companies.length === 0) return record(flatten(list), look)
+  const rows = companies.filter(isObject)
+  const names = ['name', 'domain', 'network_url', 'country_code', 'account_id']
+  const columns = names.filter((name) => rows.some((company) => (company[name] ?? null) !== null))
+  const listing = { rows, isList: true, from: 'companies' }
+  return `${record(flatten(list), look)}\n${table({ pagination }, listing, { columns }, look)}`
 }
 
 const spans = ['3', '6', '12'] as const

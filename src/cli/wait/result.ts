@@ -39,7 +39,7 @@ export async function printResult(context: Context, job: AsyncJob): Promise<bool
   }
   if (kind === 'list_import') {
     const list = await readResult(context, 'lists.get', job)
-    return printFound(context, { kind, single: true }, () => [list])
+    return printFound(context, { kind, single: true }, () => [recordOf(kind, list)])
   }
   const admin = await context.admin()
   return printFound(context, { kind, single: false }, () => recordsOf(admin, job))

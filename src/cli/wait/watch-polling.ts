@@ -1,12 +1,12 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import { creditsOfRecord, foundIn } from '../../client/parse-delivery.js'
+import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, readPages, secondsToWait } from '../operation/call.js'
 import { numberAt, type Row, valueAt } from '../output/records.js'
-import { type AcceptedWork, noProgress, type Watch, type WorkProgress } from './watch.js'
+import { type AcceptedWork, noProgress, UnreadableStatus, type Watch, type WorkProgress } from './watch.js'
 
 /** The pauses between two requests, in milliseconds. They become longer by the factor. */
 const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
@@ -36,14 +36,17 @@ export function watchPolled(context: Context, accepted: AcceptedWork): Watch {
           const progress = progressIn(accepted, body)
           onProgress(progress)
           if (over.aborted || progress.state !== 'going') return progress
-        } else if (reply && (!isTemporary(reply) || ++failures > mostFailures)) throw toStop(reply)
+        } else if (reply?.unusable !== undefined) throw new UnreadableStatus(toStop(reply))
+        else if (reply && (!isTemporary(reply) || ++failures > mostFailures)) throw toStop(reply)
         if (over.aborted) return progressIn(accepted, body)
         const asked = (reply && secondsToWait(reply, context.clock.now())) ?? 0
         await context.sleep(Math.max(ms, asked * 1_000), over).catch(() => {})
       }
     },
     records: () =>
-      reader === 'searches.get' ? found(retrying(context, ask), accepted.kind) : contactsIn(body),
+      reader === 'searches.get'
+        ? found(retrying(context, ask), accepted.kind)
+        : contactsIn(body).map((record) => recordOf(accepted.kind, record)),
   }
 }
 
@@ -52,7 +55,7 @@ type Ask = (input: Input) => Promise<Reply>
 /** Returns what reads the work. A lost connection is a failed reply: a read costs nothing and can be repeated. */
 function asker(context: Context, id: string, reader: OperationId): Ask {
   const row = operation(reader)
-  const isPaged = row.id === 'searches.get'
+  const isPaged = row.id !== 'contacts.get'
   return async (input) => {
     const caller = await context.caller()
     const fields = isPaged ? { ...input, id } : { id }
@@ -103,7 +106,8 @@ const fatalStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
 function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
   const status = valueAt(body, 'search.status')
   const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
-  const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0))
+  // Some servers send all records, and do not count them.
+  const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
   const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
   if (fatalStatuses.includes(status))
     return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }

@@ -1,6 +1,7 @@
 import type { Operation } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import type { ClockContext } from '../context/context.js'
+import { Stop } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { numberAt, type Row, valueAt } from '../output/records.js'
 import { jobIdOf } from './result.js'
@@ -59,6 +60,13 @@ export function toAcceptedWork(
   return { operation: row, kind, id, single: isOne || kind === 'list_import', limit, expected }
 }
 
+/** A reply to a poll that makes no sense: later ones will not, either. */
+export class UnreadableStatus extends Stop {
+  constructor({ message, exit }: Stop) {
+    super(message, exit, 'The server continues the job, and delivers its results to a webhook if it has one.')
+  }
+}
+
 /** How long nothing may arrive before the server is polled too, in milliseconds: it may not reach this machine. */
 const quietMs = 30_000
 
@@ -73,12 +81,13 @@ export async function followWatches(
   over: AbortSignal,
   onProgress: (progress: WorkProgress) => void,
 ) {
-  const by = async (watch: Watch, until: AbortSignal) => ({
-    progress: await watch.follow(until, onProgress),
+  const by = async (watch: Watch, until: AbortSignal, report = onProgress) => ({
+    progress: await watch.follow(until, report),
     watch,
   })
   if (!received) return by(polled, over)
   const done = new AbortController()
+  let hasArrived = false
   const until = AbortSignal.any([over, done.signal])
   const polling = context
     .sleep(quietMs, until)
@@ -86,12 +95,21 @@ export async function followWatches(
     // Polling ends the wait only with the end of the work: what arrives still counts.
     .then(
       (ended) => (ended.progress.state === 'going' ? undefined : ended),
-      () => undefined,
+      (error: unknown) => {
+        // A server that has delivered nothing by then may never do so, and the wait would have no end.
+        if (error instanceof UnreadableStatus && !hasArrived) throw error
+        return undefined
+      },
     )
-  const arriving = by(received, until)
-  const ended = (await Promise.race([arriving, polling])) ?? (await arriving)
-  done.abort()
-  return ended
+  const arriving = by(received, until, (progress) => {
+    hasArrived ||= progress.done > 0
+    onProgress(progress)
+  })
+  try {
+    return (await Promise.race([arriving, polling])) ?? (await arriving)
+  } finally {
+    done.abort()
+  }
 }
 
 /** The progress of work that has not begun. */

@@ -91,7 +91,9 @@ export const accounts: HandlersOf<'accounts'> = {
   /** `POST /accounts/search`: extracts the companies that match filters. */
   'accounts.search': async (context) => {
     const search = searchFor('companies', filtersOf(context.input))
-    return startImport(context, search, 'Company search', await previewCompanies(context, search))
+    const found = await previewCompanies(context, search)
+    const { output, job } = startImport(context, search, 'Company search', found)
+    return { output: { ...output, status: 'processing' }, job }
   },
   /** `POST /accounts/search/preview`: the number of matches, and the first of them. */
   'accounts.search_preview': async (context) => {

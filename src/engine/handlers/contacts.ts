@@ -1,4 +1,4 @@
-import type { InputOf } from '../../api/areas/shapes.js'
+import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
@@ -46,15 +46,15 @@ export const contacts: HandlersOf<'contacts'> = {
     const enrichment = toEnrichment(id, id, 1, input)
     const row = operation('contacts.enrich_sync')
     const result = await runWaterfall(await source.providers(), toContact(input), toWaterfallAsk(input))
-    const output = toContactRecord(row, result, enrichment)
+    const record = toContactRecord(row, result, enrichment)
     const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment]), now)
     return {
-      output,
+      output: withPhones(record),
       used: result.used,
       keep: async (tx) => {
-        await tx.addJob({ ...job, spent: output.credits_used })
+        await tx.addJob({ ...job, spent: record.credits_used })
         await tx.addEnrichments([enrichment])
-        await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(output) }])
+        await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(record) }])
       },
     }
   },
@@ -77,6 +77,12 @@ export const contacts: HandlersOf<'contacts'> = {
   'contacts.get': readEnrichment,
   'contacts.get_enrichment': readEnrichment,
 }
+
+/** Returns a result with its numbers under the names that clients of the synchronous waterfall read, too. */
+const withPhones = ({ phone, ...result }: ContactResult): OutputOf<'contacts.enrich_sync'> =>
+  phone === undefined
+    ? result
+    : { ...result, phone, phones: phone, phone_status: phone.length > 0 ? 'valid' : null }
 
 /** Handlers of the area `messenger`. */
 export const messenger: HandlersOf<'messenger'> = {

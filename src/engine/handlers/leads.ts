@@ -77,7 +77,7 @@ export const leads: HandlersOf<'leads'> = {
     const name = nameOf(input, `People at ${known.name ?? known.domain ?? 'a company'}`, now)
     return {
       output: {
-        ...{ id, search_name: name, search_url: await source.urlOf(search) },
+        ...{ id, status: 'processing', search_name: name, search_url: await source.urlOf(search) },
         created_at: new Date(now).toISOString(),
         ...echoOf(input),
       },

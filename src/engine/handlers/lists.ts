@@ -1,9 +1,9 @@
-import type { InputOf } from '../../api/areas/shapes.js'
+import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
-import type { CompanyQuery } from '../ports/ports.js'
+import type { CompanyQuery, ListedCompany } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
-import { readPage } from './pagination.js'
+import { atOrdinal, readPage } from './pagination.js'
 
 /** Handlers of the area `lists`. */
 export const lists: HandlersOf<'lists'> = {
@@ -35,11 +35,18 @@ export const lists: HandlersOf<'lists'> = {
     })
     return { output: { lists: rows.map(toListOutput), pagination } }
   },
-  /** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */
-  'lists.get': async ({ input, principal, store }) => {
+  /** `GET /lists/{id}`, with its companies: an unknown list and one of another workspace are both 404. */
+  'lists.get': async (context) => {
+    const { input, principal, store } = context
     const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
     if (!found) throw new ApiError('not_found')
-    return { output: toListOutput(found) }
+    const { rows, pagination } = await readPage(context, 'lists.get', {
+      filters: { id: found.id },
+      count: (reads) => reads.countListed(found.id),
+      rows: async (reads, _, { after, skip, limit }) =>
+        (await reads.listed(found.id, after?.createdAt ?? 0, limit, skip)).map(atOrdinal),
+    })
+    return { output: { ...toListOutput(found), companies: rows.map(toListedOutput), pagination } }
   },
   /** `PUT /lists/{id}`: gives a list another name. */
   'lists.rename': async ({ input: { id, name }, principal: { workspace }, now, store }) => {
@@ -59,6 +66,19 @@ function* toQueries(
   for (const { network_url: url, domain, name, country_code: country } of companies)
     yield { url, domain, name, country }
 }
+
+const toListedOutput = ({
+  ordinal,
+  company: { name, domain, url, country },
+  accountId,
+}: ListedCompany): OutputOf<'lists.get'>['companies'][number] => ({
+  ordinal,
+  name: name ?? null,
+  domain: domain ?? null,
+  network_url: url ?? null,
+  country_code: country ?? null,
+  account_id: accountId,
+})
 
 /** A positive whole number of six random bytes. */
 const numberOf = (bytes: Uint8Array): number => Buffer.from(bytes).readUIntBE(0, 6) + 1

@@ -41,6 +41,13 @@ export interface RowPage<T> {
   readonly pagination: Pagination
 }
 
+/** Returns a row whose position in its listing is its ordinal. */
+export const atOrdinal = <T extends { readonly ordinal: number }>(row: T) => ({
+  ...row,
+  createdAt: row.ordinal,
+  id: '',
+})
+
 const secretBytes = 32
 
 /**

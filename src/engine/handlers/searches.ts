@@ -2,9 +2,9 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { releaseHold } from '../credits/ledger.js'
 import { toFoundCompany } from '../deliveries/payloads.js'
-import type { AsyncJob, JobRecord, JobState, Lead } from '../ports/ports.js'
+import type { AsyncJob, JobState, Lead } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
-import { readPage } from './pagination.js'
+import { atOrdinal, readPage } from './pagination.js'
 
 /** Handlers of the area `searches`. */
 export const searches: HandlersOf<'searches'> = {
@@ -30,7 +30,7 @@ export const searches: HandlersOf<'searches'> = {
       count: (reads) => reads.countRecords(search.id, status),
       rows: async (reads, _, { after, skip, limit }) => {
         const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
-        return (await reads.records(search.id, range, limit)).map(toListed)
+        return (await reads.records(search.id, range, limit)).map(atOrdinal)
       },
     })
     const ending = { status: states[search.state], truncated: search.truncated }
@@ -74,6 +74,3 @@ const states: Readonly<Record<JobState, Saved['search']['status']>> = {
 }
 
 const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const
-
-/** Records are sorted by ordinal, so the ordinal is their position. */
-const toListed = (record: JobRecord) => ({ ...record, createdAt: record.ordinal, id: '' })

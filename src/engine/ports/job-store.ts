@@ -91,8 +91,9 @@ export interface JobReads {
   listByNumber(workspaceId: string, networkListId: number): Awaitable<CompanyList | undefined>
   lists(workspaceId: string, slice: Slice): Awaitable<readonly CompanyList[]>
   countLists(workspaceId: string): Awaitable<number>
-  /** Companies of a list after an ordinal, at most `limit`. */
-  listed(listId: string, after: number, limit: number): Awaitable<readonly ListedCompany[]>
+  /** Companies of a list after an ordinal, without the first `skip`, at most `limit`. */
+  listed(listId: string, after: number, limit: number, skip?: number): Awaitable<readonly ListedCompany[]>
+  countListed(listId: string): Awaitable<number>
   /** The accounts that a list's companies were matched to. */
   listedAccounts(listId: string): Awaitable<readonly string[]>
   delivery(workspaceId: string, id: string): Awaitable<Delivery | undefined>

@@ -13,8 +13,8 @@ import type {
   WaterfallAsk,
 } from '../ports/ports.js'
 
-/** A contact's result, as the API returns and delivers it. */
-export type ContactResult = OutputOf<'contacts.enrich_sync'>
+/** A contact's result, as it is stored and delivered. */
+export type ContactResult = Omit<OutputOf<'contacts.enrich_sync'>, 'phones' | 'phone_status'>
 
 /** What a waterfall finds: a contact's result without the fields that the enrichment adds. */
 type Reached = Omit<ContactResult, 'enrichment_id' | 'status' | 'credits_used' | 'custom'>

@@ -9,7 +9,7 @@ const companyInsert = insertList(
   '',
 )
 const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
-WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ?`
+WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ? OFFSET ?`
 const accountsSql =
   'SELECT DISTINCT account_id AS id FROM list_companies WHERE list_id = ? AND account_id IS NOT NULL'
 const secretSql = 'SELECT secret FROM cursor_secrets WHERE workspace_id = ?'
@@ -37,12 +37,14 @@ export function savedReads(connection: Connection) {
     lists: (workspaceId, slice) => listTable.slice(connection, slice, 'workspace_id = ?', workspaceId),
     countLists: (workspaceId) =>
       readNumber(connection, 'SELECT count(*) AS total FROM lists WHERE workspace_id = ?', workspaceId),
-    listed: async (listId, after, limit) => {
-      const rows = await connection.all<ListedCompanyRow>(companiesSql, listId, after, limit)
+    listed: async (listId, after, limit, skip = 0) => {
+      const rows = await connection.all<ListedCompanyRow>(companiesSql, listId, after, limit, skip)
       return rows.map(({ ordinal, company, account_id: accountId }) => {
         return { ordinal, company: JSON.parse(company) as CompanyQuery, accountId }
       })
     },
+    countListed: (listId) =>
+      readNumber(connection, 'SELECT count(*) AS total FROM list_companies WHERE list_id = ?', listId),
     listedAccounts: async (listId) =>
       (await connection.all<{ id: string }>(accountsSql, listId)).map(({ id }) => id),
     cursorSecret: async (workspaceId) =>

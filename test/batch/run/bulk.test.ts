@@ -383,8 +383,11 @@ describe.each(states())('%s', (name, open) => {
       async (supportsIdempotency) => {
         const target = bulkTarget(1_000, { supportsIdempotency })
         const { part, run: now } = await machine(names(14))
-        const first = await part(target, {}, forgets(/^work-0/))
+        const notes: string[] = []
+        const notify = (text: string) => void notes.push(text)
+        const first = await part(target, {}, (one) => ({ ...forgets(/^work-0/)(one), notify }))
         expect(await first.ended).toMatchObject({ found: 4, failed: 10, credits: 12 })
+        expect(notes).toEqual([expect.stringMatching(/404.*--retry-unknown/)])
         expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
         expect(await now()).toMatchObject({ credits: 12, reserved: 30, status: 'finished' })
         const same = await part(target, {}, forgets(/^work-0/))

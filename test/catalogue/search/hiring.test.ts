@@ -49,6 +49,7 @@ const filters = fc.record(
     selected_titles: phrases,
     excluded_titles: phrases,
     exclude_internships: fc.boolean(),
+    job_min_posted: of(1, 2, 3),
     published_date: of(...(Object.keys(windows) as (keyof typeof windows)[])),
     company_size: of<NonNullable<HiringFilters['company_size']>>(['1-10'], ['11-50', '1-10']),
     included_industries: of(['96'], ['education', '43']),
@@ -124,7 +125,7 @@ describe('a search by jobs', () => {
                 .filter((job) => job.company_domain === company.domain && matches(job, company, filters))
                 .sort(newestFirst),
             }))
-            .filter(({ jobs }) => jobs.length > 0)
+            .filter(({ jobs }) => jobs.length >= (filters.job_min_posted ?? 1))
             .sort(({ jobs: [one] }, { jobs: [other] }) => (one && other ? newestFirst(one, other) : 0))
           const found = await walked(catalogue, search(filters), steps)
           expect(

@@ -166,10 +166,8 @@ describe('servers that never call a webhook', () => {
     })
     const { code, stdout } = await run([...companies, '--wait', ...more])
     expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
-    expect(
-      requests.filter(({ method, path }) => method === 'POST' && path === '/accounts/search').at(-1)?.body
-        .webhook_url,
-    ).toMatch(/^https:/)
+    const sent = requests.filter(({ path }) => path === '/accounts/search').at(-1)
+    expect(String(sent?.body.webhook_url)).not.toMatch(/^http:/)
   })
 
   it('records what a polled import of companies with their technologies cost', async () => {
@@ -192,6 +190,37 @@ describe('servers that never call a webhook', () => {
     ]
     expect((await run(words)).code).toBe(0)
     expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 6 }])
+  })
+
+  it('reads a search that has its status beside its leads', async () => {
+    const statuses = ['processing', 'processing', 'completed', 'completed']
+    const { run } = await serve(({ path }) =>
+      path === '/leads'
+        ? { id: 'one' }
+        : { id: 'one', status: statuses.shift(), leads: [lead('Ann'), lead('Bob')] },
+    )
+    const { code, stdout, stderr } = await run([
+      ...search,
+      '--wait',
+      '--webhook-url',
+      'https://x.example/hook',
+    ])
+    expect([code, names(stdout), statuses]).toEqual([0, ['Ann', 'Bob'], []])
+    expect(stderr).toContain('Imported 2 people.')
+  })
+
+  it.each([
+    ['that is only polled', ['--webhook-url', 'https://x.example/hook']],
+    ['that delivers nothing either', []],
+  ])('ends the wait with the reason when a reply cannot be read, for work %s', async (_, more) => {
+    const { run, requests } = await serve(({ path }) =>
+      path === '/leads' ? { id: 'one' } : { state: 'busy' },
+    )
+    const { code, stdout, stderr } = await run([...search, '--wait', ...more])
+    expect([code, stdout]).toEqual([10, ''])
+    expect(stderr).toContain('The status of the work cannot be read: Upstream answered without search.status')
+    expect(stderr).toContain('The server continues the job')
+    expect(requests.filter(({ path }) => path === '/searches/one').length).toBeLessThan(6)
   })
 
   it('keeps polling when the server fails for a while', async () => {
@@ -284,7 +313,7 @@ describe('results that cannot be received', () => {
   const env = ['--base-url', 'https://api.example/api/v2']
 
   it.each([
-    [[...companies, ...env], '--webhook-url'],
+    [['intents', 'stack', '--stacks', 'react', ...env], '--webhook-url'],
     [[...search, '--public-url', 'https://x.example', ...env], '--wait'],
   ])('refuses before sending when the result has nowhere to go: %j', async (words, word) => {
     const { run, requests } = await serve(() => ({}))

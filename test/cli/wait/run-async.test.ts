@@ -240,7 +240,7 @@ describe('an import without --wait', () => {
   })
 
   it('shows the request with a placeholder webhook and queues no job with --dry-run', async () => {
-    const body = await here.json('accounts', 'search', '--keyword', 'robots', '--dry-run')
+    const body = await here.json('intents', 'stack', '--stacks', 'react', '--dry-run')
     expect(body).toMatchObject({ body: { webhook_url: 'https://prospect.invalid/own' } })
     expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({ body: { search_url: url } })
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])

@@ -40,6 +40,18 @@ describe.each(targets)('on %s', (_, run) => {
     expect((await run('lists', 'rename', 'unknown', '--name', 'New')).code).toBe(9)
   })
 
+  it('lists get ID shows the list and its companies, and --all has every page', async () => {
+    const companies = ['domain=robots-0.example', 'name=Nobody'].flatMap((one) => ['--companies', one])
+    const words = ['lists', 'create', '--name', 'Mine', ...companies]
+    const created = await run(...words, '--wait', '--webhook-url', own, '--json')
+    expect(Object.keys(created.json as object)).not.toContain('companies')
+    const { id } = created.json as { id: string }
+    const shown = (await run('lists', 'get', id, '--per-page', '1', '--format', 'table')).stdout
+    expect(shown).toMatch(/Name +Mine[\s\S]*robots-0\.example[\s\S]*1 of 2 · page 1 · next: --page 2/)
+    const all = await run('lists', 'get', id, '--all', '--per-page', '1', '--json')
+    expect(all.json).toMatchObject({ id, companies: [{ ordinal: 1 }, { ordinal: 2, name: 'Nobody' }] })
+  })
+
   it('accounts search --wait prints the companies without a webhook, and searches delete ID deletes the search', async () => {
     const { code, json } = await run('accounts', 'search', '--keyword', 'robots', '--wait', '--json')
     expect([code, (json as { name: string }[]).map(({ name }) => name).sort()]).toEqual([

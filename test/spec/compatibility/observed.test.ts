@@ -42,7 +42,7 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     expect(renamed).toMatchObject({ status: 200, body: { id, name: 'New', status: 'pending' } })
     const { created_at, updated_at } = renamed.body as Record<string, string>
     expect(Date.parse(updated_at ?? '') - Date.parse(created_at ?? '')).toBe(5_000)
-    expect((await call('lists.get', { id })).body).toEqual(renamed.body)
+    expect((await call('lists.get', { id })).body).toMatchObject(renamed.body as object)
     await at.work(subject.bench)
     expect((await call('lists.get', { id })).body).toMatchObject({ name: 'New', status: 'completed' })
     expect(await subject.bench.balance()).toBe(1_000)
@@ -60,6 +60,39 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
       [400, { error: 'Missing required keys: name' }],
       [422, { error: 'name must be text' }],
     ])
+  })
+
+  it('GET /lists/{id} has the companies of the list in pages, as given and with what they were matched to', async () => {
+    const companies = [
+      { domain: 'known.example' },
+      { name: 'Nobody', country_code: 'fr' },
+      { network_url: 'https://www.network.example/company/known' },
+    ]
+    const id = at.idOf(await call('lists.create', { name: 'Mine', companies }))
+    const pending = (await call('lists.get', { id })).body as { companies: object[] }
+    expect(pending).toMatchObject({ status: 'pending', pagination: { page: 1, total_count: 3 } })
+    expect(pending.companies.map((one) => Object.values(one).at(-1))).toEqual([null, null, null])
+    await at.work(subject.bench)
+    const first = await call('lists.get', { id, per_page: 2 })
+    const { output } = await shapeOf('lists.get')
+    expect(output.parse(first.body)).toEqual(first.body)
+    const none = { name: null, domain: null, network_url: null, country_code: null, account_id: null }
+    const account_id = expect.any(String)
+    expect(first.body).toMatchObject({
+      ...{ id, name: 'Mine', status: 'completed', pagination: { per_page: 2, has_more: true } },
+      companies: [
+        { ...none, ordinal: 1, domain: 'known.example', account_id },
+        { ...none, ordinal: 2, name: 'Nobody', country_code: 'FR' },
+      ],
+    })
+    const last = { companies: [{ ordinal: 3, network_url: companies[2]?.network_url, account_id }] }
+    const { next_cursor: cursor } = (first.body as { pagination: { next_cursor: string } }).pagination
+    for (const place of [{ cursor }, { page: 2 }])
+      expect((await call('lists.get', { id, per_page: 2, ...place })).body).toMatchObject({
+        ...{ ...last, pagination: { total_count: 3, has_more: false } },
+      })
+    const other = at.idOf(await call('lists.create', { name: 'Other', companies }))
+    expect((await call('lists.get', { id: other, cursor })).status).toBe(400)
   })
 
   it('POST /lists {name, kind: "account"} without companies answers as with an empty list', async () => {
@@ -95,6 +128,61 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
       [400, expect.stringMatching(/^webhook_url must be/)],
       [422, 'lead_list_id must be an id, without spaces or commas'],
       [422, expect.stringContaining('list_id')],
+    ])
+  })
+
+  it('POST /accounts/search without webhook_url, and POST /leads/search, answer an id and a status, and are polled', async () => {
+    subject.bench.source.matches = 2
+    const company = { company_domain: 'known.example', job_titles: ['*'] }
+    for (const [id, input, found] of [
+      ['accounts.search', { keyword: 'known' }, 'accounts'],
+      ['leads.search', company, 'leads'],
+    ] as const) {
+      const reply = await call(id, input)
+      expect(reply).toMatchObject({ status: 202, body: { id: expect.any(String), status: 'processing' } })
+      await at.work(subject.bench)
+      const { body } = await call('searches.get', { id: at.idOf(reply) })
+      expect(body).toMatchObject({ search: { status: 'FINISHED' }, [found]: [{}, {}] })
+    }
+  })
+
+  it('POST /contacts/bulk_enrich takes one contact', async () => {
+    const contact = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
+    const statuses = []
+    for (const contacts of [[], [contact], Array(100).fill(contact), Array(101).fill(contact)])
+      statuses.push((await call('contacts.bulk_enrich', { contacts, enrichment_type: ['email'] })).status)
+    expect(statuses).toEqual([422, 202, 202, 422])
+  })
+
+  it('POST /intents/accounts/hiring {job_min_posted} is a whole number of postings', async () => {
+    const hiring = (job_min_posted: unknown) =>
+      call('intents.hiring', { webhook_url, selected_titles: ['Engineer'], job_min_posted })
+    const statuses = []
+    for (const given of [1, 5, 0, 1.5, '2026-01-01']) statuses.push((await hiring(given)).status)
+    expect(statuses).toEqual([202, 202, 422, 422, 422])
+  })
+
+  it('POST /intents/accounts/growth takes its fields inside account, as beside it', async () => {
+    const fields = { webhook_url, min_headcount_growth_percentage: 10, limit: 5 }
+    const beside = await call('intents.growth', fields, 'key')
+    expect(await call('intents.growth', { account: fields }, 'key')).toMatchObject({
+      ...{ status: 202, body: beside.body, headers: { 'idempotent-replayed': 'true' } },
+    })
+    const { webhook_url: _, ...others } = fields
+    expect((await call('intents.growth', { webhook_url, account: others })).status).toBe(202)
+    const refused = [
+      await call('intents.growth', { ...fields, account: { limit: 6 } }),
+      await call('intents.growth', { account: { ...fields, growth: 1 } }),
+      await call('intents.growth', { account: others }),
+      await call('intents.growth', { ...fields, account: 'x' }),
+      await call('intents.lookalikes', { webhook_url, account: {} }),
+    ]
+    expect(refused.map(({ status, body }) => [status, (body as { error: string }).error])).toEqual([
+      [422, 'limit and account.limit are the same field: give one of them'],
+      [422, expect.stringContaining('Unknown field growth')],
+      [400, 'Missing required keys: webhook_url'],
+      [422, expect.stringContaining('account')],
+      [422, expect.stringContaining('Unknown field account')],
     ])
   })
 

@@ -144,6 +144,30 @@ describe('replies of another server', () => {
     expect((await run(['personas', 'list'], ['--format', 'ids'])).stdout).toBe(`${persona.uuid}\n`)
   })
 
+  it.each([
+    ['searches', ['searches', 'list', '--no-enriched']],
+    ['lists', ['lists', 'list']],
+    ['personas', ['personas', 'list']],
+  ])('a bare list of %s is a listing, and so are pages in a list', async (name, words) => {
+    const rows = [{ id: 'one' }, { id: 'two' }]
+    for (const body of [rows, [{ [name]: rows, pagination: { has_more: false } }]]) {
+      const { run } = await server(body)
+      expect((await run([...words, '--all'], ['--format', 'ids'])).stdout).toBe('one\ntwo\n')
+      expect(JSON.parse((await run(words, ['--json'])).stdout)).toMatchObject({ [name]: rows })
+    }
+  })
+
+  it.each([
+    ['as text', ['+33639980001']],
+    ['with their kinds', [{ number: '+33639980001', type: 'mobile' }]],
+  ])('a synchronous waterfall with phones %s has them in phone, and is paid for them', async (_, phones) => {
+    const { run } = await server({ status: 'success', email: 'a@b.example', phones, phone_status: 'valid' })
+    const who = ['--network-url', 'https://www.network.example/in/a']
+    const words = ['contacts', 'waterfall', '--sync', ...who, '--enrichment-type', 'email,phone']
+    expect(JSON.parse((await run(words, ['--json'])).stdout)).toMatchObject({ phone: ['+33639980001'] })
+    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 33 }])
+  })
+
   it('account.plan is the plan', async () => {
     const { run } = await server({ account: { email: 'ada@known.example', plan: 'Scale' } })
     expect(JSON.parse((await run(['account'], ['--json'])).stdout)).toMatchObject({

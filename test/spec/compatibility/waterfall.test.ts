@@ -46,7 +46,12 @@ describe.each(targets)('a waterfall: %s', (_, open) => {
     const bulk = await call(subject, 'contacts.bulk_enrich', many)
     expect(bulk).toMatchObject({ status: 202, body: { status: 'queued', contacts: [{}, {}] } })
     const sync = await call(subject, 'contacts.enrich_sync', { ...contact, ...types })
-    expect(sync).toMatchObject({ status: 200, body: { status: 'finished', email: null, phone: [] } })
+    expect(sync).toMatchObject({
+      ...{
+        status: 200,
+        body: { status: 'finished', email: null, phone: [], phones: [], phone_status: null },
+      },
+    })
     await work(subject.bench)
     const { enrichment_id } = single.body as { enrichment_id: string }
     expect(await call(subject, 'contacts.get', { id: enrichment_id })).toMatchObject({
@@ -58,10 +63,25 @@ describe.each(targets)('a waterfall: %s', (_, open) => {
 describe('the synchronous waterfall of a server', () => {
   it('is answered below /v2 as well, where no other operation is', async () => {
     const { server, bench } = await engine()
-    const { status, body } = await post(`${server.origin}/v2/contacts/single_enrich`, bench.key)
-    expect([status, body.status]).toEqual([200, 'finished'])
+    for (const path of ['single_enrich', 'sync_single_enrich']) {
+      const { status, body } = await post(`${server.origin}/v2/contacts/${path}`, bench.key)
+      expect([status, body.status]).toEqual([200, 'finished'])
+    }
     expect((await post(`${server.origin}/v2/contacts/bulk_enrich`, bench.key)).status).toBe(404)
     expect((await fetch(`${server.origin}/v2/credits`)).status).toBe(404)
+  })
+
+  it('has the numbers in phones as well, with a phone_status, and only where phones were requested', async () => {
+    const { server, bench } = await engine()
+    bench.source.ladder = [
+      { name: 'test', phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }] },
+    ]
+    const url = `${server.baseUrl}/contacts/sync_single_enrich`
+    const { body } = await post(url, bench.key, { ...contact, enrichment_type: ['phone'] })
+    const phones = ['+33639980001']
+    expect(body).toMatchObject({ phone: phones, phones, phone_status: 'valid', credits_used: 30 })
+    const { body: addresses } = await post(url, bench.key)
+    expect(Object.keys(addresses).filter((name) => name.startsWith('phone'))).toEqual([])
   })
 
   it('has a limit of 50 requests a second and user only where the engine is told to count it', async () => {
