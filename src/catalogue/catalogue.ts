@@ -12,6 +12,7 @@ import { findTitles } from './lookup/titles.js'
 import { findLocations } from './places/place.js'
 import { toAccount } from './records/company-row.js'
 import { type CompanyMatch, matchCompany } from './records/match-company.js'
+import { countOrigins, type Origin, readOrigins } from './records/origins.js'
 import { toPerson } from './records/person-record.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
@@ -46,6 +47,7 @@ async function migrateCatalogue(driver: Driver): Promise<void> {
 
 function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
   const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
+  const portsFor = (origin: Origin) => ({ ...ports, countOrigins: countOrigins.bind(undefined, origin) })
   const withCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: CompanyMatch) => Awaitable<T>,
@@ -89,7 +91,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
      */
     importFile: async (kind: RecordKind, bytes: AsyncIterable<Uint8Array>, options: ImportOptions = {}) =>
       // Reading files is loaded with the first file.
-      (await import('./import/import.js')).importFile(kind, bytes, options, ports),
+      (await import('./import/import.js')).importFile(kind, bytes, options, portsFor('own')),
     /**
      * Finds out what importing a file would do, down to each record, and changes nothing. `scratch` is an empty SQLite
      * database, which is filled and may then be discarded.
@@ -105,8 +107,13 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       return (await import('./import/import.js')).previewFile(kind, bytes, options, ports, scratch)
     },
     /** Adds or updates records that already carry field names; the same as a file of them. */
-    importRecords: async (kind: RecordKind, records: Iterable<RawRecord> | AsyncIterable<RawRecord>) =>
-      (await import('./import/import.js')).importRecords(kind, records, ports),
+    importRecords: async (
+      kind: RecordKind,
+      records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+      origin: Origin = 'own',
+    ) => (await import('./import/import.js')).importRecords(kind, records, portsFor(origin)),
+    /** Returns where the records came from, without counting them; `undefined` where there are none. */
+    origins: () => driver.read(readOrigins),
     /** Counts the records of each kind. */
     stats: () => driver.read(countAll),
     /** Counts the companies of each industry, the largest first. */

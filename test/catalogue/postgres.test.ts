@@ -25,6 +25,7 @@ const suites = [
   'search/place-condition',
   'search/lookalikes',
   'records/match-company',
+  'records/origins',
   'search/people',
   'lookup/match-person',
   'waterfall/providers',

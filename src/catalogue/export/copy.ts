@@ -14,6 +14,7 @@ import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
 import { toPersonTexts } from '../records/person-row.js'
 import { findTooLong } from '../records/upsert.js'
+import origins from '../schema/origins.sql'
 import tables from '../schema/tables.sql'
 import { endBulkLoad } from '../write/bulk-load.js'
 
@@ -101,7 +102,7 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
 
 /** The tables of a catalogue, each after those it refers to. */
 export const copiedTables: Readonly<Record<string, CopiedTable>> = Object.fromEntries(
-  tablesIn(fillSql(tables, { record: '\n  record TEXT,' })).map(({ name, ...table }) => [
+  tablesIn(fillSql(tables + origins, { record: '\n  record TEXT,' })).map(({ name, ...table }) => [
     name,
     { ...table, textsOf: textsOf[name] },
   ]),

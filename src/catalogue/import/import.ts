@@ -30,7 +30,7 @@ export async function previewFile(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
   { onProgress, onRejected, ...options }: ImportOptions,
-  ports: WritePorts,
+  ports: Pick<WritePorts, 'driver' | 'ids'>,
   scratch: Driver,
 ): Promise<ImportReport> {
   const tally = createTally()

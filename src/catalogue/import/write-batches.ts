@@ -20,6 +20,8 @@ export interface WritePorts {
   readonly clock: Clock
   readonly ids: Ids
   readonly bulkWrites: BulkWriteState
+  /** Counts written records by their origin, in their transaction. */
+  countOrigins(connection: Connection, kind: RecordKind, tally: ImportTally, now: number): Steps<void>
 }
 
 /** Maximum duration of a transaction, so that other processes need not wait for an import. */
@@ -81,7 +83,7 @@ function* writeTransaction(
   kind: RecordKind,
   records: RecordList,
   from: number,
-  { clock, ids, bulkWrites }: WritePorts,
+  { clock, ids, bulkWrites, countOrigins }: WritePorts,
   load: BulkLoad | undefined,
 ): Steps<WrittenRecords> {
   yield* beginTransaction(connection, load, load === bulkWrites.lastLoad)
@@ -92,7 +94,9 @@ function* writeTransaction(
   const context = yield* createWriteContext(connection, kind, ids, load, prefetched)
   const until = clock.now() + transactionMs
   const isOver = (written: number) => clock.now() >= until || (prefetched && written === maxPrefetched)
-  return yield* writeEach(context, kind, records, from, isOver)
+  const result = yield* writeEach(context, kind, records, from, isOver)
+  yield* countOrigins(connection, kind, result.tallied, clock.now())
+  return result
 }
 
 /** How many records a transaction wrote, and what became of them. */

@@ -48,9 +48,9 @@ export async function loadSample(
 ): Promise<Readonly<Record<RecordKind, ImportReport>>> {
   const sample = await sampleData(options)
   return {
-    companies: await catalogue.importRecords('companies', sample.companies),
-    people: await catalogue.importRecords('people', sample.people),
-    jobs: await catalogue.importRecords('jobs', sample.jobs),
-    posts: await catalogue.importRecords('posts', sample.posts),
+    companies: await catalogue.importRecords('companies', sample.companies, 'sample'),
+    people: await catalogue.importRecords('people', sample.people, 'sample'),
+    jobs: await catalogue.importRecords('jobs', sample.jobs, 'sample'),
+    posts: await catalogue.importRecords('posts', sample.posts, 'sample'),
   }
 }

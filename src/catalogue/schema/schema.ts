@@ -1,5 +1,7 @@
 import type { Schema } from '../../storage/database/migrate.js'
 import { fillSql } from '../../storage/driver/connection.js'
+import { recognizeOrigins } from '../records/origins.js'
+import origins from './origins.sql'
 import postgresSql from './postgres.sql'
 import sqliteSql from './sqlite.sql'
 import tables from './tables.sql'
@@ -36,7 +38,13 @@ export const catalogueSchema: Schema = {
     sqlite: fillSql(tables, sqliteWords) + sqliteSql,
     postgres: fillSql(tables, postgresWords) + postgresSql,
   },
-  steps: [],
+  steps: [
+    {
+      sqlite: fillSql(origins, sqliteWords),
+      postgres: fillSql(origins, postgresWords),
+      work: recognizeOrigins,
+    },
+  ],
   unreleased: 3,
   // Because the engine has a table of that name.
   privateTables: ['jobs'],

@@ -28,12 +28,12 @@ describe('the catalogue file', () => {
   it('is refused and left as it is when a newer program wrote it', async () => {
     await (await openEmpty(file())).close()
     const driver = file()
-    await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${storedNumber(2)}`))
+    await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${storedNumber(3)}`))
     await expect(openEmpty(driver)).rejects.toThrow('upgrade')
     await expect(driver.read(() => 1)).rejects.toThrow()
     const again = file()
     const version = await again.read((connection) => connection.get('PRAGMA user_version'))
-    expect(version).toEqual({ user_version: storedNumber(2) })
+    expect(version).toEqual({ user_version: storedNumber(3) })
     await again.close()
   })
 

@@ -92,7 +92,8 @@ describe('version 1 in PostgreSQL', () => {
     const before = await shapes()
     await schema.sql(`DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
       CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
-      DROP TABLE ${places().state}.turns; DROP INDEX ${places().state}.runs_running`)
+      DROP TABLE ${places().state}.turns; DROP INDEX ${places().state}.runs_running;
+      DROP TABLE ${places().catalogue}.origins`)
     const then = JSON.parse(readFixture('postgres.json')) as Record<string, string[]>
     for (const name of databases)
       expect([name, await postgresShape(schema.sql, places()[name])]).toEqual([name, then[name]])

@@ -1,0 +1,88 @@
+import type { Connection } from '../../storage/driver/connection.js'
+import type { RecordKind } from '../kinds/kind.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+
+/** Where records came from: `data sample`, or anything else. */
+export type Origin = 'sample' | 'own'
+
+/** What a catalogue holds, by origin. */
+export interface Origins {
+  readonly sampleCompanies: number
+  readonly ownCompanies: number
+  readonly hasOwnPeople: boolean
+  /** Time of the last import of own records; null where there are none, or that time is not known. */
+  readonly importedAt: number | null
+}
+
+interface OriginRow {
+  readonly origin: Origin
+  readonly companies: number
+  readonly has_people: number
+  readonly imported_at: number | null
+}
+
+/** What an import, or a part of it, did to a catalogue. */
+interface ImportedRecords {
+  readonly added: number
+  readonly updated: number
+  /** Companies created because other records named them. */
+  readonly companies: number
+}
+
+const addSql = `INSERT INTO origins (origin, companies, has_people, imported_at) VALUES (?, ?, ?, ?)
+ON CONFLICT (origin) DO UPDATE SET companies = origins.companies + excluded.companies,
+has_people = CASE WHEN excluded.has_people = 1 THEN 1 ELSE origins.has_people END, imported_at = excluded.imported_at`
+
+/** Counts imported records of an origin, in their transaction. Records that were only updated keep theirs. */
+export function* countOrigins(
+  origin: Origin,
+  connection: Connection,
+  kind: RecordKind,
+  { added, updated, companies: named }: ImportedRecords,
+  now: number,
+): Steps<void> {
+  const companies = named + (kind === 'companies' ? added : 0)
+  const hasPeople = kind === 'people' && added > 0
+  if (companies > 0 || hasPeople)
+    yield* awaitResult(connection.run(addSql, origin, companies, hasPeople ? 1 : 0, now))
+  else if (added + updated > 0)
+    yield* awaitResult(connection.run('UPDATE origins SET imported_at = ? WHERE origin = ?', now, origin))
+}
+
+/** Reads what a catalogue holds, without counting it; `undefined` where it has no company and no person. */
+export async function readOrigins(connection: Connection): Promise<Origins | undefined> {
+  const rows = await connection.all<OriginRow>(
+    'SELECT origin, companies, has_people, imported_at FROM origins',
+  )
+  const [sample, own] = (['sample', 'own'] as const).map((name) => rows.find(({ origin }) => origin === name))
+  if (!sample && !own) return undefined
+  return {
+    sampleCompanies: sample?.companies ?? 0,
+    ownCompanies: own?.companies ?? 0,
+    hasOwnPeople: own?.has_people === 1,
+    importedAt: own?.imported_at ?? null,
+  }
+}
+
+/** The id of the first company of every sample. */
+const firstSampleId = '00000000-0000-4000-8000-000000000001'
+
+/**
+ * Finds out where the records of a catalogue came from that did not count them. A sample is known by its first company, and
+ * its others by their domains, which are reserved.
+ */
+export async function recognizeOrigins(connection: Connection): Promise<void> {
+  const has = async (sql: string, ...values: string[]) => (await connection.get(sql, ...values)) !== undefined
+  const counts = await connection.get<{ all: number; reserved: number }>(
+    `SELECT count(*) AS "all", count(CASE WHEN domain LIKE '%.example' THEN 1 END) AS reserved FROM companies`,
+  )
+  const hasSample = await has('SELECT 1 AS one FROM companies WHERE id = ? LIMIT 1', firstSampleId)
+  const sample = hasSample ? (counts?.reserved ?? 0) : 0
+  const own = (counts?.all ?? 0) - sample
+  const people = 'SELECT 1 AS one FROM people LEFT JOIN companies ON companies.key = people.company'
+  const others = hasSample ? "WHERE companies.domain IS NULL OR companies.domain NOT LIKE '%.example'" : ''
+  const hasOwnPeople = await has(`${people} ${others} LIMIT 1`)
+  const insert = 'INSERT INTO origins (origin, companies, has_people, imported_at) VALUES (?, ?, ?, ?)'
+  if (hasSample) await connection.run(insert, 'sample', sample, 1, null)
+  if (own > 0 || hasOwnPeople) await connection.run(insert, 'own', own, hasOwnPeople ? 1 : 0, null)
+}
