@@ -341,6 +341,7 @@ describe('--summary-json', () => {
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
       oldest_stored: null,
       sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },
+      source: null,
       ...{ credits: 1, credits_before: 0 },
       files: {
         input: join(home, 'in.csv'),

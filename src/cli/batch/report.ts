@@ -7,10 +7,9 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
 import type { Run } from '../../storage/state/runs/runs.js'
-import type { Context, StreamsContext } from '../context/context.js'
+import type { Context, DataSource, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
-import { emptyCatalogueHint } from '../operation/refusal.js'
 import { openFile } from '../output/output.js'
 import { reportError } from '../output/report-error.js'
 import {
@@ -24,6 +23,7 @@ import {
   formatReused,
   formatToFix,
 } from '../output/text.js'
+import { describeMissing, nameSource } from '../target/data-source.js'
 import type { BatchCommand } from './request.js'
 
 /** A part of a run that ended. */
@@ -34,7 +34,8 @@ export async function showEnd(context: Context, ended: EndedPart, command: Batch
   const { run, report } = ended
   await showReport(context, ended, command)
   const isMissing = report.found === 0 && report.not_found > 0
-  const hint = isMissing ? await emptyCatalogueHint(context) : undefined
+  const source = await context.source()
+  const hint = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
   if (hint !== undefined) context.notify(hint)
   if (run.total > report.rows && !report.stopped)
     context.notify(
@@ -163,7 +164,8 @@ export async function withSummary(
   // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
   return interruptible(context.streams, async (interrupted) => {
     const writeSummary = async (exit: number, stop: RunStop | undefined) => {
-      const text = toPrintableJson(createSummary(context, batch, startedAt, ended, exit, stop), 2)
+      const source = await context.source()
+      const text = toPrintableJson(createSummary(context, batch, startedAt, ended, exit, stop, source), 2)
       const sink = await openFile(context, file, '--summary-json', interrupted)
       await sink.write(`${text}\n`)
       await sink.finish()
@@ -217,6 +219,7 @@ function createSummary(
   ended: EndedBatch | undefined,
   exit_code: number,
   stop: RunStop | undefined,
+  source: DataSource | undefined,
 ) {
   const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects } = ended ?? {}
@@ -244,6 +247,8 @@ function createSummary(
       // As outputs named them before.
       ...{ live: report.live, store: report.stored },
     },
+    // null where it is not known.
+    source: source ?? null,
     ...{ credits, credits_before },
     files: {
       ...{ input: run?.file ?? inputOf(choices.file, context), output, partial },

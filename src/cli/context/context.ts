@@ -166,6 +166,26 @@ export interface HomeContext {
 /** What the targets of a command need of this machine. */
 export type Machine = StreamsContext & ClockContext & HomeContext
 
+/** Where answers come from. `text` says it in one phrase. */
+export type DataSource =
+  | {
+      /** `practice`: sample data only. `mixed`: own and sample data. */
+      readonly kind: 'practice' | 'own' | 'mixed' | 'empty'
+      readonly text: string
+      readonly companies: number
+      readonly sample_companies: number
+      /** Time of the last import; null where it is not known. */
+      readonly imported_at: string | null
+    }
+  | {
+      readonly kind: 'server'
+      readonly text: string
+      readonly base_url: string
+      /** Whose key it is; null where that is not known. */
+      readonly member: string | null
+      readonly direct: boolean
+    }
+
 /** The chosen target and this machine's engine. Each is opened on first use and closed with the command. */
 export interface TargetContext {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
@@ -181,6 +201,13 @@ export interface TargetContext {
    */
   admin(options?: { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
+  /**
+   * Returns where answers come from; `undefined` where that is not known. `member` is the owner of the key where the caller
+   * knows it.
+   */
+  source(member?: string): Promise<DataSource | undefined>
+  /** Names the source on stderr. */
+  notifySource(member?: string): Promise<void>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */
   distributedCaller(run: DistributedRun): Promise<Caller>
   /** Returns the worker of the local target. It is stopped with the command. */

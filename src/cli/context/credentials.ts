@@ -7,7 +7,14 @@ import { checkSecret, localPrefix, prepareHome, readPrivateJson, writePrivate } 
 import { readStdin, readText } from './io.js'
 
 /** Stored keys by the origin they were stored for; those of a profile, by `keyNameOf`. */
-type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>
+type Keys = Readonly<Record<string, StoredKey>>
+
+interface StoredKey {
+  readonly key: string
+  readonly stored_at: string
+  /** Email of its owner; absent where the server did not say it. */
+  readonly member?: string | undefined
+}
 
 /** Returns the origin under which the key of a local workspace is stored. */
 export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
@@ -32,10 +39,25 @@ export function storedKey(home: Home, name: string): string | undefined {
   return Object.hasOwn(keys, name) ? keys[name]?.key : undefined
 }
 
+/** Returns the email of who owns a key; `undefined` where it is not the stored one, or its owner is not known. */
+export function storedMember(home: Home, owner: KeyOwner, key: string | undefined): string | undefined {
+  const keys = readKeys(home)
+  return [keyNameOf(owner), owner.origin]
+    .map((name) => (Object.hasOwn(keys, name) ? keys[name] : undefined))
+    .find((stored) => stored?.key === key)?.member
+}
+
 /** Stores a key in place of the one before. */
-export function storeKey(home: Home, name: string, key: string, now: number, unique: string): void {
+export function storeKey(
+  home: Home,
+  name: string,
+  key: string,
+  now: number,
+  unique: string,
+  member?: string,
+): void {
   prepareHome(home)
-  const entry = { key, stored_at: new Date(now).toISOString() }
+  const entry: StoredKey = { key, stored_at: new Date(now).toISOString(), member }
   save(home, { ...readKeys(home), [name]: entry }, unique)
 }
 

@@ -10,7 +10,7 @@ import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
 import { durationMs, notNegative, whole } from '../options/values.js'
-import { numberAt, valueAt } from '../output/records.js'
+import { numberAt, stringAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
 import type { OperationRequest } from './request.js'
 
@@ -27,7 +27,7 @@ export interface Extra {
   /** Checks a success after it was printed. Throws Stop where the command fails nevertheless. */
   check?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
   /** Prints further notes on stderr after a success. */
-  after?(context: object, reply: Reply, invocation: Invocation): Promise<void>
+  after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
 
 /** Loads what draws, which output into a pipe does not need. */
@@ -38,7 +38,9 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     layout: async (body, look) => (await views()).creditsView(body, look),
     options: checkOptions,
     check: checkMinimums,
+    after: showSource,
   },
+  'account.show': { after: showSource },
   'credits.consumption': {
     options: () => [
       new Option('--last <duration>', 'each of the last days until today, such as 30d')
@@ -127,6 +129,12 @@ async function wholeOf(context: Context, field: string, body: Reply['body']): Pr
   const reply = await (await context.caller()).call('account.show', {}, { apiKey: await context.apiKey() })
   const plan = valueAt(reply.body, 'workspace.plan') ?? profileInUse(context).plan
   return typeof plan === 'string' && isListedPlan(plan) ? planOf(plan).monthlyCredits : undefined
+}
+
+/** Names on a terminal where answers come from. With `--verbose` that is named already. */
+async function showSource(context: Context, { body }: Reply): Promise<void> {
+  if (!context.streams.stdout.isTTY || context.globals.verbose) return
+  await context.notifySource(stringAt(body, 'account.email'))
 }
 
 /** Says how many searches are not listed because none of their leads has an e-mail address or phone. */

@@ -3,11 +3,12 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Operation } from '../../api/operations/table.js'
 import { saysNothingFound } from '../../api/operations/units.js'
-import type { Context, TargetContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf, print } from '../output/output.js'
 import { isJson, redactBody, reportError } from '../output/report-error.js'
 import { duration } from '../output/text.js'
+import { describeMissing } from '../target/data-source.js'
 
 /** Prints a failed reply: its body where the output is JSON, and its meaning on stderr. Returns the exit code. */
 export async function reportRefusal(context: Context, operation: Operation, reply: Reply): Promise<number> {
@@ -17,7 +18,7 @@ export async function reportRefusal(context: Context, operation: Operation, repl
   const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
-  const hint = (isMissing && (await emptyCatalogueHint(context))) || report.hint
+  const hint = (isMissing && (await explainMissing(context))) || report.hint
   return reportError(context, { ...report, exit_code, hint, ...rateLimitReport(context, reply, report.hint) })
 }
 
@@ -39,15 +40,10 @@ export function printRefusedBody(context: Context, body: unknown): Promise<void>
 /** Reports that a lookup found nothing; returns its exit code. */
 export async function reportNothingFound(context: Context, status: number | null = null): Promise<number> {
   const report = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
-  const hint = (await emptyCatalogueHint(context)) ?? 'Nothing was charged.'
+  const hint = (await explainMissing(context)) ?? 'Nothing was charged.'
   return reportError(context, { ...report, hint })
 }
 
-/** Says, after nothing was found, that the local engine has nothing to find; `undefined` where that is not the reason. */
-export async function emptyCatalogueHint(context: TargetContext): Promise<string | undefined> {
-  if (!context.isLocal()) return undefined
-  const catalogue = await context.catalogue()
-  for (const kind of ['companies', 'people'] as const)
-    for await (const _ of catalogue.exportRecords(kind)) return undefined
-  return 'The catalogue is empty. Fill it with prospect data sample or prospect data import.'
-}
+/** Says why nothing can be found, where the data of this machine is the reason. */
+export const explainMissing = async (context: Pick<Context, 'source'>): Promise<string | undefined> =>
+  describeMissing(await context.source())

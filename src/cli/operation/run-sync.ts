@@ -7,7 +7,7 @@ import type { Context } from '../context/context.js'
 import { print, printTo, withSink } from '../output/output.js'
 import { formatCredits } from '../output/text.js'
 import { extraOf } from './extras.js'
-import { emptyCatalogueHint, reportNothingFound, reportRefusal } from './refusal.js'
+import { explainMissing, reportNothingFound, reportRefusal } from './refusal.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
 import { sendRequest } from './send-request.js'
@@ -22,7 +22,8 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     const search = isSearch ? await (await import('./search-url.js')).explainSearch(context, request) : {}
     const quote = dryRun(operation, shape, input)
     const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
-    await print(context, { ...quote, ...stored, ...search })
+    const source = await context.source()
+    await print(context, { ...quote, ...stored, ...search, ...(source && { source }) })
     return exitCodes.ok
   }
   const reply = await sendAndPrint(withFields(context, shape), request)
@@ -69,7 +70,7 @@ export async function reportSuccess(
   const { check, after } = extraOf(operation.id)
   await check?.(context, reply, invocation)
   if (operation.method === 'POST' && isEmptyList(reply.body)) {
-    const hint = await emptyCatalogueHint(context)
+    const hint = await explainMissing(context)
     if (hint !== undefined) context.notify(hint)
   }
   await after?.(context, reply, invocation)

@@ -18,6 +18,12 @@ export function numberAt(record: unknown, path: string): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
+/** Returns the text at a dotted path; `undefined` where there is none. */
+export function stringAt(record: unknown, path: string): string | undefined {
+  const value = valueAt(record, path)
+  return typeof value === 'string' ? value : undefined
+}
+
 /** The list inside a body. */
 export interface Listing {
   readonly rows: readonly Row[]

@@ -32,6 +32,7 @@ export async function runOperation(context: Context, asked: OperationRequest): P
     const { resolveFilterNames } = await import('../operation/filter-names.js')
     input = await resolveFilterNames(context, input)
   }
+  if (context.globals.verbose) await context.notifySource()
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)

@@ -35,6 +35,7 @@ export async function confirmCall(
     most === null ? 'What this costs depends on what is found' : `This costs up to ${formatCredits(most)}`
   const left =
     balance === null ? 'the target does not say your balance' : `your balance is ${formatCredits(balance)}`
+  await context.notifySource()
   await confirm(context, `${price}, and ${left}. Continue?`, 'no')
 }
 
@@ -51,7 +52,8 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return
   const matches = await matchesOf(context, operation, input)
-  const lines = importQuote(operation, left.spendable, matches)
+  const source = await context.source()
+  const lines = { 'Answers from': source?.text ?? '', ...importQuote(operation, left.spendable, matches) }
   showAbove(context, (look) => record(lines, look))
   const most = isPriced(operation) ? (matches === undefined ? null : matches * priceOf(operation)) : 0
   const isLarge = isLargePrice(context, most, left.spendable.balance)

@@ -1,5 +1,6 @@
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/run/ports.js'
 import type { Context } from '../context/context.js'
@@ -20,7 +21,7 @@ export async function showQuote(context: Context, quote: BatchQuote | TargetRefu
   const kept = format === 'table' || format === 'json' ? format : undefined
   const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
   if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
-  await print(shown, quote, { layout: view })
+  await print(shown, withoutUndefined({ ...quote, source: await context.source() }), { layout: view })
   return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 
@@ -34,7 +35,8 @@ export async function confirmQuote(
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
   const { quoteView } = await import('./view.js')
-  showAbove(context, (look) => quoteView(quote, look))
+  const shown = withoutUndefined({ ...quote, source: await context.source() })
+  showAbove(context, (look) => quoteView(shown, look))
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
   await confirm(context, 'Start?', isLarge ? 'no' : 'yes')

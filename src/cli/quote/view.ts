@@ -1,4 +1,5 @@
 import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
+import type { DataSource } from '../context/context.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
@@ -12,13 +13,17 @@ import {
 } from '../output/text.js'
 
 /** Returns a quote for a person: a line for each fact. */
-export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote, look), look)
+export const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
 
-function facts(quote: BatchQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
+/** A quote, and where its answers would come from. */
+type ShownQuote = BatchQuote & { readonly source?: DataSource }
+
+function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
   const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
   const isFree = credits.max === 0
   const isUnknown = (name: string) => unknown.includes(name)
   return {
+    'Answers from': quote.source?.text ?? '',
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),

@@ -17,7 +17,6 @@ import type {
 import { givenKey } from '../context/credentials.js'
 import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
-import type { CommandLog } from '../context/log.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
 import { messageLines } from '../output/text.js'
@@ -49,7 +48,7 @@ type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
     readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
     readonly claim: ReturnType<typeof createClaims>
     /** The log of the command, which the contexts of other databases share. */
-    readonly logs: { open?: CommandLog | undefined }
+    readonly logs: { open?: StreamsContext['log'] }
   }
 
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
@@ -114,6 +113,8 @@ function contextOf(
         const target = chosen()
         return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
       },
+      source: async (member) => (await import('./data-source.js')).sourceOf(context, member),
+      notifySource: async (member) => (await import('./data-source.js')).notifySource(context, member),
       server: async () => remote.open(chosen() as RemoteTarget),
       apiKey: async () => {
         const target = chosen()

@@ -6,7 +6,7 @@ import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
-import { emptyCatalogueHint, reportNothingFound } from '../operation/refusal.js'
+import { explainMissing, reportNothingFound } from '../operation/refusal.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { formatNumber } from '../output/text.js'
@@ -115,7 +115,7 @@ async function reportOutcome(
   if (report) return reportError(context, report)
   if (job.kind === 'list_import') await reportUnresolved(context, job, lineOf)
   if (!isFound) return reportNothingFound(context)
-  const hint = job.done === 0 ? await emptyCatalogueHint(context) : undefined
+  const hint = job.done === 0 ? await explainMissing(context) : undefined
   if (hint !== undefined) context.notify(hint)
   context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`)
   return exitCodes.ok

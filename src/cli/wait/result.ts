@@ -9,7 +9,7 @@ import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Context } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
-import { emptyCatalogueHint } from '../operation/refusal.js'
+import { explainMissing } from '../operation/refusal.js'
 import { print } from '../output/output.js'
 import { printRecords, type Records } from '../output/print-records.js'
 import { columnsOfKind, type Row, valueAt } from '../output/records.js'
@@ -24,7 +24,7 @@ export function jobIdOf(body: unknown): string | undefined {
 export async function printNothing(context: Context, id: OperationId): Promise<number> {
   const kind = eventOf(id)
   await print(context, [], kind ? { columns: columnsOfKind(kind) } : {})
-  const hint = await emptyCatalogueHint(context)
+  const hint = await explainMissing(context)
   if (hint !== undefined) context.notify(hint)
   return exitCodes.ok
 }

@@ -19,6 +19,8 @@ export interface DashboardPorts {
   call(operation: OperationId, input: Input, idempotencyKey?: string): Promise<Reply>
   /** Returns the base address at which the API is served. */
   apiUrl(): string
+  /** Returns where answers come from, in one phrase as `text`; `undefined` where that is not known. */
+  source(): Promise<{ readonly text: string } | undefined>
   /** Returns what the commands of this machine spent on some days (UTC, both included), oldest first. */
   spent(days: { readonly from: string; readonly to: string }): Promise<readonly Spent[]>
   /** Revokes a key. When it is the key of this machine, the next call makes a new one. */

@@ -24,6 +24,7 @@ export const overview: View = {
       admin.consumption({ from }, 'day'),
       admin.consumption({ from }, 'operation'),
     ])
+    const source = await ports.source()
     const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
     const runs = await ports.runs.list({ status: 'running', limit: 20 }, false)
     const stopped = runs
@@ -32,7 +33,7 @@ export const overview: View = {
     return (
       <div class="grid">
         <Section title="Credits">
-          <Balance limits={limits} />
+          <Balance limits={limits} source={source?.text} />
         </Section>
         <Section title="Needs attention">{await attention(ports, limits, status, stopped)}</Section>
         <Section title="Credits by day" wide>
@@ -108,11 +109,18 @@ function Running({
   )
 }
 
-const Balance = ({ limits: { plan, credits, weekly } }: { readonly limits: LimitsReport }) => (
+const Balance = ({
+  limits: { plan, credits, weekly },
+  source,
+}: {
+  readonly limits: LimitsReport
+  readonly source: string | undefined
+}) => (
   <>
     <p class="figure">{formatNumber(credits.enrichment)}</p>
     <Facts
       facts={{
+        ...(source === undefined ? {} : { 'Answers from': source }),
         Held: count(credits.held, 'credit'),
         Plan: plan,
         'Next grant': (

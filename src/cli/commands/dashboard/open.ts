@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
+import type { DashboardPorts } from '../../../dashboard/page/ports.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
@@ -19,6 +20,7 @@ export interface DashboardChoices {
   readonly origin: () => string
   /** Returns the base address at which the API is served. */
   readonly apiUrl: () => string
+  readonly source: DashboardPorts['source']
 }
 
 /** Options of a command that serves the dashboard. */
@@ -48,7 +50,7 @@ export function readExposure({ public: isPublic, readOnly, dashboardPublic }: Ex
 export async function openDashboard(
   context: Context,
   caller: Caller,
-  { isReadOnly, origin, apiUrl }: DashboardChoices,
+  { isReadOnly, origin, apiUrl, source }: DashboardChoices,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
   const { watchDatabases } = await import('../../../storage/database/changes.js')
@@ -61,7 +63,7 @@ export async function openDashboard(
     ports: {
       admin: rememberSums(admin),
       ...openEnginePorts(context, { admin, caller, workspaceId: workspace.id }),
-      apiUrl,
+      ...{ apiUrl, source },
       catalogue: () => context.catalogue(),
       runs: openRunsPort(context),
       inbox: await openInboxPort(context),

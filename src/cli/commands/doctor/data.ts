@@ -7,10 +7,11 @@ import {
   unfinishedReason,
 } from '../../../storage/database/migrate.js'
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
-import type { Connection } from '../../../storage/driver/connection.js'
+import type { Connection, Driver } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { foldersOf, quoteForShell } from '../../context/home.js'
 import { formatNumber } from '../../output/text.js'
+import { describeSource } from '../../target/data-source.js'
 import type { DoctorContext } from './context.js'
 import { formatSize, type Name, type Readable, reasonOf, type Served } from './disk.js'
 import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
@@ -53,12 +54,13 @@ function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
 function schemaTroubles(about: string, { is, version, newest }: SchemaState): readonly Verdict[] {
   const has = `${about} has schema version ${version}`
+  const older = warning(`${has}; its next use makes that ${newest}.`, keepCopy)
   const upgrade = 'Upgrade prospect; this version leaves the database as it is.'
   const troubles: Readonly<Record<SchemaState['is'], readonly Verdict[]>> = {
     current: [],
     empty: [warning(`${about} has no tables yet; its next use makes them.`)],
-    older: [warning(`${has}; its next use makes that ${newest}.`, keepCopy)],
-    unreleased: [warning(`${has}; its next use marks it with that.`, keepCopy)],
+    older: [older],
+    unreleased: version < newest ? [older] : [warning(`${has}; its next use marks it with that.`, keepCopy)],
     newer: [problem(`${has}, newer than this program's ${newest}.`, upgrade)],
     unfinished: [problem(`${about} cannot be used: ${unfinishedReason}.`)],
   }
@@ -101,7 +103,14 @@ export async function localData(context: DoctorContext): Promise<Findings> {
     'Where none is under way, prospect data stats builds them; then run the same import again.',
   )
   const empty = warning('The catalogue is empty: local lookups find nothing.', filling)
-  return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], 'The catalogue holds data.')
+  const held = `The catalogue holds data: ${await describeHeld(driver, context)}.`
+  return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], held)
+}
+
+/** Returns the phrase for what a catalogue of this program's schema holds. */
+async function describeHeld(driver: Pick<Driver, 'read'>, { home, clock }: DoctorContext): Promise<string> {
+  const { readOrigins } = await import('../../../catalogue/records/origins.js')
+  return describeSource({ home, origins: await driver.read(readOrigins), now: clock.now() }).text
 }
 
 /** Checks that the catalogue in the engine's database on a server holds data. */
@@ -125,7 +134,8 @@ async function checkShared(connection: Connection, context: DoctorContext): Prom
   if (trouble) return trouble
   if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty)
     return await reportEmptyShared(context)
-  return ok(`${about} holds data.`, look)
+  const held = await describeHeld({ read: async (work) => work(connection) }, context)
+  return ok(`${about} holds data: ${held}.`, look)
 }
 
 /** The catalogue does not move to a server with the engine. */

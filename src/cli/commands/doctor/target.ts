@@ -3,8 +3,9 @@ import { isObject, resultOr } from '../../../api/values/objects.js'
 import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
-import { numberAt, valueAt } from '../../output/records.js'
+import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { formatNumber } from '../../output/text.js'
+import { describeSource } from '../../target/data-source.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
 import type { DoctorContext } from './context.js'
@@ -146,7 +147,9 @@ async function key(context: DoctorContext, target: RemoteTarget): Promise<readon
     if (!isOk(credits)) return [refusal(credits)]
     const balance = numberAt(credits.body, 'credits.enrichment')
     const left = balance !== undefined ? `; ${formatNumber(balance)} credits are left` : ''
-    return [ok(`The server accepts the key${left}.`), ...serverSessions(await call('account.show'))]
+    const account = await call('account.show')
+    const { text } = describeSource({ server: target, member: stringAt(account.body, 'account.email') })
+    return [ok(`The server accepts the key${left}. Answers come from ${text}.`), ...serverSessions(account)]
   } catch (error) {
     if (error instanceof Stop) return [problem(error.message, error.hint)]
     if (error instanceof ConnectionLost)

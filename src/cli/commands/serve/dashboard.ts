@@ -37,11 +37,13 @@ async function serveDashboard(outer: Context, { options }: Invocation): Promise<
   const isReadOnly = readExposure(choices)
   const context = outer.withDatabase(database)
   let listening: Listening | undefined
-  const caller = await context.withGlobals({ local: true }).caller()
+  const local = context.withGlobals({ local: true })
+  const caller = await local.caller()
   const setup = {
     ...{ isReadOnly, origin: () => listening?.origin ?? '' },
     // Where prospect serve listens unless told otherwise.
     apiUrl: () => `http://127.0.0.1:${defaultApiPort}/api/v2`,
+    source: () => local.source(),
   }
   const dashboard = await openDashboard(context, caller, setup)
   const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))

@@ -53,7 +53,11 @@ export async function createApp(
 export interface Backend {
   readonly handler: (request: Request) => Promise<Response>
   /** What a dashboard of it is about; absent where the keys of others are passed on. */
-  readonly own?: { readonly context: Context; readonly caller: Caller }
+  readonly own?: {
+    readonly context: Context
+    readonly caller: Caller
+    readonly source: Context['source']
+  }
   /** Host names that requests may use, besides the server's own. */
   readonly hosts: readonly string[]
   /** What is served, in one sentence for the terminal. */
@@ -83,17 +87,19 @@ async function openEngineBackend(context: Context, options: LocalBackendOptions)
   const { names, baseUrl } = options
   const admin = await openAdmin(context)
   // A server that the profile names is not what is served.
-  const caller = await context.withGlobals({ local: true }).caller()
+  const local = context.withGlobals({ local: true })
+  const caller = await local.caller()
   const worker = options.worker ? await context.worker() : undefined
   await checkServer(context)
+  const source = await local.source()
   return {
     handler: await createApp(context, caller, {
       ...{ baseUrl, words: names },
       ready: () => Promise.all([admin.clock(), admin.requireWritable()]),
     }),
-    own: { context, caller },
+    own: { context, caller, source: local.source },
     hosts: [],
-    text: 'Serving the local engine. Ctrl-C ends it.',
+    text: `Serving the local engine${source ? `: ${source.text}` : ''}. Ctrl-C ends it.`,
     start: () => worker?.start(),
     stop: async () => worker?.stop(),
   }

@@ -75,7 +75,7 @@ async function openProxyBackend(
   const webhooks = address ? ' Deliveries come here first.' : ''
   return {
     handler: async (request) => retargeting?.deliveries.take(request) ?? serve(request),
-    ...(apiKey === undefined ? {} : { own: { context, caller } }),
+    ...(apiKey === undefined ? {} : { own: { context, caller, source: server.source } }),
     hosts: address ? [address.host] : [],
     text: `Serving ${origin}, ${kind}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {

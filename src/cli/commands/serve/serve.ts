@@ -97,8 +97,8 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
   return 0
 }
 
-function openDashboardOf({ own }: Backend, choices: DashboardChoices) {
-  if (own) return openDashboard(own.context, own.caller, choices)
+function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'source'>) {
+  if (own) return openDashboard(own.context, own.caller, { ...choices, source: own.source })
   throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 

@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describeSource } from '../../../src/cli/target/data-source.js'
+import { served } from '../../client/serving.js'
+import { type Machine, machine } from '../../support/command.js'
+
+const now = Date.parse('2026-11-24T12:00:00Z')
+const sample = { sampleCompanies: 500, ownCompanies: 0, hasOwnPeople: false, importedAt: null }
+const own = {
+  ...sample,
+  sampleCompanies: 0,
+  ownCompanies: 12_400,
+  importedAt: Date.parse('2026-11-03T01:00:00Z'),
+}
+const here = '/home/ann/engine.db'
+const address = 'postgres://ann:p@ss@db.example.com:5432/prospect?password=secret'
+
+it.each([
+  [here, sample, 'practice data on this machine (500 sample companies)'],
+  [here, { ...sample, sampleCompanies: 1 }, 'practice data on this machine (1 sample company)'],
+  [here, own, 'your catalogue on this machine (12,400 companies, imported 3 Nov)'],
+  [here, { ...own, importedAt: null }, 'your catalogue on this machine (12,400 companies)'],
+  [
+    here,
+    { ...own, sampleCompanies: 500, importedAt: Date.parse('2025-11-03') },
+    'your catalogue on this machine (12,400 companies, imported 3 Nov 2025, beside 500 sample companies)',
+  ],
+  [
+    here,
+    { ...own, ownCompanies: 0, hasOwnPeople: true },
+    'your catalogue on this machine (people only, imported 3 Nov)',
+  ],
+  [here, undefined, 'an empty catalogue on this machine'],
+  [address, sample, 'practice data in the database at db.example.com:5432 (500 sample companies)'],
+  [
+    'postgres://ann:p/q@db.example.com/prospect',
+    own,
+    'your catalogue in a shared database (12,400 companies, imported 3 Nov)',
+  ],
+])('names a catalogue in one phrase: %s %j', (engine, origins, text) => {
+  expect(describeSource({ home: { engine }, origins, now }).text).toBe(text)
+})
+
+it.each([
+  [false, 'ann@example.com', 'api.example.com as ann@example.com'],
+  [false, undefined, 'api.example.com'],
+  [true, 'ann@example.com', 'api.example.com as ann@example.com, directly'],
+])('names a server in one phrase: direct %s, member %s', (direct, member, text) => {
+  const server = { baseUrl: 'https://api.example.com/api/v2', direct }
+  expect(describeSource({ server, member }).text).toBe(text)
+})
+
+describe('commands', () => {
+  let home: Machine
+  beforeEach(() => {
+    home = machine()
+    writeFileSync(join(home.home, 'in.csv'), 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n')
+  })
+  afterEach(() => home.remove())
+  const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--summary-json', 'sum.json']
+  const practice = 'practice data on this machine (30 sample companies)'
+  const loadSample = () => home.json('data', 'sample', '--companies', '30', '--people', '10')
+
+  it('say that invented companies were asked where nothing was found, and what to do', async () => {
+    await loadSample()
+    const quote = await home.run([...batch.slice(0, 4), '--dry-run'])
+    expect(quote.json).toMatchObject({ rows: 2, source: { kind: 'practice', text: practice } })
+    const hint = `Answers come from ${practice}. All of it is invented: prospect init connects a vendor;`
+    expect((await home.run(batch)).stderr).toContain(`0 found · 2 not found · 0 credits\nWritten to`)
+    const again = await home.run([...batch, '--fresh'])
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining(hint)])
+    const summary = readFileSync(join(home.home, 'sum.json'), 'utf8')
+    expect(JSON.parse(summary)).toMatchObject({
+      source: { kind: 'practice', sample_companies: 30, text: practice },
+    })
+    const single = await home.run(['accounts', 'enrich', '--domain', 'siemens.com'])
+    expect([single.code, single.stderr]).toEqual([9, expect.stringContaining(hint)])
+  })
+
+  it('do not call a catalogue practice data that has own companies', async () => {
+    await loadSample()
+    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    const { stderr } = await home.run(batch)
+    expect(stderr).toMatch(
+      /Answers come from your catalogue on this machine \(2 companies, imported \d+ \w{3}, beside 30/,
+    )
+  })
+
+  it('name the source beside credits on a terminal and with --verbose, and leave the body as the API gives it', async () => {
+    await loadSample()
+    const line = `Answers come from ${practice}.`
+    const piped = await home.run(['credits'])
+    expect([piped.stderr, Object.keys(piped.json as object)]).toEqual(['', ['credits', 'limits']])
+    const verbose = await home.run(['credits', '--verbose'])
+    expect([verbose.stdout, verbose.stderr]).toEqual([piped.stdout, expect.stringContaining(line)])
+    for (const area of ['credits', 'account'])
+      expect((await home.run([area], { terminal: true, columns: 120 })).stderr).toBe(`${line}\n`)
+  })
+
+  it('name a server and whose key it is', async () => {
+    const there = await served()
+    const at = ['--base-url', there.server.baseUrl]
+    await home.run(['login', ...at, '--api-key-stdin'], { stdin: there.bench.key })
+    const { host } = new URL(there.server.baseUrl)
+    const { stderr } = await home.run([...batch, ...at])
+    await there.close()
+    expect(stderr).toMatch(new RegExp(`Answers come from ${host} as \\S+@\\S+\\.\n`))
+  })
+})
