@@ -34,13 +34,19 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
       `${source} must not hold a user or password.`,
       `Write ${correctUrl(url)} and give the key separately.`,
     )
+  // Another version, or the version alone, is another API: to correct the address would promise too much.
+  if (/\/v\d/.test(url.pathname) && !/\/api\/v2(?:\/|$)/.test(url.pathname))
+    throw new UsageError(
+      `${source} is not that of a server of this API, which ends in ${ending}.`,
+      `Other APIs cannot be connected. If this server has this API, too, write ${correctUrl(url)}${syncHint(url)}`,
+    )
   if (
     url.search !== '' ||
     url.hash !== '' ||
     /[?#]/.test(text) ||
     !url.pathname.replace(/\/$/, '').endsWith(ending)
   )
-    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}${syncHint(url)}`)
+    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}`)
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
     throw new UsageError(
       `${source} is an http address: others could read the key and the data in transit.`,
@@ -68,7 +74,7 @@ export function syncBaseUrlOf(text: string, insecure = false): URL {
 
 /** Returns the address that was probably meant. */
 function correctUrl({ origin, pathname }: URL): string {
-  const before = pathname.split(/\/(?:api|v2)(?:\/|$)/)[0] ?? ''
+  const before = pathname.split(/\/(?:api|v\d[^/]*)(?:\/|$)/)[0] ?? ''
   return origin + before.replace(/\/+$/, '') + ending
 }
 

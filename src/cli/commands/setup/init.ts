@@ -4,7 +4,6 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Context } from '../../context/context.js'
 import { keyNameOf, localOrigin, storeKey } from '../../context/credentials.js'
-import { isThere } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askChoice, askText } from '../../output/prompt.js'
@@ -15,7 +14,7 @@ import { changeProfile, currentProfile } from './profiles.js'
 
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
 export const initCommand: CommandFactory = ({ command }) =>
-  command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
+  command('init', 'Choose where lookups go: this machine, or a server you have a key for')
     .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', parseEmail)
     .option('--sample', 'load sample companies and people too')
@@ -38,10 +37,10 @@ interface InitChoices {
 }
 
 async function init(context: Context, { options }: Invocation): Promise<number> {
-  const baseUrl = context.globals.local
-    ? undefined
-    : (context.globals.baseUrl ?? (await chooseServer(context, options)))
-  if (baseUrl !== undefined) return initRemote(context, baseUrl)
+  const { local, baseUrl } = context.globals
+  const place = local ? undefined : (baseUrl ?? (await choosePlace(context, options)))
+  if (place !== undefined && place !== 'local') return initRemote(context, place)
+  if (place === 'local') await leaveServer(context)
   const admin = await context.admin({ create: false })
   const made = await admin.init(await readNames(context, admin, options))
   const { workspace, member, key, credits, created } = made
@@ -60,16 +59,21 @@ async function init(context: Context, { options }: Invocation): Promise<number> 
   return 0
 }
 
-/** Asks which server to use, if nothing is set up yet and no option decides it. */
-async function chooseServer(
+/** Asks where to look things up, unless an option decides it: also where a workspace exists, to connect a server later. */
+async function choosePlace(
   context: Context,
   { workspace, email, sample }: Invocation['options'],
 ): Promise<string | undefined> {
-  const isGiven = [workspace, email, sample, context.globals.yes, context.globals.local].some(
-    (value) => value !== undefined,
-  )
-  const isSetUp = isThere(context.home.engine) || currentProfile(context).profile.base_url !== undefined
-  return isGiven || isSetUp ? undefined : askForServer(context)
+  const isGiven = [workspace, email, sample, context.globals.yes].some((value) => value !== undefined)
+  return isGiven ? undefined : askForPlace(context)
+}
+
+/** Points the profile in use to this machine, where it is that of a server. */
+async function leaveServer(context: Context): Promise<void> {
+  const { name, profile } = currentProfile(context)
+  if (profile.base_url === undefined || profile.target === 'local') return
+  await changeProfile(context, name, { target: 'local' })
+  context.notify(`Every command now uses this machine, no longer ${profile.base_url}.`)
 }
 
 /** Returns the names in the options. On a terminal it asks for missing ones, when there is a workspace to create. */
@@ -95,27 +99,27 @@ async function readNames(
   })
 }
 
-/** Asks for the address of a server; `undefined` for the local engine, and without a terminal. */
-export async function askForServer(context: Context): Promise<string | undefined> {
-  const readNames = [
+/** Asks for the address of a server; returns `local` for the engine of this machine, `undefined` without a terminal. */
+async function askForPlace(context: Context): Promise<string | undefined> {
+  const places = [
     { value: 'local', name: 'On this machine: offline, with data of your own or samples' },
-    { value: 'remote', name: 'On a server that you have an API key for' },
+    { value: 'remote', name: 'At a server that you have an API key for' },
   ] as const
-  const place = await askChoice(context, 'Where do your searches and lookups go?', readNames)
-  if (place !== 'remote') return undefined
+  const place = await askChoice(context, 'Where do your searches and lookups go?', places)
+  if (place !== 'remote') return place
   const check = (text: string) => baseUrlOf(text.trim(), 'The address', context.globals.insecureHttp)
   const preset = 'https://api.example.com/api/v2'
   return (await askText(context, 'Address of the server', preset, check))?.trim()
 }
 
 /** Points the profile in use to a server. Nothing is stored before the server has accepted the key. */
-export async function initRemote(given: Context, baseUrl: string): Promise<number> {
+async function initRemote(given: Context, baseUrl: string): Promise<number> {
   const context = given.withGlobals({ baseUrl })
   const target = targetIn(context)
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
   const key = await readNewKey(context, target)
-  const credits = await tryKey(context, key)
-  storeKey(context.home, keyNameOf(target), key, context.clock.now(), context.ids.uuid())
+  const { credits, member } = await tryKey(context, key)
+  storeKey(context.home, keyNameOf(target), key, context.clock.now(), context.ids.uuid(), member)
   const profile = currentProfile(context).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await print(context, { profile, base_url: target.baseUrl, credits: credits ?? null })

@@ -1,6 +1,6 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Context, TargetContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import {
   forgetKey,
   givenKey,
@@ -14,7 +14,7 @@ import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askSecret } from '../../output/prompt.js'
-import { numberAt } from '../../output/records.js'
+import { numberAt, stringAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server after trying it. */
@@ -26,8 +26,8 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const { origin } = owner
       const key = await readNewKey(context, owner)
       // The synchronous address has no request that is free.
-      const credits = options.sync ? undefined : await tryKey(context, key)
-      storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid())
+      const { credits, member } = options.sync ? {} : await tryKey(context, key)
+      storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid(), member)
       await print(context, { origin, stored: true, credits: credits ?? null })
     })
 
@@ -90,13 +90,30 @@ export async function readNewKey(
 /** Maximum time for trying a key. */
 const patienceMs = 30_000
 
-/** Tries a key with the free `GET /credits`. Returns the balance; throws a `Stop` when the server refuses the key. */
-export async function tryKey(context: TargetContext, apiKey: string): Promise<number | undefined> {
+/** What a server says about a key. */
+interface TriedKey {
+  readonly credits?: number | undefined
+  readonly member?: string | undefined
+}
+
+/** Tries a key with free requests. Returns its balance and owner; throws a `Stop` when the server refuses the key. */
+export async function tryKey(context: Context, apiKey: string): Promise<TriedKey> {
   const caller = await context.caller()
-  const reply = await caller.call('credits.show', {}, { apiKey, signal: AbortSignal.timeout(patienceMs) })
+  const call = { apiKey, signal: AbortSignal.timeout(patienceMs) }
+  const reply = await caller.call('credits.show', {}, call)
+  if (reply.status === 404 || reply.unusable !== undefined)
+    throw new Stop(
+      `${requireServer(context).baseUrl} is not a server of this API: GET /credits gave no balance.`,
+      exitCodes.usage,
+      'The key was not stored. Check the address; other APIs cannot be connected.',
+      'usage',
+    )
   if (!isOk(reply)) {
     const { error, code, exit_code } = reportOfReply(reply)
     throw new Stop(`${error.replace(/\.$/, '')}.`, exit_code, 'The key was not stored.', code)
   }
-  return numberAt(reply.body, 'credits.enrichment')
+  // Some servers refuse this to a key of few scopes; the owner is only named.
+  const account = await caller.call('account.show', {}, call).catch(() => undefined)
+  const member = account && isOk(account) ? stringAt(account.body, 'account.email') : undefined
+  return { credits: numberAt(reply.body, 'credits.enrichment'), member }
 }

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { served } from '../../../client/serving.js'
 import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
@@ -57,7 +58,43 @@ describe('init', () => {
     ] as const
     const { json, code } = await here.run(['init', '--json'], { typed })
     expect([code, json]).toMatchObject([0, { workspace: 'Acme', member: 'ann@example.com' }])
-    expect((await here.run(['init', '--json'], { typed: [] })).json).toMatchObject({ workspace: 'Acme' })
+    const again = await here.run(['init', '--json'], { typed: [['Where do your searches', '\r']] })
+    expect([again.code, again.json]).toMatchObject([0, { workspace: 'Acme' }])
+  })
+
+  it('connects a server, and goes back to this machine, where a workspace exists already', async () => {
+    await here.json('init')
+    const there = await served()
+    try {
+      const address = ['Address of the server', `${there.server.baseUrl}\r`] as const
+      const key = ['API key for http', `${there.bench.key}\r`] as const
+      const remote = await here.run(['init'], {
+        typed: [['Where do your searches', '\u001b[B\r'], address, key],
+      })
+      expect([remote.code, remote.stderr]).toEqual([
+        0,
+        expect.stringContaining('Every command now uses this server'),
+      ])
+      const back = await here.run(['init'], { typed: [['Where do your searches', '\r']] })
+      expect([back.code, back.stderr]).toEqual([
+        0,
+        expect.stringContaining('Every command now uses this machine'),
+      ])
+      expect(await here.json('config', 'list')).toMatchObject({ target: 'local' })
+    } finally {
+      await there.close()
+    }
+  })
+
+  it.each([
+    ['https://api.hunter.io/v2', 'not that of a server of this API'],
+    ['https://api.example.com/api/v1', 'not that of a server of this API'],
+    ['https://api.example.com', 'Write https://api.example.com/api/v2'],
+  ])('refuses the address %s', async (address, reason) => {
+    const { code, stderr } = await here.run(['init', '--base-url', address, '--api-key-stdin'], {
+      stdin: 'x',
+    })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reason)])
   })
 
   it('creates nothing after Ctrl-C', async () => {

@@ -68,6 +68,15 @@ describe('login', () => {
     expect(() => credentials()).toThrow()
   })
 
+  it('stores no key for a server of another API', async () => {
+    const other = await answering((_, response) => response.end('{"data":{"requests":{"available":25}}}'))
+    const words = ['login', '--base-url', `http://127.0.0.1:${other.port}/api/v2`, '--api-key-stdin']
+    const { code, stderr } = await here.run(words, { stdin: there.bench.key })
+    await other.close()
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is not a server of this API')])
+    expect(() => credentials()).toThrow()
+  })
+
   it('requires a key and a server', async () => {
     expect((await here.run(['login', ...at()])).code).toBe(3)
     expect((await here.run(['login', '--api-key-stdin'], { stdin: 'x' })).code).toBe(2)
@@ -145,7 +154,7 @@ describe('init with a server', () => {
   it('asks for the server and its key at a terminal', async () => {
     const typed = [
       ['Where do your searches', '2'],
-      ['❯ On a server', '\r'],
+      ['❯ At a server', '\r'],
       ['Address of the server', `${there.server.baseUrl}\r`],
       ['API key for http', `${there.bench.key}\r`],
     ] as const
