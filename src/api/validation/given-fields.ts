@@ -14,20 +14,24 @@ type Input = Pick<Shape, 'input'>
 
 /**
  * Returns the fields of a request without empty ones: `""` and `null` are the same as leaving a known field out. Those
- * of the path stay, and `live`, which must be true or false. Fields inside a wrapper are taken out of it; throws 422
- * for one that is beside it, too.
+ * of the path stay, and `live`, which must be true or false.
  */
 export function withoutBlanks(id: OperationId, { input }: Input, fields: Fields): Fields {
   const { path } = operation(id)
   const keeps = (name: string) => name === 'live' || path.includes(`{${name}}`)
-  const drop = (some: Fields) => dropBlanks(input.shape, aliasesOf(id), some, keeps)
+  return dropBlanks(input.shape, aliasesOf(id), unwrap(id, fields), keeps)
+}
+
+/** Returns fields that are inside a wrapper beside the others. Throws 422 for one that is given in both places. */
+export function unwrap(id: OperationId, fields: Fields): Fields {
   const wrapper = wrapperOf(id)
-  if (wrapper === undefined || !isObject(fields[wrapper])) return drop(fields)
+  const inner = wrapper === undefined ? undefined : fields[wrapper]
+  if (wrapper === undefined || !isObject(inner)) return fields
   const { [wrapper]: _, ...beside } = fields
-  const [outer, inner] = [drop(beside), drop(fields[wrapper])]
-  const twice = Object.keys(inner).find((name) => Object.hasOwn(outer, name))
+  const given = Object.entries(inner).filter(([, value]) => !isBlank(value))
+  const twice = given.find(([name]) => !isBlank(beside[name] ?? null))?.[0]
   if (twice !== undefined) throw twoSpellings(twice, `${wrapper}.${twice}`)
-  return { ...outer, ...inner }
+  return { ...beside, ...Object.fromEntries(given) }
 }
 
 function dropBlanks(

@@ -1,13 +1,16 @@
 import type { Shape } from '../areas/shapes.js'
 import type { Input } from '../calls/caller.js'
+import type { OperationId } from '../operations/table.js'
 import { ownWebhook } from '../webhooks/own-webhook.js'
 import { kindOf } from './coerce.js'
+import { unwrap } from './given-fields.js'
 
 /** Returns the input with this machine as the webhook, where the API requires one and none was given. */
-export function withOwnWebhook(shape: Shape, input: Input): Input {
-  return wantsWebhook(shape) && input.webhook_url === undefined
-    ? { ...input, webhook_url: ownWebhook }
-    : input
+export function withOwnWebhook(id: OperationId, shape: Shape, input: Input): Input {
+  const fields = unwrap(id, input)
+  return wantsWebhook(shape) && fields.webhook_url === undefined
+    ? { ...fields, webhook_url: ownWebhook }
+    : fields
 }
 
 /** Whether an operation requires a `webhook_url`. */

@@ -49,7 +49,7 @@ export function checkTyped({ operation, shape, invocation }: OperationRequest, i
   const fields = fieldsOfSchema(shape.input)
   try {
     // The address of results is chosen with the way to wait for them.
-    validate(operation.id, shape, withOwnWebhook(shape, input))
+    validate(operation.id, shape, withOwnWebhook(operation.id, shape, input))
   } catch (error) {
     if (!(error instanceof ApiError) || error.code === 'not_found') throw error
     const keys = /^Missing required keys: (.*)/.exec(error.message)?.[1]?.split(', ') ?? []

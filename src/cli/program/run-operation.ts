@@ -26,7 +26,7 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   const isOurs =
     operation.starts !== undefined &&
     (context.isLocal() || waitOf(context, request.invocation, given).printsResult)
-  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(shape, given) : given)
+  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(operation.id, shape, given) : given)
   checkTyped(request, input)
   if (operation.filters && options.input === undefined) {
     const { resolveFilterNames } = await import('../operation/filter-names.js')

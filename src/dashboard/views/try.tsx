@@ -84,7 +84,7 @@ async function read(fields: Fields) {
   const row = findOperation(fields.operation)
   if (!row) throw new ApiError('not_found')
   const shape = await shapeOf(row.id)
-  const input = withOwnWebhook(shape, readRequest(shape, fields))
+  const input = withOwnWebhook(row.id, shape, readRequest(shape, fields))
   return { row, shape, input, request: dryRun(row, shape, input) }
 }
 

@@ -79,10 +79,10 @@ export const contacts: HandlersOf<'contacts'> = {
 }
 
 /** Returns a result with its numbers under the names that clients of the synchronous waterfall read, too. */
-const withPhones = ({ phone, ...result }: ContactResult): OutputOf<'contacts.enrich_sync'> =>
-  phone === undefined
+const withPhones = (result: ContactResult): OutputOf<'contacts.enrich_sync'> =>
+  result.phone === undefined
     ? result
-    : { ...result, phone, phones: phone, phone_status: phone.length > 0 ? 'valid' : null }
+    : { ...result, phones: result.phone, phone_status: result.phone.length > 0 ? 'valid' : null }
 
 /** Handlers of the area `messenger`. */
 export const messenger: HandlersOf<'messenger'> = {

@@ -127,6 +127,13 @@ describe('the commands of growth, lookalikes and hiring', () => {
   beforeAll(() => here.run(['data', 'sample']))
   afterAll(() => here.remove())
 
+  it('read the fields inside account in a file of --input', async () => {
+    const account = { webhook_url: 'https://hooks.example/in', min_headcount_growth_percentage: 5 }
+    const words = ['intents', 'growth', '--input', '-', '--no-wait']
+    const { code, json } = await here.run(words, { stdin: JSON.stringify({ account }) })
+    expect([code, json]).toMatchObject([0, { id: expect.any(String) }])
+  })
+
   it.each([
     ['headcount_growth_percentage', 'intents growth --min-headcount-growth-percentage 5'],
     [
