@@ -115,7 +115,7 @@ describe('data purge', () => {
     })
     expect(await run('two')).toMatchObject({ code: 0 })
     expect(readFileSync(join(here.home, 'two.out.csv'), 'utf8')).toMatch(
-      /bo@acme\.example,.*Bo Ek.*,found,,0,store/,
+      /bo@acme\.example,.*Bo Ek.*,found,,0,reused/,
     )
     await age(100, 'forgotten = 0')
     expect(await here.json('data', 'purge', '--older-than', '90d')).toMatchObject({ answers: 2 })
