@@ -25,8 +25,9 @@ try {
   process.exit(1)
 }
 
-const [{ build }, { writePlaces }, { writeTypes }] = await Promise.all([
+const [{ build }, { exitRows, writeManuals }, { writePlaces }, { writeTypes }] = await Promise.all([
   import('esbuild'),
+  import('./man.js'),
   import('./places.js'),
   import('./types.js'),
 ])
@@ -58,10 +59,8 @@ try {
     ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
-  if (isPacking) {
-    const { exitRows, writeManuals } = await import('./man.js')
-    await writeManuals(fresh, await exitRows())
-  }
+  // npm links the man pages of a clone as well.
+  await writeManuals(fresh, await exitRows())
   for (const node of await runtimes()) await writeCodeCache(node)
   await rm(dist, { recursive: true, force: true })
   await rename(fresh, dist)

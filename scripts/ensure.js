@@ -11,6 +11,7 @@ const sources = [
   'scripts/build.js',
   'scripts/code-cache.js',
   'scripts/esbuild-plugins.js',
+  'scripts/man.js',
   'scripts/packages.js',
   'scripts/places.js',
   'scripts/place-file.js',

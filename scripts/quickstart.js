@@ -8,7 +8,9 @@ const home = '.quickstart'
 const input = 'docs/examples/companies.csv'
 const output = `${home}/enriched.csv`
 const shownRows = 30
-const found = ['name', 'industry', 'headcount', '_status', '_credits', '_source']
+const found = ['name', '_status', '_credits']
+/** So that the table fits a terminal of 80 columns. */
+const cellWidth = 18
 
 /** Exit code of a batch that finished although some rows were invalid or failed. */
 const someRowsFailed = 11
@@ -38,17 +40,29 @@ async function showResult() {
   const all = Object.keys(rows[0] ?? {})
   // The output begins with the columns of the input.
   const columns = [...new Set([...all.slice(0, 2), ...found.filter((name) => all.includes(name))])]
-  const table = new Table({ head: columns, style: { head: [], border: [], compact: true } })
+  const table = new Table({
+    head: columns,
+    chars: { ...Object.fromEntries(borders.map((name) => [name, ''])), middle: '  ' },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  })
   for (const row of rows.slice(0, shownRows)) table.push(columns.map((name) => clip(row[name] ?? '')))
   say(table.toString())
   say(
-    `${Math.min(shownRows, rows.length)} of ${rows.length} rows and ${columns.length} of ${all.length} columns; all of it: ${output}`,
+    `${Math.min(shownRows, rows.length)} of ${rows.length} rows and ${columns.length} of ${all.length} columns.`,
   )
+  say(`All of it: ${output}`)
 }
+
+const borders = ['top', 'bottom', 'left', 'mid', 'right'].flatMap((side) => [
+  side,
+  `${side}-mid`,
+  `${side}-left`,
+  `${side}-right`,
+])
 
 const clip = (text) => {
   const line = text.replace(/\s+/g, ' ')
-  return line.length > 22 ? `${line.slice(0, 21)}…` : line
+  return line.length > cellWidth ? `${line.slice(0, cellWidth - 1)}…` : line
 }
 
 function tellWhatNext() {
@@ -56,11 +70,11 @@ function tellWhatNext() {
   say(`export PROSPECT_HOME="${root}${home}"`)
   say(`alias prospect="node ${root}${relative(root, binary)}"`)
   say('')
-  say('prospect accounts enrich --domain acme-robotics.example          # one company')
-  say('prospect accounts enrich --domain nobody.example ; echo $?        # nothing found: exit 9, no charge')
-  say('prospect engine credits set 0                                     # then enrich again: exit 4')
-  say('prospect serve                                                    # the same API over HTTP')
-  say('prospect                                                          # everything else')
+  say('prospect accounts enrich --domain acme-robotics.example     # one company')
+  say('prospect accounts enrich --domain nobody.example; echo $?   # not found: 9')
+  say('prospect engine credits set 0                               # enrich: exit 4')
+  say('prospect serve                                              # over HTTP')
+  say('prospect                                                    # everything else')
   say('')
   say('Read on in README.md and docs/start.md.')
 }

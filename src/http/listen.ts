@@ -66,6 +66,13 @@ export interface Listening {
 /** A server that could not be started; the message says why and what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
+  /** Whether another program listens on the port. */
+  readonly isPortUsed: boolean
+
+  constructor(message: string, isPortUsed = false) {
+    super(message)
+    this.isPortUsed = isPortUsed
+  }
 }
 
 /** Serves a fetch-shaped handler on a socket, behind the guard and the limits on size and time. */
@@ -138,6 +145,7 @@ function bindError(error: NodeJS.ErrnoException, host: string, port: number): Li
   }
   return new ListenError(
     known[error.code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${error.message}`,
+    error.code === 'EADDRINUSE',
   )
 }
 

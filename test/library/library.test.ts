@@ -1,9 +1,12 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { handler, remote, verify } from '../../src/index.js'
 import { type Served, served } from '../client/serving.js'
 import { folder, removed } from '../support/command.js'
+import { launch } from '../support/processes.js'
 
 let there: Served
 let home = ''
@@ -40,6 +43,21 @@ describe('the library', () => {
     }
     expect(await at('/api/v2/credits')).toMatchObject({ credits: { enrichment: 1_000 } })
     expect(await at('/openapi.json')).toMatchObject({ openapi: expect.stringMatching(/^3\./) })
+  })
+
+  it('runs the example of an engine in its document twice in a row, from an empty folder', async () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const document = await readFile(join(root, 'docs', 'library.md'), 'utf8')
+    const example = /## An engine\n\n```ts\n(.*?)```/s.exec(document)?.[1] ?? ''
+    const library = pathToFileURL(join(root, 'dist', 'index.js')).href
+    const empty = await folder()
+    const program = join(empty, 'example.mjs')
+    await writeFile(program, example.replace("'prospect-cli'", `'${library}'`))
+    for (const _ of ['the first time', 'again']) {
+      const { stdout, stderr, exitCode } = await launch(program, [], empty, {})
+      expect([exitCode, stdout, stderr]).toEqual([0, 'Acme Robotics 1', ''])
+    }
+    await removed(empty)
   })
 
   it('verifies a webhook with one of several secrets', () => {

@@ -1,6 +1,10 @@
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { execa } from 'execa'
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import { command } from '../support/command.js'
+import { command, folder, removed } from '../support/command.js'
 
 type Pages = Readonly<Record<string, string>>
 const { exitRows, manPages } = (await import(new URL('../../scripts/man.js', import.meta.url).href)) as {
@@ -13,6 +17,18 @@ describe('man pages', () => {
   it('are the ones that package.json installs', async () => {
     const names = Object.keys(manPages(await map(), '1.0.0', await exitRows()))
     expect(names.map((name) => `dist/man/${name}`).sort()).toEqual([...manifest.man].sort())
+  })
+
+  it.skipIf(process.platform === 'win32')('are installed from a clone that is built', async () => {
+    const prefix = await folder()
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const argv = ['install', '--global', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, '.']
+    await execa('npm', argv, { cwd: root })
+    const installed = await Promise.all(
+      manifest.man.map((page) => readFile(join(prefix, 'share', 'man', 'man1', basename(page)), 'utf8')),
+    )
+    await removed(prefix)
+    expect(installed.filter((text) => text.startsWith('.TH PROSPECT'))).toHaveLength(manifest.man.length)
   })
 
   it('have every command with its options, and every exit code', async () => {

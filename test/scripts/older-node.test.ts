@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { widthOf } from '../../src/cli/output/text.js'
 import { isLong, sample } from '../support/effort.js'
 import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
@@ -30,6 +31,9 @@ describe('scripts on an older Node', () => {
     const { exitCode, stdout, stderr } = await here.run('scripts/quickstart.js')
     expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('Error')])
     expect(stdout).toContain('6. Every credit is accounted for')
+    const [, result = ''] = stdout.split('Company Name ')
+    for (const line of result.slice(0, result.indexOf('\n\n')).split('\n').slice(1))
+      expect(widthOf(line)).toBeLessThanOrEqual(80)
     expect(here.starts()[0]).toBe(here.path('scripts/quickstart.js'))
   })
 

@@ -92,7 +92,9 @@ async function serve(
     },
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
-  const listening = await startListening(handler, place, deliveriesPort, known ? [known.host] : [])
+  const allowHosts = known ? [known.host] : []
+  const setup = { handler, allowHosts, defaultPort: deliveriesPort }
+  const listening = await startListening(context, place, setup)
   try {
     const url = webhookUrl(listening, token, known)
     const { secrets, secret, from } = trust

@@ -48,7 +48,9 @@ async function serveDashboard(outer: Context, { options }: Invocation): Promise<
   const dashboard = await openDashboard(context, caller, setup)
   const answer = async (request: Request) => dashboard.handle(request) ?? refuse(new ApiError('not_found'))
   await interruptible(context.streams, async (signal) => {
-    listening = await startListening(answer, choices, defaultPort, allowHost, dashboard.isPage)
+    const { isPage } = dashboard
+    const setup = { handler: answer, allowHosts: allowHost, isPage, defaultPort }
+    listening = await startListening(context, choices, setup)
     try {
       const url = listening.origin + dashboard.makeLink()
       await write(context.streams.stdout, `${firstLine(url, outer.globals)}\n`)

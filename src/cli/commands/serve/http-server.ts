@@ -4,7 +4,7 @@ import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import { coversAddress } from '../../../client/networks.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
-import type { Listening } from '../../../http/listen.js'
+import type { Listening, ListenOptions } from '../../../http/listen.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
@@ -124,24 +124,39 @@ export const listenOptions = (defaultPort: number): Option[] => [
   ).argParser(networks),
 ]
 
-/** Starts a server. Throws a `UsageError` when it cannot listen there. */
+/** What a server is started with, besides where. */
+interface ServerSetup extends Pick<ListenOptions, 'handler' | 'allowHosts' | 'isPage'> {
+  readonly defaultPort: number
+}
+
+/** How many ports after the default one are tried. */
+const maxPortsTried = 50
+
+/**
+ * Starts a server, on the next free port where the default one is in use. Throws a `UsageError` when it cannot listen
+ * there. A port that was typed is kept, and so is one that clients elsewhere were told of.
+ */
 export async function startListening(
-  handler: (request: Request) => Promise<Response>,
-  options: AddressOptions,
-  defaultPort: number,
-  allowHosts: readonly string[],
-  isPage?: (path: string) => boolean,
+  { notify }: Pick<Context, 'notify'>,
+  options: AddressOptions & { readonly publicUrl?: string },
+  { defaultPort, ...setup }: ServerSetup,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../../http/listen.js')
-  const { host = '127.0.0.1', port = defaultPort, trustedProxy = [] } = options
-  try {
-    const isProxy = (address: string) => coversAddress(trustedProxy, address)
-    return await listen({
-      ...{ handler, host, port, allowHosts, public: options.public === true, isProxy },
-      ...(isPage ? { isPage } : {}),
-    })
-  } catch (error) {
-    if (error instanceof ListenError) throw new UsageError(`${error.message}.`)
-    throw error
+  const { host = '127.0.0.1', port: typedPort, trustedProxy = [] } = options
+  const isProxy = (address: string) => coversAddress(trustedProxy, address)
+  const isKept = typedPort !== undefined || options.public === true || options.publicUrl !== undefined
+  const first = typedPort ?? defaultPort
+  for (let port = first; ; port++) {
+    try {
+      const isPublic = options.public === true
+      const listening = await listen({ ...setup, host, port, public: isPublic, isProxy })
+      if (port !== first)
+        notify(`Port ${first} is in use: listening on port ${port}. To choose one, add --port.`)
+      return listening
+    } catch (error) {
+      if (!(error instanceof ListenError)) throw error
+      if (isKept || !error.isPortUsed || port - first >= maxPortsTried)
+        throw new UsageError(`${error.message}.`)
+    }
   }
 }

@@ -81,7 +81,9 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
   const answer = choices.logRequests || context.globals.verbose ? logRequests(context, plain) : plain
   await interruptible(streams, async (signal) => {
     const hosts = [...allowHost, ...backend.hosts]
-    listening = await startListening(answer, address, defaultPort, hosts, dashboard?.isPage)
+    const setup = { handler: answer, allowHosts: hosts, defaultPort }
+    const pages = dashboard && { isPage: dashboard.isPage }
+    listening = await startListening(context, address, { ...setup, ...pages })
     backend.start()
     try {
       const link = dashboard && listening.origin + dashboard.makeLink()

@@ -107,3 +107,15 @@ it('prospect dashboard prints the link of its page, and serves it until a signal
   ])
   await expect(fetch(url)).rejects.toThrow('fetch failed')
 })
+
+it('prospect dashboard takes the next free port where its own is in use, and says so; a port that was typed is refused', async () => {
+  const here = machine()
+  const two = [await here.start(['dashboard', '--no-open']), await here.start(['dashboard', '--no-open'])]
+  const [first, second] = two.map(({ line }) => new URL(line))
+  const typed = await here.run(['dashboard', '--port', first?.port ?? ''])
+  const ended = await two[1]?.stop()
+  here.remove()
+  expect(second?.port).not.toBe(first?.port)
+  expect(ended?.stderr).toContain(`Port 4011 is in use: listening on port ${second?.port}.`)
+  expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining(`Port ${first?.port} is in use`)])
+})
