@@ -6,6 +6,7 @@ import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
 import { Refusal } from '../csv/errors.js'
+import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../csv/left-out.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
@@ -31,6 +32,8 @@ export interface Items {
   /** Line of each item, in their order. */
   readonly lines: readonly number[]
   readonly problems: readonly ItemProblem[]
+  /** Values that the items are without. */
+  readonly leftOut: readonly LeftOutValues[]
 }
 
 /** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
@@ -46,17 +49,20 @@ export async function readItems(
   const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
   const explain = reasonWriter(Object.keys(item.shape), mapping, constants)
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
+  const counter = new LeftOutCounter()
   try {
     for await (const rows of table.rows())
       for (const { cells, line } of rows) {
         if (isBlank(cells)) continue
-        const input = toInput(cells)
+        const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
+        const input = toInput(cells, (field, value) => leftOut.push({ field, value }))
         const refusal = refusalOf(() => validate(input))
         const text = raggedText(cells, table.header) ?? (refusal && explain(refusal))
         if (text !== undefined) {
           found.problems.push({ line, text })
           await rejects?.add([{ line, cells, reason: text }])
         } else {
+          for (const { field, value } of leftOut) counter.add(field, value)
           found.items.push(input)
           found.lines.push(line)
         }
@@ -71,7 +77,7 @@ export async function readItems(
     throw error
   }
   await rejects?.finish()
-  return found
+  return { ...found, leftOut: counter.counts }
 }
 
 function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
@@ -100,7 +106,7 @@ export function checkSize({ body }: Operation, input: Input, file: string): void
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(
   operation: Operation,
-  { items, problems }: Pick<Items, 'items' | 'problems'>,
+  { items, problems, leftOut }: Pick<Items, 'items' | 'problems' | 'leftOut'>,
   { spendable, windows }: Remaining,
 ): BatchQuote {
   const rows = items.length + problems.length
@@ -119,6 +125,7 @@ export function quoteItems(
         emailOnly: 0,
         stored: 0,
         invalidReasons: countReasons({ problems }),
+        leftOut,
       },
     },
     results: { credits: 0, answers: 0 },

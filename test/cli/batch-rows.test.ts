@@ -226,7 +226,7 @@ describe('profile URLs of the wrong kind', () => {
 })
 
 describe('rejects', () => {
-  const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\nb.example;Narnia;=1\nshort\n'
+  const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\n;;=1\nshort\n'
 
   it('writes invalid rows unchanged to a rejects file that can be fixed and run again', async () => {
     const caller = target(company)
@@ -235,7 +235,7 @@ describe('rejects', () => {
       [
         '_line;_reason;domain;country;note\n',
         '3;"""domain"" is empty";;;"two\nlines"\n',
-        `5;"""country"" must be an ISO 3166-1 alpha-2 code";b.example;Narnia;'=1\n`,
+        `5;"""domain"" is empty";;;'=1\n`,
         '6;"Line 6 has 1 cell; the header has 3";short\n',
       ].join(''),
     )
@@ -256,13 +256,15 @@ describe('rejects', () => {
     const file = 'Website,Land\na.example,Narnia\n,DE\nb.example,Oz\nshort\nc.example,DE\n'
     const argv = ['--map', 'country=Land', '--summary-json', 'sum.json']
     const reasons = [
-      { reason: '"Land" must be an ISO 3166-1 alpha-2 code', rows: 2 },
       { reason: '"Website" is empty', rows: 1 },
       { reason: 'Has 1 cell; the header has 2', rows: 1 },
     ]
     const ended = await batch('accounts enrich', file, argv, { caller: target(company) })
-    expect(JSON.parse(await read('sum.json'))).toMatchObject({ invalid: 4, invalid_reasons: reasons })
-    expect(ended.stderr).toContain('Invalid: 2 rows: "Land" must be an ISO 3166-1 alpha-2 code')
+    expect(JSON.parse(await read('sum.json'))).toMatchObject({
+      ...{ invalid: 2, invalid_reasons: reasons },
+      not_understood: [{ field: 'country', values: 2, sample: 'Narnia' }],
+    })
+    expect(ended.stderr).toContain('Left out: country: 2 values not understood, such as "Narnia"')
   })
 
   it('writes rejects to the file of --rejects, and to none when the output goes to stdout', async () => {
@@ -339,6 +341,7 @@ describe('--summary-json', () => {
       ...{ status: 'finished', exit_code: 11, stopped: null },
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
+      not_understood: [],
       oldest_stored: null,
       sources: { live: 2, store: 0, duplicate: 1, lookup: 2, reused: 0 },
       source: null,
@@ -578,9 +581,9 @@ describe('values that do not say which company or person a row is', () => {
     'https://bit.ly/3abc',
     'lnkd.in/abc',
     't.co/abc',
-    'gmail.com',
-    'https://www.gmx.de',
-    'outlook.com',
+    'ada@gmail.com',
+    'Ada <ada@gmx.de>',
+    'acme.tumblr.com',
   ])('does not look up %s as the domain of a company', async (cell) => {
     const caller = target(company)
     const csv = `Company,Website\nAcme,${cell}\n,${cell}\nBeta,beta.example\n`

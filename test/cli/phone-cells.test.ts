@@ -45,3 +45,21 @@ describe('phone numbers in a file', () => {
     expect(ended.code).toBe(11)
   })
 })
+
+describe('values of a file that are not understood', () => {
+  it('are left out, counted and named, and the rows are looked up without them', async () => {
+    const caller = answering({ body: { name: 'Acme' } })
+    const stdin =
+      'Name,Domain,Country\nAcme,Bob <bob@acme.example>,Narnia\nTikTok,tiktok.com,\nBirch,ada@gmail.com,FR\n'
+    const argv = ['accounts', 'enrich', '--csv', '-']
+    const ended = await command(argv, { env: keyed(home), cwd: home, caller, stdin })
+    expect(caller.asked.map(({ input }) => input)).toEqual([
+      { name: 'Acme', domain: 'acme.example' },
+      { name: 'TikTok', domain: 'tiktok.com' },
+      { name: 'Birch', country: 'FR' },
+    ])
+    expect(ended.code).toBe(0)
+    expect(ended.stderr).toContain('country: 1 value not understood, such as "Narnia"')
+    expect(ended.stderr).toContain('domain: 1 value not understood, such as "ada@gmail.com"')
+  })
+})

@@ -12,14 +12,17 @@ import { nearest } from '../../api/values/nearest.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toE164 } from '../../catalogue/normalize/phone.js'
 import { parseProfile } from '../../catalogue/normalize/profile.js'
+import { toCompanyDomain } from '../../catalogue/normalize/shared-hosts.js'
 import {
   describeMisplaced,
   fitsColumn,
   isMisplaced,
+  isStandIn,
   kindsOfField,
   toColumnKind,
   type ValueKind,
 } from '../../catalogue/normalize/value-kinds.js'
+import type { LeaveOut } from '../../csv/left-out.js'
 import {
   columnNamed,
   isOwnColumn,
@@ -269,6 +272,8 @@ interface Guess extends MappedColumn {
 }
 
 const likely = 2
+/** Email addresses below the name of a domain: a field for email addresses, or a column of domains, comes first. */
+const standIn = 2.5
 const lastResort = 3
 
 const toMapped = (guess: Guess | undefined): MappedColumn[] => {
@@ -323,8 +328,10 @@ function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] 
       const named = name === '' ? -1 : sets.findIndex((set) => set.has(name))
       const kind = kinds[at]
       const guess = { field, column, at, ...sampleAt(samples, at) }
-      if (named >= 0 && fitsColumn(about, field, kind, named === lastResort))
-        return [{ ...guess, by: howNamed[named] ?? 'synonym', rank: isOfPerson(name) ? likely : named }]
+      if (named >= 0 && fitsColumn(about, field, kind)) {
+        const rank = isOfPerson(name) ? likely : isStandIn(field, kind) ? Math.max(named, standIn) : named
+        return [{ ...guess, by: howNamed[named] ?? 'synonym', rank }]
+      }
       return isKnown(name) && isMeant(about, field, kind) ? [{ ...guess, by: 'values', rank: likely }] : []
     })
   })
@@ -425,19 +432,21 @@ export function createRowReader(
   constants: Input = {},
   passesFields = false,
 ): {
-  readonly input: (cells: readonly string[]) => Input
+  /** Leaves out cells that are not understood, where the row can be looked up without them. */
+  readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
   readonly validate: (input: Input) => void
 } {
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const misplacedIn = misplacedFields(operation, mapping)
+  const unreadIn = unreadFields(shape, mapping, constants)
   const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
   const checked = (input: Input): Input =>
     passed.size === 0
       ? input
       : Object.fromEntries(Object.entries(input).filter(([name]) => !passed.has(name)))
-  const tidy = tidyInput(operation, misplacedIn, constants)
+  const tidy = tidyInput(operation, (input) => [...misplacedIn(input), ...unreadIn(input)], constants)
   return {
-    input: (cells) => tidy(read(cells)),
+    input: (cells, leaveOut) => tidy(read(cells), leaveOut),
     validate: (input) => {
       const [field] = misplacedIn(input)
       if (field !== undefined)
@@ -450,24 +459,58 @@ export function createRowReader(
 /** Returns a function that finds the fields of an input whose cell is of another kind. It remembers its last input. */
 function misplacedFields({ batch }: Operation, { columns }: Mapping): (input: Input) => readonly string[] {
   const about = fileKindOf(batch?.identity ?? 'company')
-  const isOfOtherKind = (value: unknown, { field, by }: Mapping['columns'][number]): boolean =>
-    typeof value === 'string' && isMisplaced(about, field, value, by === 'pin' || by === 'last resort')
+  const isOfOtherKind = (input: Input, field: string): boolean => {
+    const value = input[field]
+    return typeof value === 'string' && isMisplaced(about, field, value, companyNameIn(input))
+  }
+  // A row about a person names somebody, so a host that many share is the employer's only if its name is there.
+  const companyNameIn = (input: Input): string | undefined =>
+    toText(input.company_name ?? (about === 'companies' ? input.name : ''))
   let last: Input | undefined
   let found: readonly string[] = []
   return (input) => {
     if (input === last) return found
     last = input
-    found = columns.filter((column) => isOfOtherKind(input[column.field], column)).map(({ field }) => field)
+    found = columns.map(({ field }) => field).filter((field) => isOfOtherKind(input, field))
     return found
   }
 }
 
-/** Returns a reader of cells for a schema: countries by any of their names, phone numbers with any separators. */
+const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** Returns a function that finds the optional fields of an input whose cell is nothing that the field takes. */
+function unreadFields(
+  { input: { shape } }: Shape,
+  { columns }: Mapping,
+  constants: Input,
+): (input: Input) => readonly string[] {
+  const schemas: Readonly<Record<string, z.ZodType>> = shape
+  const optional = columns.flatMap(({ field }) => {
+    const schema = schemas[field]
+    return schema && schema._zod.optin !== undefined ? [{ field, schema }] : []
+  })
+  return (input) => {
+    const unread = optional.filter(({ field, schema }) => {
+      const value = input[field]
+      return value !== undefined && value !== constants[field] && !schema.safeParse(value).success
+    })
+    return unread.length === 0 ? none : unread.map(({ field }) => field)
+  }
+}
+
+const none: readonly string[] = []
+
+/**
+ * Returns a reader of cells for a schema: countries by any of their names, email addresses as the domain they are at, phone
+ * numbers with any separators.
+ */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
+    if (cell.includes('@') && kindsOfField('companies', field)?.includes('web address'))
+      return toCompanyDomain(cell) ?? cell
     const schema = fields[field]
     const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
     return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
@@ -487,7 +530,8 @@ const partsOf = (cell: string): string[] =>
 /** Returns phone numbers as E.164; any other text is unchanged, for validation to refuse. */
 function inE164(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inE164)
-  return typeof value === 'string' ? (toE164(value) ?? value) : value
+  // Earlier outputs have an apostrophe before a number that begins with `+`.
+  return typeof value === 'string' ? (toE164(value.replace(/^'/, '')) ?? value) : value
 }
 
 /** Fields of which a request accepts only one, the best first, by operation. */
@@ -504,32 +548,28 @@ const profileFields = ['company_network_url', 'network_url', 'network_profile_ur
 /** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
 function tidyInput(
   operation: Operation,
-  misplacedIn: (input: Input) => readonly string[],
+  unusableIn: (input: Input) => readonly string[],
   constants: Input,
-): (input: Input) => Input {
+): (input: Input, leaveOut?: LeaveOut) => Input {
   const { id, batch } = operation
   const subject = batch?.identity ?? 'company'
   const kind = subject === 'company' ? 'company' : 'person'
   const one = exclusive[id] ?? []
-  const watched = [...new Set([...profileFields, ...one])]
-  return (input) => {
+  return (input, leaveOut) => {
     const best = one.find((field) => input[field] !== undefined)
-    const misplaced = misplacedIn(input)
-    const spoilt = watched
-      .filter(
-        (field) =>
-          input[field] !== undefined &&
-          ((one.includes(field) && field !== best) || isOther(input, field, kind)),
-      )
-      .concat(misplaced)
+    const others = profileFields.filter((field) => isOther(input, field, kind))
+    const unusable = new Set([...unusableIn(input), ...others])
+    const needless = one.filter((field) => field !== best && input[field] !== undefined)
+    const spoilt = [...unusable, ...needless]
     if (spoilt.length === 0) return input
     // Where nothing else says whom the row is about, the refusal has to name the field.
     const isKnown = identifying[subject].some(
       (field) => input[field] !== undefined && !spoilt.includes(field),
     )
     if (!isKnown) return input
+    for (const field of unusable) leaveOut?.(field, input[field], '')
     const kept = Object.entries(input).filter(([field]) => !spoilt.includes(field))
-    const defaults = Object.entries(constants).filter(([field]) => misplaced.includes(field))
+    const defaults = Object.entries(constants).filter(([field]) => unusable.has(field))
     return Object.fromEntries([...kept, ...defaults])
   }
 }

@@ -1,3 +1,4 @@
+import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/left-out.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/answer.js'
 import type { OutputRow } from './format.js'
 
@@ -99,6 +100,8 @@ export interface RunReport {
   readonly invalid_reasons: readonly ReasonCount[]
   /** Absent where the server's answers all belonged to their requests. */
   readonly doubted?: Readonly<Record<DoubtedWhen, DoubtedCount>>
+  /** Values that valid rows were looked up without. */
+  readonly not_understood: readonly LeftOutValues[]
   readonly stopped?: RunStop
   /** File with all rows; null when there is none. */
   readonly output: string | null
@@ -136,6 +139,7 @@ interface AheadOutcome {
 export class Tally {
   readonly #ahead = new Map<object, AheadOutcome>()
   readonly #reasons = new ReasonCounter()
+  readonly #leftOut = new LeftOutCounter()
   #replayed = 0
   #oldest = Number.POSITIVE_INFINITY
   readonly #counts = {
@@ -182,6 +186,15 @@ export class Tally {
 
   get reasons(): ReasonCount[] {
     return this.#reasons.counts
+  }
+
+  /** Counts the cells that a written row was looked up without. */
+  addLeftOut(values: readonly Pick<LeftOutValue, 'field' | 'value'>[]): void {
+    for (const { field, value } of values) this.#leftOut.add(field, value)
+  }
+
+  get leftOut(): LeftOutValues[] {
+    return this.#leftOut.counts
   }
 
   /** Returns the counts of the output. */

@@ -54,7 +54,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
   return {
     ...reader,
-    input: (cells) => reduceTypes(reader.input(cells)),
+    input: (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut)),
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),

@@ -1,3 +1,4 @@
+import { LeftOutCounter, type LeftOutValues } from '../../csv/left-out.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, RecalledAnswer } from '../journal/journal.js'
@@ -17,6 +18,8 @@ export interface RowCounts {
   readonly answered: number
   readonly invalid: number
   readonly invalidReasons: readonly ReasonCount[]
+  /** Values that valid rows are looked up without. */
+  readonly leftOut: readonly LeftOutValues[]
   /** Rows without a profile URL that are looked up for the e-mail address only. */
   readonly emailOnly: number
   /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
@@ -86,6 +89,8 @@ export interface BatchQuote
   readonly seconds: number | null
   readonly rows_affordable: number
   readonly invalid_reasons: readonly ReasonCount[]
+  /** Values that valid rows are looked up without. */
+  readonly not_understood: readonly LeftOutValues[]
   readonly email_only: number
   /** Where the expected credits are in four of five cases; null with enough history. */
   readonly expected_range: CreditRange | null
@@ -117,7 +122,7 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
-  const { invalidReasons: invalid_reasons, emailOnly: email_only, stored, oldestStored } = counted
+  const { invalidReasons: invalid_reasons, leftOut, emailOnly: email_only, stored, oldestStored } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
@@ -133,6 +138,7 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
     seconds,
     rows_affordable: affordable,
     ...{ answered, skipped, invalid_reasons, email_only, stored, expected_range: range, lookups, basis },
+    not_understood: leftOut,
     budget: budget ?? null,
     shortage: shortageOf(max, lookups, spendable),
     oldest_in_store: oldestStored === undefined ? null : new Date(oldestStored).toISOString(),
@@ -213,15 +219,16 @@ export async function countRows(counting: CountRequest): Promise<RowCounts> {
     for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
     counting.onCounted?.(counter.counted.rows)
   }
-  return { ...counter.counted, invalidReasons: counter.reasons.counts }
+  return { ...counter.counted, invalidReasons: counter.reasons.counts, leftOut: counter.leftOut.counts }
 }
 
 type MutableRowCounts = {
-  -readonly [name in Exclude<keyof RowCounts, 'invalidReasons' | 'oldestStored'>]: number
+  -readonly [name in Exclude<keyof RowCounts, 'invalidReasons' | 'leftOut' | 'oldestStored'>]: number
 } & { oldestStored?: number }
 
 class Counter {
   readonly reasons = new ReasonCounter()
+  readonly leftOut = new LeftOutCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
     ...{ affordable: 0, emailOnly: 0, stored: 0 },
@@ -238,6 +245,7 @@ class Counter {
     const valid = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
+      else for (const { field, value } of state.leftOut) this.leftOut.add(field, value)
       if (problem === undefined && isEmailOnly?.(state.input)) counted.emailOnly++
       return problem === undefined
     })

@@ -2,6 +2,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toJson } from '../../api/values/json.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
+import type { LeaveOut, LeftOutValue } from '../../csv/left-out.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { AnswerSource, RowAnswer } from '../journal/answer.js'
 import type { WantedRow } from '../journal/journal.js'
@@ -18,6 +19,8 @@ interface RowOutcome {
   readonly storedAt?: number
 }
 
+const none: readonly never[] = []
+
 /** A row on its way through a run. */
 export class RowState {
   readonly row: CsvRow
@@ -29,6 +32,8 @@ export class RowState {
   hash: number | undefined
   repeats = false
   most = 0
+  /** Cells that were left out of the input. */
+  leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[] = none
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
   outcome: RowOutcome | undefined
   /** Whether its call has been made. */
@@ -121,7 +126,7 @@ export class RowBatch {
 /** How rows become lookups, and what these can cost. */
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
-  readonly input: (cells: readonly string[]) => Input
+  readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
   /** Returns why a row is invalid, in the names of the file and the command; the error's own text where absent. */
@@ -150,7 +155,9 @@ export function prepare(
   if (cells.length !== header.length)
     return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${header.length}`
   try {
-    state.input = input(cells)
+    state.input = input(cells, (field, value) => {
+      state.leftOut = [...state.leftOut, { field, value }]
+    })
     validate?.(state.input)
     state.most = most(state.input)
     state.identity = identity(state.input)

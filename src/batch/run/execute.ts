@@ -133,6 +133,8 @@ class Runner {
         if (writable && rows.length > 0) {
           await writer.write(rows)
           for (const row of rows) this.#tally.add(row)
+          for (const { outcome, leftOut } of rowBatch.states)
+            if (outcome && outcome.answer.status !== 'invalid') this.#tally.addLeftOut(leftOut)
         }
       } catch (error) {
         writable = false
@@ -194,9 +196,11 @@ class Runner {
     const { writer, total } = this.batch
     const { total: _, replayed: __, ...progress } = this.#tally.progress
     const doubted = this.#doubted.counts
+    const { reasons, leftOut } = this.#tally
     const counts = {
       ...progress,
-      invalid_reasons: this.#tally.reasons,
+      invalid_reasons: reasons,
+      not_understood: leftOut,
       ...(doubted === undefined ? {} : { doubted }),
     }
     const { cause } = this.#stopReason

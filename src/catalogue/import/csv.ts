@@ -1,6 +1,7 @@
+import type { LeftOutValue } from '../../csv/left-out.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
-import { ColumnSample, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'
+import { ColumnSample, describeMisplaced, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 
@@ -19,7 +20,7 @@ export async function readCsvRows(
   return {
     ...columns,
     original: { ...original, header: header.cells },
-    batches: toInputRows(continueWith([first], failure, batches), columns.fields, { kind, map }),
+    batches: toInputRows(continueWith([first], failure, batches), columns.fields, kind),
   }
 }
 
@@ -65,30 +66,20 @@ async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise
   }
 }
 
-/** What decides whether a cell is used for its field. */
-interface Mapped {
-  readonly kind: RecordKind
-  readonly map: ImportOptions['map']
-}
-
 async function* toInputRows(
   batches: AsyncIterable<readonly CsvRow[]>,
   fields: readonly (string | undefined)[],
-  mapped: Mapped,
+  kind: RecordKind,
 ): AsyncGenerator<InputRow[]> {
-  const isUnusable = fields.map((field) => toUnusable(field, mapped))
+  const isUnusable = fields.map((field) => toUnusable(field, kind))
   for await (const rows of batches)
     yield rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
 }
 
 /** Returns whether a cell is nothing that its field means; `undefined` where any cell may be used. */
-function toUnusable(
-  field: string | undefined,
-  { kind, map }: Mapped,
-): ((cell: string) => boolean) | undefined {
+function toUnusable(field: string | undefined, kind: RecordKind): ((cell: string) => boolean) | undefined {
   if (field === undefined || kindsOfField(kind, field) === undefined) return undefined
-  const isExplicit = map !== undefined && Object.hasOwn(map, field)
-  return (cell) => isMisplaced(kind, field, cell, isExplicit)
+  return (cell) => isMisplaced(kind, field, cell)
 }
 
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
@@ -102,10 +93,13 @@ function toInputRow(
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, cells, reason: `has ${cells.length} cells, but the header has ${width}` }
   const raw: Record<string, unknown> = {}
+  const leftOut: LeftOutValue[] = []
   for (let at = 0; at < width; at++) {
     const field = fields[at]
     const cell = cells[at]
-    if (field !== undefined && cell && !isUnusable[at]?.(cell)) raw[field] = cell
+    if (field === undefined || !cell) continue
+    if (!isUnusable[at]?.(cell)) raw[field] = cell
+    else leftOut.push({ field, value: cell, reason: describeMisplaced(field, cell) })
   }
-  return { line, cells, raw }
+  return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
 }

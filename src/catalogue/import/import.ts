@@ -1,3 +1,4 @@
+import { LeftOutCounter } from '../../csv/left-out.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type {
   FileColumns,
@@ -87,13 +88,16 @@ async function takeBatches(
   { onProgress, onRejected }: Listeners,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
+  const leftOut = new LeftOutCounter()
   const report = (): ImportReport => {
     const { mapping, ignored, samples = {} } = columns
-    return { ...tally, rejected: [...tally.rejected], mapping, ignored, samples }
+    const rejected = [...tally.rejected]
+    return { ...tally, rejected, leftOut: leftOut.counts, mapping, ignored, samples }
   }
   try {
-    for await (const { records, rejected, columns: seen } of batches) {
+    for await (const { records, rejected, leftOut: values, columns: seen } of batches) {
       columns = seen
+      leftOut.addAll(values)
       for (const row of rejected) addRejected(tally, row)
       const late = await take(records)
       const rows = late.length > 0 ? [...rejected, ...late].sort((a, b) => a.line - b.line) : rejected

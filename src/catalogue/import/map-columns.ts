@@ -11,12 +11,12 @@ import {
   type FieldReader,
   wholeNumber,
 } from '../normalize/readers.js'
-import { fitsColumn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
+import { fitsColumn, isStandIn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
 import { fields } from '../records/fields.js'
 import { ImportError } from './report.js'
 
 /** Fields that identify a record of each kind: a file needs at least one of each group. */
-const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]>> = {
+export const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]>> = {
   companies: [['domain', 'website', 'network_url', 'network_id']],
   people: [
     'network_profile_url premium_profile_url network_id email full_name last_name first_name'.split(' '),
@@ -49,10 +49,13 @@ export function mapColumns(
   for (const [field, column] of Object.entries(explicit))
     columnOf.set(checkField(kind, field), findColumn(header, column))
   const ids = readCompanyIds(samples)
-  const guesses = header.flatMap((column, at) => {
-    const guess = guessField(kind, column, samples[at] ?? [], ids)
-    return guess ? [{ ...guess, at, isEmpty: samples[at]?.length === 0 }] : []
-  })
+  const guesses = header.flatMap((column, at) =>
+    guessFields(kind, column, samples[at] ?? [], ids).map((guess) => ({
+      ...guess,
+      at,
+      isEmpty: samples[at]?.length === 0,
+    })),
+  )
   guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
   for (const { field, at } of guesses)
     if (!columnOf.has(field) && ![...columnOf.values()].includes(at)) columnOf.set(field, at)
@@ -74,6 +77,8 @@ interface Guess {
 }
 
 const likely = 2
+/** Email addresses below the name of a domain: a field for email addresses, or a column of domains, comes first. */
+const standIn = 2.5
 const lastResort = 3
 
 /** Returns the ids in the profile URLs of companies that a file has. */
@@ -85,26 +90,30 @@ const readCompanyIds = (samples: readonly (readonly string[])[]): ReadonlySet<st
   )
 
 /**
- * Returns the field of a column by its name, or, where its cells are of another kind, the field that is made for them.
+ * Returns the fields of a column: by its name, or, where its cells are of another kind, the field that is made for them.
  * A `Company ID` is often a number of another tool, so it counts only if the profile URLs of the file have it.
  */
-function guessField(
+function guessFields(
   kind: RecordKind,
   column: string,
   cells: readonly string[],
   companyIds: ReadonlySet<string | undefined>,
-): Guess | undefined {
+): readonly Guess[] {
   const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
   const named = matchFields(kind, column).filter(
     ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),
   )
   const held = toColumnKind(cells, column)
   const fitting = named.find(({ field }) => fitsColumn(kind, field, held) && canRead(kind, field, cells))
-  if (fitting)
-    return held === 'person profile' ? { ...fitting, field: ofProfiles(fitting.field, cells) } : fitting
-  if (named.length === 0 || held === undefined || held === 'person name') return undefined
+  if (fitting && held === 'person profile') return [{ ...fitting, field: ofProfiles(fitting.field, cells) }]
+  const isStanding = fitting !== undefined && isStandIn(fitting.field, held)
+  if (fitting && !isStanding) return [fitting]
+  if (named.length === 0 || held === undefined || held === 'person name') return []
   const field = Object.keys(fields[kind]).find((one) => kindsOfField(kind, one)?.includes(held))
-  return field === undefined ? undefined : { field: ofProfiles(field, cells), rank: likely }
+  return [
+    ...(field === undefined ? [] : [{ field: ofProfiles(field, cells), rank: likely }]),
+    ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
+  ]
 }
 
 /** Returns which of the two fields for profiles of people is for those that a column holds. */

@@ -1,3 +1,4 @@
+import { type LeaveOut, LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/left-out.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type {
   FileColumns,
@@ -15,6 +16,7 @@ import { type PreparedJob, prepareJob } from '../records/jobs.js'
 import { createIdGenerator, type NewPerson, toNewPerson } from '../records/new-person.js'
 import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
+import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
 import { toImportError } from './report.js'
 
@@ -44,6 +46,8 @@ export interface RecordList {
 export interface PreparedBatch<R = RecordList> {
   readonly records: R
   readonly rejected: readonly RejectedRecord[]
+  /** Values that the records of this batch are without. */
+  readonly leftOut: readonly LeftOutValues[]
   readonly columns: FileColumns
 }
 
@@ -57,11 +61,13 @@ export const batchSize = 2_000
 export type ReaderOptions = Omit<ImportOptions, 'onProgress' | 'onRejected'>
 
 /** Creates the function that prepares the records of a file. It throws `InvalidRecordError` when a record is invalid. */
-const preparers: { readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord) => PreparedByKind[K] } = {
-  companies: (ids) => (raw) => prepareCompany(raw, ids),
+const preparers: {
+  readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord, leaveOut: LeaveOut) => PreparedByKind[K]
+} = {
+  companies: (ids) => (raw, leaveOut) => prepareCompany(raw, ids, leaveOut),
   people: (ids) => {
     const makeId = createIdGenerator(ids)
-    return (raw) => toNewPerson(preparePerson(raw), ids, makeId)
+    return (raw, leaveOut) => toNewPerson(preparePerson(raw, leaveOut), ids, makeId)
   },
   jobs: () => prepareJob,
   posts: () => preparePost,
@@ -95,22 +101,26 @@ export async function* prepareRows<R>(
 ): AsyncGenerator<PreparedBatch<R[]>> {
   const normalizeCountry = createCountryNormalizer()
   const prepareOne = preparers[kind](ids)
-  const prepare = (raw: RawRecord) => prepareOne(normalizeCountry(raw))
+  const prepare: Prepare = (raw, leaveOut) => prepareOne(normalizeCountry(raw), leaveOut)
+  const identifying = new Set(requiredFields[kind].flat())
   let records: R[] = []
   let rejected: RejectedRecord[] = []
+  let leftOut = new LeftOutCounter()
   const takeBatch = (): PreparedBatch<R[]> => {
     const { mapping, ignored, samples } = columns
     const seen = { ...columns, mapping: { ...mapping }, ignored: [...ignored], samples: { ...samples } }
-    const batch = { records, rejected, columns: seen }
+    const batch = { records, rejected, leftOut: leftOut.counts, columns: seen }
     records = []
     rejected = []
+    leftOut = new LeftOutCounter()
     return batch
   }
   yield takeBatch()
   try {
     for await (const rows of batches) {
       for (const row of rows) {
-        const result = { ...prepareRow(row, prepare), ...(keepsRows ? { cells: row.cells ?? [] } : {}) }
+        const prepared = prepareRow(row, prepare, identifying, leftOut)
+        const result = { ...prepared, ...(keepsRows ? { cells: row.cells ?? [] } : {}) }
         if ('reason' in result) rejected.push(result)
         else records.push(keep(result))
       }
@@ -123,16 +133,24 @@ export async function* prepareRows<R>(
   yield takeBatch()
 }
 
+type Prepare = (raw: RawRecord, leaveOut: LeaveOut) => PreparedByKind[RecordKind]
+
+/** Prepares a row, and counts what its record is without. */
 function prepareRow(
   row: InputRow,
-  prepare: (raw: RawRecord) => PreparedByKind[RecordKind],
+  prepare: Prepare,
+  identifying: ReadonlySet<string>,
+  counter: LeftOutCounter,
 ): PreparedRecord | RejectedRecord {
+  if ('reason' in row) return { line: row.line, reason: row.reason }
+  const leftOut: LeftOutValue[] = [...(row.leftOut ?? [])]
   try {
-    return 'reason' in row
-      ? { line: row.line, reason: row.reason }
-      : { line: row.line, record: prepare(row.raw) }
+    const record = prepare(row.raw, (field, value, reason) => leftOut.push({ field, value, reason }))
+    for (const { field, value } of leftOut) counter.add(field, value)
+    return { line: row.line, record }
   } catch (error) {
     if (!(error instanceof InvalidRecordError)) throw error
-    return { line: row.line, reason: error.message }
+    const cause = leftOut.find(({ field }) => identifying.has(field))
+    return { line: row.line, reason: cause?.reason ?? error.message }
   }
 }

@@ -1,4 +1,5 @@
 import { CsvError } from '../../csv/errors.js'
+import type { LeftOutValues } from '../../csv/left-out.js'
 import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
 /** The result of an import, or what it would be. */
@@ -12,6 +13,8 @@ export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 
   /** The first rejected lines; `rejectedTotal` counts all. */
   readonly rejected: readonly RejectedRecord[]
   readonly rejectedTotal: number
+  /** Values that records are without, because they were not understood. */
+  readonly leftOut: readonly LeftOutValues[]
 }
 
 /** Creates the counts of a report, with which an import begins. */

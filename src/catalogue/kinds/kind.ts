@@ -1,3 +1,4 @@
+import type { LeftOutValue } from '../../csv/left-out.js'
 import type { Awaitable } from '../../engine/ports/ports.js'
 
 /** The kinds of records in a catalogue. */
@@ -52,7 +53,7 @@ export interface RejectedRecord {
 
 /** A record of a file, or why it is rejected. `line` is where it begins, counted from 1. */
 export type InputRow = { readonly line: number; readonly cells?: readonly string[] } & (
-  | { readonly raw: RawRecord }
+  | { readonly raw: RawRecord; readonly leftOut?: readonly LeftOutValue[] }
   | { readonly reason: string }
 )
 

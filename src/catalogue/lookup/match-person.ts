@@ -1,8 +1,8 @@
 import type { PersonQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
-import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
+import { toCompanyDomain } from '../normalize/shared-hosts.js'
 import { onlyOne } from '../records/match-company.js'
 import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
@@ -49,7 +49,7 @@ async function findByName(connection: Connection, query: PersonQuery): Promise<F
   const name = foldText(`${query.firstName} ${query.lastName}`)
   if (name === '') return []
   const all = (sql: string, ...values: Value[]) => connection.all<FoundPerson>(sql, name, ...values)
-  const domain = query.domain ? toDomain(query.domain) : undefined
+  const domain = query.domain ? toCompanyDomain(query.domain, query.companyName ?? '') : undefined
   if (domain !== undefined && (await hasCompany(connection, domain))) return await all(atDomain, domain)
   const company = foldName(query.companyName ?? '')
   if (company === '') return []

@@ -1,8 +1,8 @@
 import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
-import { toDomain } from './domain.js'
 import { foldText } from './name.js'
+import { toCompanyDomain } from './shared-hosts.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws `InvalidRecordError` when invalid. */
 export type FieldReader<T> = (value: unknown) => T | undefined
@@ -95,22 +95,23 @@ export const country = fromText((words) => {
   return code
 })
 
-/** The registrable domain of a website, host or e-mail address. */
+/** The domain of the company that a website, host or email address stands for. */
 export const domain = fromText((words) => {
-  const found = toDomain(words)
-  if (found === undefined) throw new InvalidRecordError(`no website domain in '${shorten(words)}'`)
+  const found = toCompanyDomain(words)
+  if (found === undefined)
+    throw new InvalidRecordError(`no website domain of a company in '${shorten(words)}'`)
   return found
 })
 
-/** An e-mail address in lower case. */
+/** An email address in lower case. */
 export const email = fromText((words) => {
   const address = words.toLowerCase().replace(/^mailto:/, '')
   if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
-    throw new InvalidRecordError(`'${shorten(address)}' is not an e-mail address`)
+    throw new InvalidRecordError(`'${shorten(address)}' is not an email address`)
   return address
 })
 
-/** The verification status of an e-mail address, in the word of any service. */
+/** The verification status of an email address, in the word of any service. */
 export const emailStatus = fromText((words) => {
   const word = emailStatusOf(words)
   if (word === null) return undefined

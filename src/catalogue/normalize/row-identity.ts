@@ -1,7 +1,7 @@
 import type { Fields } from '../../api/values/objects.js'
-import { toDomain } from './domain.js'
 import { foldName, foldText } from './name.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
+import { toCompanyDomain } from './shared-hosts.js'
 
 /**
  * Returns a key that is equal for rows of the same company: profile url, else registrable domain, else folded name and
@@ -14,9 +14,9 @@ export function toCompanyIdentity(fields: Fields): string | undefined {
   const id = firstText(fields.company_network_id)
   if (id !== undefined) return `company:id:${id}`
   const site = firstText(fields.domain, fields.company_domain)
-  const domain = site === undefined ? undefined : toDomain(site)
-  if (domain !== undefined) return `company:domain:${domain}`
   const name = firstText(fields.name, fields.company_name)
+  const domain = site === undefined ? undefined : toCompanyDomain(site, name)
+  if (domain !== undefined) return `company:domain:${domain}`
   if (name === undefined) return undefined
   return `company:name:${foldName(name)}:${firstText(fields.country)?.toUpperCase() ?? ''}`
 }

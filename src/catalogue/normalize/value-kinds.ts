@@ -1,11 +1,10 @@
-import { networkHosts } from '../../api/values/network-url.js'
 import { isNameOfPeople } from '../../csv/names.js'
 import { toCountryCode } from './country.js'
-import { freeMailboxes, toDomain } from './domain.js'
+import { toDomain } from './domain.js'
 import commonNames from './given-names.json' with { type: 'json' }
 import { foldText, trailingForms } from './name.js'
 import { parseProfile } from './profile.js'
-import socialHosts from './shared-hosts.json' with { type: 'json' }
+import { toCompanyDomain } from './shared-hosts.js'
 
 /** What the cells of a column hold, by their form. */
 export type ValueKind =
@@ -112,31 +111,26 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
   ...{ country: countryName, country_code: countryName, network_id: [], company_network_id: [] },
 }
 
-/** Whether a column of a kind may fill a field. `isLastResort` accepts addresses for the domain that they are at. */
-export function fitsColumn(
-  subject: RowSubject,
-  field: string,
-  kind: ValueKind | undefined,
-  isLastResort = false,
-): boolean {
+/** Whether a column of a kind may fill a field. */
+export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind | undefined): boolean {
   const kinds = kindsOfField(subject, field)
-  if (kind === undefined || kinds?.includes(kind)) return true
-  if (kind === 'e-mail' && kinds === webAddress) return isLastResort
+  if (kind === undefined || kinds?.includes(kind) || isStandIn(field, kind)) return true
   return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
 }
 
+/** Whether values are email addresses that stand for the domain which a field means. */
+export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
+  kind === 'e-mail' && fieldKinds[field] === webAddress
+
 /**
- * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, a host that many share. A cell
- * that no kind is certain of fits any field.
+ * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, something at a host that many
+ * share. A cell that no kind is certain of fits any field. `name` is that of the company in the same row.
  */
-export function isMisplaced(subject: RowSubject, field: string, cell: string, isLastResort = false): boolean {
+export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
   const kinds = kindsOfField(subject, field)
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
-  if (kinds === webAddress) {
-    if (kind === 'e-mail') return !isLastResort || toDomain(cell) === undefined
-    const domain = toDomain(cell)
-    if (domain !== undefined && isShared(domain)) return true
-  }
+  if (kinds === webAddress && (kind === undefined || kind === 'e-mail'))
+    return toCompanyDomain(cell, name) === undefined && (kind === 'e-mail' || toDomain(cell) !== undefined)
   return kind !== undefined && kinds?.includes(kind) !== true
 }
 
@@ -145,18 +139,12 @@ export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
   if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
   if (kind === 'phone') return `${field} must not be a phone number`
-  const isFree = fieldKinds[field] === webAddress && toDomain(cell) === undefined
-  if (kind === 'e-mail' && !isFree) return `${field} must not be an e-mail address`
-  return `${field} must be a company's own: social networks, short links and free e-mail hosts identify none`
+  if (kind === 'e-mail' && fieldKinds[field] !== webAddress) return `${field} must not be an email address`
+  return `${field} must be a company's own: pages of social networks, short links and free email identify none`
 }
 
 /** Text that is no profile, e-mail address or phone number: most cells. */
 const unremarkable = /^[^@/\d]*$/
-
-const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts])
-
-/** Whether many have pages or addresses at a domain, so that it says nothing about a company. */
-const isShared = (domain: string): boolean => shared.has(domain) || freeMailboxes.has(domain)
 
 const sampleCells = 200
 const sampleCharacters = 1_000_000

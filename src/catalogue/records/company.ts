@@ -1,12 +1,13 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
+import type { LeaveOut } from '../../csv/left-out.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { RawRecord } from '../kinds/kind.js'
-import { toDomain } from '../normalize/domain.js'
 import { cleanName, foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, parseCompanySize, shorten } from '../normalize/readers.js'
+import { toCompanyDomain } from '../normalize/shared-hosts.js'
 import { type CompanyRow, toCompanyRow } from './company-row.js'
-import { fields, type RecordFields, readFields } from './fields.js'
+import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { type HeadcountEntry, readHeadcountHistory } from './headcount.js'
 import { readUses, type TechnologyDetails } from './technologies.js'
 
@@ -20,16 +21,25 @@ export interface PreparedCompany {
 }
 
 /** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
-export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>): PreparedCompany {
+export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
     moveRangeToSize(raw),
+    leaveOut,
   )
-  const domain = account.domain ?? (account.website === undefined ? undefined : toDomain(account.website))
-  const profiles = readProfiles(account)
+  leaveOutForeignHost(account, 'domain', account.name, leaveOut)
+  const { website } = account
+  const domain =
+    account.domain ?? (website === undefined ? undefined : toCompanyDomain(website, account.name))
+  // An email address stands for the domain, and is no website.
+  if (website?.includes('@') && !website.includes('/')) delete account.website
+  const profiles = readProfiles(account, leaveOut)
   if (domain === undefined && profiles.length === 0)
     throw new InvalidRecordError('a company needs a domain, a network_id or a network_url')
-  const uses = readUses(technologies, technology_details)
+  const uses =
+    readOr(leaveOut, 'technology_details', technology_details, (details) =>
+      readUses(technologies, details),
+    ) ?? readUses(technologies, undefined)
   if (domain !== undefined) account.domain = domain
   const name = account.name === undefined ? undefined : foldName(account.name)
   if (account.name !== undefined) account.cleaned_name ??= cleanName(account.name, name)
@@ -45,7 +55,8 @@ export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>): Prepared
     profiles,
     row: toCompanyRow({ id: ids.uuid(), ...account }, names),
     uses,
-    history: headcount_history === undefined ? undefined : readHeadcountHistory(headcount_history),
+    history:
+      headcount_history && readOr(leaveOut, 'headcount_history', headcount_history, readHeadcountHistory),
   }
 }
 
@@ -57,13 +68,42 @@ function moveRangeToSize(raw: RawRecord): RawRecord {
     : { ...raw, headcount: undefined, employee_range: raw.employee_range ?? range }
 }
 
-function readProfiles({ network_url, network_id }: RecordFields<'companies'>): NetworkProfile[] {
+function readProfiles(account: RecordFields<'companies'>, leaveOut: LeaveOut): NetworkProfile[] {
+  const { network_id } = account
   const profiles: NetworkProfile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
-  if (network_url === undefined) return profiles
-  const profile = parseProfile(network_url)
-  if (profile?.kind !== 'company')
-    throw new InvalidRecordError(`network_url: '${shorten(network_url)}' is not the profile url of a company`)
-  return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
+  const profile = readProfile(account, 'network_url', 'company', leaveOut)
+  return profile === undefined || profiles.some(({ id }) => id === profile.id)
+    ? profiles
+    : [...profiles, profile]
+}
+
+/** Reads the profile url in a field of a record, and leaves out what is no profile of that kind. */
+export function readProfile<F extends string>(
+  record: { [K in F]?: string | undefined },
+  field: F,
+  kind: NetworkProfile['kind'],
+  leaveOut: LeaveOut,
+): NetworkProfile | undefined {
+  const url = record[field]
+  const profile = url === undefined ? undefined : parseProfile(url)
+  if (url === undefined || profile?.kind === kind) return profile
+  delete record[field]
+  const owner = kind === 'company' ? 'a company' : 'a person'
+  leaveOut(field, url, `${field}: '${shorten(url)}' is not the profile url of ${owner}`)
+  return undefined
+}
+
+/** Leaves out the domain of a record where many share it and the company's name is another one. */
+export function leaveOutForeignHost<F extends string>(
+  record: { [K in F]?: string | undefined },
+  field: F,
+  name: string | undefined,
+  leaveOut: LeaveOut,
+): void {
+  const domain = record[field]
+  if (domain === undefined || toCompanyDomain(domain, name) !== undefined) return
+  delete record[field]
+  leaveOut(field, domain, `${field}: '${domain}' is shared by many, and is not the company's own`)
 }
 
 function toCompanySize(headcount: number): (typeof companySizes)[number] {

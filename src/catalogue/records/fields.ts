@@ -1,4 +1,5 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
+import type { LeaveOut } from '../../csv/left-out.js'
 import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import {
   bool,
@@ -139,21 +140,33 @@ export type RecordFields<K extends RecordKind> = ParsedFields<(typeof fields)[K]
 
 type Readers = Readonly<Record<string, FieldReader<unknown>>>
 
-/** Reads fields of a record and drops all others. Throws when a value is invalid, with the name of its field. */
-export function readFields<R extends Readers>(readers: R, given: RawRecord): ParsedFields<R> {
+/** Reads fields of a record, drops all others, and leaves out values that are not understood. */
+export function readFields<R extends Readers>(
+  readers: R,
+  given: RawRecord,
+  leaveOut: LeaveOut,
+): ParsedFields<R> {
   const record: Record<string, unknown> = {}
   for (const name in given) {
-    const value = Object.hasOwn(readers, name) ? readField(name, readers[name], given[name]) : undefined
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined
+    const value = read && readOr(leaveOut, name, given[name], read)
     if (value !== undefined) record[name] = value
   }
   return record as ParsedFields<R>
 }
 
-function readField(name: string, read: FieldReader<unknown> | undefined, value: unknown): unknown {
+/** Returns what `read` makes of a value of a field; leaves out a value that it refuses, and returns `undefined`. */
+export function readOr<V, T>(
+  leaveOut: LeaveOut,
+  field: string,
+  value: V,
+  read: (value: V) => T,
+): T | undefined {
   try {
-    return read?.(value)
+    return read(value)
   } catch (error) {
-    if (error instanceof InvalidRecordError) throw new InvalidRecordError(`${name}: ${error.message}`)
-    throw error
+    if (!(error instanceof InvalidRecordError)) throw error
+    leaveOut(field, value, `${field}: ${error.message}`)
+    return undefined
   }
 }

@@ -14,7 +14,7 @@ export function readHeadcountHistory(entries: readonly RawRecord[]): HeadcountEn
   return entries.map((entry) => {
     const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
     if (day === undefined || headcount === undefined)
-      throw new InvalidRecordError('headcount_history: each entry needs a date and a headcount')
+      throw new InvalidRecordError('each entry needs a date and a headcount')
     return { date: day.slice(0, 10), department: text(entry.department) ?? 'All', headcount }
   })
 }

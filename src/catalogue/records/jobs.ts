@@ -1,3 +1,4 @@
+import type { LeaveOut } from '../../csv/left-out.js'
 import type { Value } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
@@ -5,7 +6,15 @@ import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import type { Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
-import { jobEmployerFields, jobFields, type ParsedFields, type RecordFields, readFields } from './fields.js'
+import {
+  jobEmployerFields,
+  jobFields,
+  type ParsedFields,
+  type RecordFields,
+  readFields,
+  readOr,
+} from './fields.js'
+import { tidyEmployer } from './person.js'
 import { createRowWriter, findByIdentity } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
@@ -22,18 +31,20 @@ export interface PreparedJob {
 }
 
 /** Reads a job. Throws when it has no title or no company. */
-export function prepareJob(raw: RawRecord): PreparedJob {
-  const job = readFields(jobFields, raw)
+export function prepareJob(raw: RawRecord, leaveOut: LeaveOut): PreparedJob {
+  const job = readFields(jobFields, raw, leaveOut)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
     jobEmployerFields,
     raw,
+    leaveOut,
   )
   const employer: Employer = {
-    company_domain: company_domain ?? domain(company?.domain),
-    company_network_url: company_network_url ?? text(company?.network_url),
+    company_domain: company_domain ?? readOr(leaveOut, 'company', company?.domain, domain),
+    company_network_url: company_network_url ?? readOr(leaveOut, 'company', company?.network_url, text),
     company_network_id,
-    company_name: company_name ?? text(company?.name),
+    company_name: company_name ?? readOr(leaveOut, 'company', company?.name, text),
   }
+  tidyEmployer(employer, leaveOut)
   if (job.job_title === undefined) throw new InvalidRecordError('a job needs a job_title')
   if (Object.values(employer).every((value) => value === undefined))
     throw new InvalidRecordError('a job needs a company_domain')

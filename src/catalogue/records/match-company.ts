@@ -1,9 +1,9 @@
 import type { CompanyQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import { toCompanyDomain } from '../normalize/shared-hosts.js'
 import {
   findFormCountries,
   foldTranscribed,
@@ -169,7 +169,7 @@ function normalizeQuery(query: CompanyQuery): NormalizedQuery {
       ...(query.networkId ? [{ kind: 'company', id: query.networkId } as const] : []),
       ...(profile?.kind === 'company' ? [profile] : []),
     ],
-    domain: query.domain ? toDomain(query.domain) : undefined,
+    domain: query.domain ? toCompanyDomain(query.domain, query.name || undefined) : undefined,
     name: (query.name && foldName(query.name)) || undefined,
     country: query.country?.trim().toUpperCase() || undefined,
   }

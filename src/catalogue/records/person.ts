@@ -1,9 +1,10 @@
+import type { LeaveOut } from '../../csv/left-out.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
-import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
-import { type ParsedFields, personEmployerFields, personFields, readFields } from './fields.js'
+import { InvalidRecordError, text } from '../normalize/readers.js'
+import { leaveOutForeignHost, readProfile } from './company.js'
+import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import type { Employer } from './write-employer.js'
 
 /** A person that was read. */
@@ -22,29 +23,32 @@ export type PersonFields = ParsedFields<typeof personFields>
 /** A stored person. The fields of the company are kept only when it is not in the catalogue. */
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
-/** Reads a person. Throws when nothing identifies them: no profile url, e-mail address, or name with company. */
-export function preparePerson(raw: RawRecord): PreparedPerson {
-  const fields: PersonFields = readFields(personFields, raw)
+/** Reads a person. Throws when nothing identifies them: no profile url, email address, or name with company. */
+export function preparePerson(raw: RawRecord, leaveOut: LeaveOut): PreparedPerson {
+  const fields: PersonFields = readFields(personFields, raw, leaveOut)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
-    readFields(personEmployerFields, raw)
+    readFields(personEmployerFields, raw, leaveOut)
   const position = current_position ?? {}
+  const textOf = (field: string) => readOr(leaveOut, 'current_position', position[field], text)
   const employer: Employer = {
     company_domain,
     company_network_url,
-    company_network_id: company_network_id ?? text(position.company_network_id),
-    company_name: company_name ?? text(position.company_name),
+    company_network_id: company_network_id ?? textOf('company_network_id'),
+    company_name: company_name ?? textOf('company_name'),
   }
+  tidyEmployer(employer, leaveOut)
   completeName(fields)
-  const [title, since] = [text(position.title), text(position.started_at)]
+  const [title, since] = [textOf('title'), textOf('started_at')]
   if (title !== undefined) fields.title ??= title
   if (since !== undefined) fields.started_at ??= since
-  const phones = readPhones(fields, raw)
+  const phones = readPhones(fields, raw, leaveOut)
   if (phones) fields.phones = phones
-  if (fields.email !== undefined) fields.email_status ??= 'valid'
-  if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
+  if (fields.email !== undefined) fields.email_status ??= toDefaultStatus(raw.email_status)
+  if (fields.personal_email !== undefined)
+    fields.personal_email_status ??= toDefaultStatus(raw.personal_email_status)
   const profiles = [
-    readPersonProfile('network_profile_url', fields),
-    readPersonProfile('premium_profile_url', fields),
+    readProfile(fields, 'network_profile_url', 'person', leaveOut),
+    readProfile(fields, 'premium_profile_url', 'person', leaveOut),
   ]
   const prepared = {
     fields,
@@ -79,20 +83,25 @@ function completeName(fields: PersonFields): void {
   fields.last_name = last
 }
 
-function readPhones({ phones, country }: PersonFields, { phone }: RawRecord): string[] | undefined {
-  const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
-  const numbers = all.map((number) => readPhone(number, country)).filter((number) => number !== undefined)
+function readPhones(
+  { phones, country }: PersonFields,
+  { phone }: RawRecord,
+  leaveOut: LeaveOut,
+): string[] | undefined {
+  const read = (field: string) => (number: string) =>
+    readOr(leaveOut, field, number, () => readPhone(number, country)) ?? []
+  const others = readOr(leaveOut, 'phone', phone, text)?.split(';') ?? []
+  const numbers = [...(phones ?? []).flatMap(read('phones')), ...others.flatMap(read('phone'))]
   return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]
 }
 
-function readPersonProfile(
-  field: 'network_profile_url' | 'premium_profile_url',
-  fields: PersonFields,
-): NetworkProfile | undefined {
-  const url = fields[field]
-  if (url === undefined) return undefined
-  const profile = parseProfile(url)
-  if (profile?.kind !== 'person')
-    throw new InvalidRecordError(`${field}: '${shorten(url)}' is not the profile url of a person`)
-  return profile
+/** Returns the status of an address without one. A word that says nothing, or is not understood, vouches for none. */
+const toDefaultStatus = (word: unknown): 'valid' | 'risky' =>
+  String(word ?? '').trim() === '' ? 'valid' : 'risky'
+
+/** Leaves out what does not identify an employer. */
+export function tidyEmployer(employer: Employer, leaveOut: LeaveOut): void {
+  // A host that many share is the employer's own only where its name says so.
+  leaveOutForeignHost(employer, 'company_domain', employer.company_name ?? '', leaveOut)
+  readProfile(employer, 'company_network_url', 'company', leaveOut)
 }

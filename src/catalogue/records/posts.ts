@@ -1,10 +1,11 @@
+import type { LeaveOut } from '../../csv/left-out.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
 import type { Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
-import { fields, type RecordFields, readFields } from './fields.js'
+import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { checkEngagers, findByIdentity } from './upsert.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
@@ -24,12 +25,18 @@ export interface PreparedPost {
   readonly engagers: readonly Engager[]
 }
 
-/** Reads a post. Throws when it has no url, or an engager has no profile url. */
-export function preparePost(raw: RawRecord): PreparedPost {
-  const { engagers = [], ...post } = readFields(fields.posts, raw)
-  if (post.post_url === undefined) throw new InvalidRecordError('a post needs a post_url')
-  if (post.author_profile_url !== undefined) toProfileName(post.author_profile_url)
-  return { post, identity: toPostIdentity(post.post_url), engagers: engagers.map(readEngager) }
+/** Reads a post. Throws when it has no url. */
+export function preparePost(raw: RawRecord, leaveOut: LeaveOut): PreparedPost {
+  const { engagers = [], ...post } = readFields(fields.posts, raw, leaveOut)
+  const { post_url, author_profile_url: author } = post
+  if (post_url === undefined) throw new InvalidRecordError('a post needs a post_url')
+  if (author !== undefined && readOr(leaveOut, 'author_profile_url', author, toProfileName) === undefined)
+    delete post.author_profile_url
+  return {
+    post,
+    identity: toPostIdentity(post_url),
+    engagers: engagers.flatMap((engager) => readOr(leaveOut, 'engagers', engager, readEngager) ?? []),
+  }
 }
 
 /** Returns a post's url for comparison: without scheme, `www`, query and trailing slash. */
@@ -45,7 +52,7 @@ export function toPostIdentity(url: string): string {
 
 function readEngager(raw: RawRecord): Engager {
   const url = text(raw.network_profile_url)
-  if (url === undefined) throw new InvalidRecordError('engagers: each needs a network_profile_url')
+  if (url === undefined) throw new InvalidRecordError('each needs a network_profile_url')
   return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }
 }
 
@@ -59,7 +66,7 @@ function toProfileName(url: string): string {
 function readEngagement(word: string | undefined): string {
   const kind = (word ?? 'reaction').toLowerCase().replace(/s$/, '')
   if (kind !== 'reaction' && kind !== 'comment')
-    throw new InvalidRecordError(`engagers: engagement must be reaction or comment, not '${shorten(kind)}'`)
+    throw new InvalidRecordError(`engagement must be reaction or comment, not '${shorten(kind)}'`)
   return kind
 }
 

@@ -37,11 +37,11 @@ const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 
 function readUse(detail: RawRecord): TechnologyDetails {
   const name = text(detail.name)
   const slug = text(detail.slug) ?? name
-  if (slug === undefined) throw new InvalidRecordError('technology_details: each needs a slug')
+  if (slug === undefined) throw new InvalidRecordError('each needs a slug')
   const level = typeof detail.confidence === 'string' ? levels[detail.confidence.toLowerCase()] : undefined
   const confidence = level ?? decimal(detail.confidence)
   if (confidence !== undefined && (confidence < 0 || confidence > 1))
-    throw new InvalidRecordError('technology_details: confidence must be from 0 to 1')
+    throw new InvalidRecordError('confidence must be from 0 to 1')
   return {
     slug: toSlug(slug),
     name,

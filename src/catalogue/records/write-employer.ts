@@ -7,8 +7,8 @@ import { findExistingCompany, writeCompany } from './write-company.js'
 
 /** The company that a person or a job names. */
 export interface Employer {
-  readonly company_domain?: string | undefined
-  readonly company_network_url?: string | undefined
+  company_domain?: string | undefined
+  company_network_url?: string | undefined
   readonly company_network_id?: string | undefined
   readonly company_name?: string | undefined
 }
@@ -29,7 +29,7 @@ function* findEmployer(context: WriteContext, employer: Employer): Steps<number 
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
     return yield* findOnlyByName(context, foldName(company_name ?? ''))
-  // Most companies have a domain. A profile url is always read, so that an invalid one is rejected.
+  // Most companies have a domain.
   const known = company_domain && !company_network_url && (yield* findKeyByDomain(context, company_domain))
   if (known) return known
   const company = prepareCompany(
@@ -40,6 +40,7 @@ function* findEmployer(context: WriteContext, employer: Employer): Steps<number 
       name: company_name,
     },
     context.ids,
+    () => {},
   )
   const existing = yield* findExistingCompany(context, company)
   if (existing) return existing.key

@@ -48,7 +48,7 @@ export async function sendTogether(
 
 /** Returns the report of a request for all rows: its companies are all in the list, or none of them. */
 function createReport(
-  { items, problems }: Items,
+  { items, problems, leftOut }: Items,
   output: string | null,
   code: number,
   ms: number,
@@ -62,6 +62,7 @@ function createReport(
     ...{ rows: items.length + problems.length, found: isDone ? items.length : 0, not_found: 0 },
     ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
     invalid_reasons: countReasons({ problems }),
+    not_understood: leftOut,
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
     ...(isDone ? {} : { stopped }),
     ...{ output: isDone ? output : null, partial: null },

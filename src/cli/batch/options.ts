@@ -16,7 +16,14 @@ import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
 import { durationMs, positiveWhole, repeated, whole } from '../options/values.js'
-import { checkOutputName, fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
+import {
+  checkOutputFolder,
+  checkOutputName,
+  fieldsOf,
+  fileOf,
+  formatOf,
+  isFormatKnown,
+} from '../output/output.js'
 
 /**
  * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
@@ -222,7 +229,10 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
 export function rowFormat(context: StreamsContext): BatchChoices['format'] {
   const { globals, streams } = context
   const file = fileOf(globals)
-  if (file !== undefined) checkOutputName(file, globals, streams)
+  if (file !== undefined) {
+    checkOutputName(file, globals, streams)
+    checkOutputFolder(file, streams)
+  }
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(context)
   if (format !== 'table' && format !== 'ids') return format

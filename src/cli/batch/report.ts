@@ -6,6 +6,7 @@ import type { RunReport, RunStop } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
+import { describeLeftOut } from '../../csv/left-out.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { Context, DataSource, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
@@ -22,6 +23,7 @@ import {
   formatReasons,
   formatReused,
   formatToFix,
+  oneLine,
 } from '../output/text.js'
 import { describeMissing, nameSource } from '../target/data-source.js'
 import type { BatchCommand } from './request.js'
@@ -56,6 +58,7 @@ export async function showReport(
   if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatDoubted(report.doubted)) context.notify(line)
+  for (const line of describeLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
   const [output, partial] = [shown(report.output), shown(report.partial)]
@@ -206,6 +209,7 @@ const inputOf = (file: string, { streams }: StreamsContext): string =>
 
 const nothing: RunReport = {
   invalid_reasons: [],
+  not_understood: [],
   ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
   ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
   ...{ seconds: 0, output: null, partial: null },
@@ -224,7 +228,7 @@ function createSummary(
   const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
-  const { output, partial, invalid_reasons } = report
+  const { output, partial, invalid_reasons, not_understood } = report
   return {
     // null when no run was begun or recorded.
     run: run?.id ?? null,
@@ -241,6 +245,7 @@ function createSummary(
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     invalid_reasons,
     ...(report.doubted ? { doubted: report.doubted } : {}),
+    not_understood,
     oldest_stored: report.oldest_stored === undefined ? null : new Date(report.oldest_stored).toISOString(),
     sources: {
       ...{ lookup: report.live, reused: report.stored, duplicate: report.duplicates },

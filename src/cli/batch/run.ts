@@ -70,6 +70,7 @@ function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
     seconds,
     stopped,
     invalid_reasons,
+    not_understood,
     ...counts
   } = report
   log?.write('result', { run: run.id, ...counts })

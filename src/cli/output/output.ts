@@ -1,6 +1,6 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { extname, resolve } from 'node:path'
+import { dirname, extname, resolve } from 'node:path'
 import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import {
@@ -232,6 +232,22 @@ export async function openFile(
     const { convertWorkbook } = await import('../../csv/workbook/convert.js')
     await interruptible(context.streams, (during) => convertWorkbook({ csv, xlsx }, during))
   })
+}
+
+/** Throws UsageError where the folder of an output is missing or cannot be written, before anything is asked or spent. */
+export function checkOutputFolder(file: string, { cwd }: Streams): void {
+  const path = resolve(cwd, file)
+  const kind = statSync(path, { throwIfNoEntry: false })
+  if (kind?.isDirectory()) throw new UsageError(`-o ${file} is a folder.`, 'Name a file in it.')
+  if (kind && !kind.isFile()) return
+  const folder = dirname(path)
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`-o ${file}: there is no folder ${folder}.`, 'Create it, or name another file.')
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch {
+    throw new UsageError(`-o ${file}: the folder ${folder} cannot be written.`, 'Name a file elsewhere.')
+  }
 }
 
 /** Whether a path is that of a pipe or device, which can be opened only once. */

@@ -180,9 +180,9 @@ const certain: readonly Kind[] = ['person profile', 'company profile', 'e-mail',
 /** What each field is made for. Fields of free text are not listed. */
 const meantFor: Readonly<Record<string, readonly Kind[]>> = {
   ...{
-    domain: [],
-    company_domain: [],
-    website: [],
+    domain: ['e-mail'],
+    company_domain: ['e-mail'],
+    website: ['e-mail'],
     name: [],
     company_name: [],
     country: [],
@@ -287,7 +287,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
             for (const [field, value] of Object.entries(row.raw)) {
               const at = columns.findIndex(({ name }) => name.trim() === read.mapping[field])
               const [made = 'other', cell] = cells[at] ?? []
-              expect(value).toBe(cell?.replace(/^'/, ''))
+              expect(String(value).replace(/^'/, '')).toBe(cell?.replace(/^'/, ''))
               expect([field, cell, isWrong(field, made, ofProfile)]).toEqual([field, cell, false])
             }
           }

@@ -15,6 +15,7 @@ const counted: RowCounts = {
     affordable: 120,
     emailOnly: 0,
     stored: 0,
+    leftOut: [],
     invalidReasons: [{ reason: '"Site" is empty', rows: 5 }],
   },
 }

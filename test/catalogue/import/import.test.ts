@@ -79,47 +79,61 @@ describe('companies that are imported', () => {
   it.each<[string, RawRecord, string]>([
     ['nothing that identifies it', { name: 'Acme' }, 'needs a domain'],
     ['text for a domain', { domain: 'not a domain' }, 'domain: no website domain'],
-    [
-      'words for a number',
-      { domain: 'acme.example', headcount: 'about fifty' },
-      'headcount: must be a number',
-    ],
-    ['half a person', { domain: 'acme.example', headcount: '1.5' }, 'headcount: must be a whole number'],
-    ['a country that there is not', { domain: 'acme.example', country: 'Atlantis' }, 'country: '],
+    ['a mailbox at a host of many', { domain: 'ada@gmail.com' }, 'domain: no website domain'],
+    ['a page at a host of many', { domain: 'https://facebook.com/acme' }, 'domain: no website domain'],
+    ['the host of another company', { domain: 'tiktok.com', name: 'Acme' }, 'domain: '],
+  ])('are rejected with %s', async (_, company, reason) => {
+    const { rejected } = await take(company)
+    expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
+    expect(await exported(catalogue, 'companies')).toEqual([])
+  })
+
+  it('have the domain of an email address, and the bare host that is their own', async () => {
+    await take(
+      { name: 'Acme', domain: 'Bob <bob@acme.example>' },
+      { name: 'HEY', domain: 'hey.com' },
+      { name: 'TikTok™ (HQ)', website: 'https://www.tiktok.com/' },
+      { name: 'Birch', website: 'info@birch.example' },
+    )
+    const stored = await exported(catalogue, 'companies')
+    expect(stored.map(({ domain, website }) => [domain, website ?? null])).toEqual([
+      ['acme.example', null],
+      ['hey.com', null],
+      ['tiktok.com', 'https://www.tiktok.com/'],
+      ['birch.example', null],
+    ])
+  })
+
+  it.each<[string, RawRecord, string]>([
+    ['words for a number', { domain: 'acme.example', headcount: 'about fifty' }, 'headcount'],
+    ['half a person', { domain: 'acme.example', headcount: '1.5' }, 'headcount'],
+    ['a country that there is not', { domain: 'acme.example', country: 'Atlantis' }, 'country'],
     [
       'the profile of a person',
       { domain: 'acme.example', network_url: 'https://network.example/in/jane' },
-      'network_url: ',
+      'network_url',
     ],
-    [
-      'a size that there is not',
-      { domain: 'acme.example', employee_range: 'many' },
-      'employee_range: must be',
-    ],
-    ['an object for a text', { domain: 'acme.example', name: { first: 'x' } }, 'name: must be text'],
-    ['NUL', { domain: 'acme.example', name: 'a\0b' }, 'name: must not contain NUL'],
+    ['a size that there is not', { domain: 'acme.example', employee_range: 'many' }, 'employee_range'],
+    ['an object for a text', { domain: 'acme.example', name: { first: 'x' } }, 'name'],
+    ['NUL', { domain: 'acme.example', name: 'a\0b' }, 'name'],
     [
       'a history without numbers',
       { domain: 'acme.example', headcount_history: [{ date: '2026-01-01' }] },
-      'each entry needs a date and a headcount',
+      'headcount_history',
     ],
-    [
-      'a history that is no JSON',
-      { domain: 'acme.example', headcount_history: '[{' },
-      'headcount_history: must be JSON',
-    ],
+    ['a history that is no JSON', { domain: 'acme.example', headcount_history: '[{' }, 'headcount_history'],
     [
       'a confidence above 1',
       { domain: 'acme.example', technology_details: [{ slug: 'react', confidence: 2 }] },
-      'confidence must be from 0 to 1',
+      'technology_details',
     ],
-  ])('are rejected with %s, and nothing of them is stored', async (_, company, reason) => {
-    await take({ domain: 'acme.example', city: 'Lyon' })
-    const before = await exported(catalogue, 'companies')
+  ])('are read without %s, which is counted and named', async (_, company, field) => {
     const report = await take({ domain: 'x.example' }, { ...company, city: 'Paris' })
-    expect(report).toMatchObject({ added: 1, updated: 0, rejectedTotal: 1 })
-    expect(report.rejected).toEqual([{ line: 2, reason: expect.stringContaining(reason) }])
-    expect((await exported(catalogue, 'companies'))[0]).toEqual(before[0])
+    expect(report).toMatchObject({ added: 2, rejectedTotal: 0 })
+    expect(report.leftOut).toEqual([{ field, values: 1, sample: expect.any(String) }])
+    const stored = (await exported(catalogue, 'companies'))[1]
+    expect(stored).toMatchObject({ domain: 'acme.example', city: 'Paris' })
+    expect(stored).not.toHaveProperty(field)
   })
 
   it('are all counted when rejected, also beyond the reported ones', async () => {

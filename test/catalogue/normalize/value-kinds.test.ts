@@ -72,10 +72,9 @@ test('a column holds names of people only if its own name may mean that', () => 
   expect(toColumnKind(names, 'Company')).toBeUndefined()
 })
 
-test('a column of e-mail addresses fills a domain only as the last resort', () => {
-  expect(fitsColumn('companies', 'domain', 'e-mail')).toBe(false)
-  expect(fitsColumn('companies', 'domain', 'e-mail', true)).toBe(true)
-  expect(fitsColumn('companies', 'domain', 'person profile', true)).toBe(false)
+test('a column of email addresses may fill a domain, and one of profiles may not', () => {
+  expect(fitsColumn('companies', 'domain', 'e-mail')).toBe(true)
+  expect(fitsColumn('companies', 'domain', 'person profile')).toBe(false)
 })
 
 test('a column of a certain kind fills only the fields of that kind, and any other column a field of any text', () => {
@@ -89,22 +88,46 @@ test('a column of a certain kind fills only the fields of that kind, and any oth
 
 test.each([
   'https://www.linkedin.com/in/ada',
-  'linkedin.com',
   'https://www.facebook.com/acme',
   'https://bit.ly/3abc',
-  'gmail.com',
-  'ada@acme.example',
+  'ada@gmail.com',
+  'Ada <ada@tiktok.com>',
+  'acme.tumblr.com',
   '+33639980001',
 ])('%s is not the domain of a company', (cell) => {
   expect(isMisplaced('companies', 'domain', cell)).toBe(true)
 })
 
-test.each(['acme.example', 'https://www.acme.example/in/', 'acme.github.io', 'acme', 'x.company'])(
-  '%s may be the domain of a company',
-  (cell) => {
-    expect(isMisplaced('companies', 'domain', cell)).toBe(false)
-  },
-)
+test.each([
+  ['gmail.com', 'Acme GmbH'],
+  ['https://www.facebook.com/', 'Acme'],
+  ['orange.fr', 'Boulangerie Orange'],
+])('%s is not the domain of %s', (cell, name) => {
+  expect(isMisplaced('companies', 'domain', cell, name)).toBe(true)
+})
+
+test.each([
+  ['https://www.tiktok.com/', 'TikTok Ltd.'],
+  ['hey.com', 'HEY'],
+  ['bit.ly', 'Bitly'],
+  ['facebook.com', 'Meta Platforms, Inc.'],
+  ['WEB.DE', 'WEB.DE®'],
+  ['gmail.com', undefined],
+])('the bare host %s is the domain of its owner %s', (cell, name) => {
+  expect(isMisplaced('companies', 'domain', cell, name)).toBe(false)
+})
+
+test.each([
+  'ada@acme.example',
+  'Ada Lovelace <ada@acme.example>',
+  'acme.example',
+  'https://www.acme.example/in/',
+  'acme.github.io',
+  'acme',
+  'x.company',
+])('%s may be the domain of a company', (cell) => {
+  expect(isMisplaced('companies', 'domain', cell)).toBe(false)
+})
 
 test('the sample of a file ends after a million characters, also when a column is empty in every row', () => {
   const sample = new ColumnSample(2)

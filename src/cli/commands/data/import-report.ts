@@ -12,6 +12,7 @@ import {
 } from '../../../batch/output/writer.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
 import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
+import { describeLeftOut } from '../../../csv/left-out.js'
 import type { StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
@@ -69,11 +70,11 @@ export function showColumns(context: StreamsContext, { mapping, ignored, samples
 
 /** Returns the report of an import, as JSON and as one line. */
 export function describeImport(kind: string, { report }: ImportResult) {
-  const { added, updated, companies, rejected, rejectedTotal, mapping, ignored, samples } = report
+  const { added, updated, companies, rejected, rejectedTotal, leftOut, mapping, ignored, samples } = report
   return {
     body: {
       ...{ kind, added, updated, companies_added: companies },
-      ...{ rejected, rejected_total: rejectedTotal, mapping, samples, ignored },
+      ...{ rejected, rejected_total: rejectedTotal, not_understood: leftOut, mapping, samples, ignored },
     },
     layout: formatCounts([
       `${countRecords(kind, added)} added`,
@@ -98,7 +99,8 @@ export function describePreview(kind: string, { report, reasons }: ImportResult)
   return {
     body: {
       ...{ kind, dry_run: true, added, changed, unchanged, companies_added: companies },
-      ...{ invalid: rejectedTotal, invalid_reasons: reasons, rejected, mapping, samples, ignored },
+      ...{ invalid: rejectedTotal, invalid_reasons: reasons, not_understood: report.leftOut },
+      ...{ rejected, mapping, samples, ignored },
     },
     layout: `${counts}Nothing was imported.\n`,
   }
@@ -121,12 +123,13 @@ const createdBeside = (kind: string, companies: number): string[] =>
 
 const shownRejects = 20
 
-/** Prints the rejected lines on stderr. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
+/** Prints on stderr what was left out, and the rejected lines. Throws a `Stop` (exit 11) when there are any; returns 0 otherwise. */
 export function reportRejects(
   context: StreamsContext,
-  { report: { rejected, rejectedTotal }, reasons, rejects }: ImportResult,
+  { report: { rejected, rejectedTotal, leftOut }, reasons, rejects }: ImportResult,
   isDryRun: boolean,
 ): number {
+  for (const line of describeLeftOut(leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rejectedTotal === 0) return exitCodes.ok
   if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
   for (const { line, reason } of rejected.slice(0, shownRejects))
