@@ -12,7 +12,6 @@ import { nearest } from '../../api/values/nearest.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toE164 } from '../../catalogue/normalize/phone.js'
 import { parseProfile } from '../../catalogue/normalize/profile.js'
-import { toCompanyDomain } from '../../catalogue/normalize/shared-hosts.js'
 import {
   describeMisplaced,
   fitsColumn,
@@ -20,12 +19,13 @@ import {
   isStandIn,
   kindsOfField,
   toColumnKind,
+  toDomainCell,
   type ValueKind,
 } from '../../catalogue/normalize/value-kinds.js'
-import type { LeaveOut } from '../../csv/left-out.js'
 import {
   columnNamed,
   isOwnColumn,
+  type LeaveOut,
   MappingError,
   normaliseName,
   type Synonyms,
@@ -509,8 +509,7 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
-    if (cell.includes('@') && kindsOfField('companies', field)?.includes('web address'))
-      return toCompanyDomain(cell) ?? cell
+    if (isStandIn(field, 'e-mail')) return toDomainCell(cell)
     const schema = fields[field]
     const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
     return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value

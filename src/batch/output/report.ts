@@ -1,4 +1,4 @@
-import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/left-out.js'
+import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/answer.js'
 import type { OutputRow } from './format.js'
 

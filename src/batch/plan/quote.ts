@@ -1,4 +1,4 @@
-import { LeftOutCounter, type LeftOutValues } from '../../csv/left-out.js'
+import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, RecalledAnswer } from '../journal/journal.js'

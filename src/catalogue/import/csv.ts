@@ -1,4 +1,4 @@
-import type { LeftOutValue } from '../../csv/left-out.js'
+import type { LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
 import { ColumnSample, describeMisplaced, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'

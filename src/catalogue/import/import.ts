@@ -1,4 +1,4 @@
-import { LeftOutCounter } from '../../csv/left-out.js'
+import { LeftOutCounter } from '../../csv/names.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type {
   FileColumns,

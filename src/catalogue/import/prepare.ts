@@ -1,4 +1,4 @@
-import { type LeaveOut, LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/left-out.js'
+import { type LeaveOut, LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type {
   FileColumns,

@@ -1,5 +1,5 @@
 import { CsvError } from '../../csv/errors.js'
-import type { LeftOutValues } from '../../csv/left-out.js'
+import type { LeftOutValues } from '../../csv/names.js'
 import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
 /** The result of an import, or what it would be. */

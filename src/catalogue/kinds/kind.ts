@@ -1,4 +1,4 @@
-import type { LeftOutValue } from '../../csv/left-out.js'
+import type { LeftOutValue } from '../../csv/names.js'
 import type { Awaitable } from '../../engine/ports/ports.js'
 
 /** The kinds of records in a catalogue. */

@@ -118,9 +118,13 @@ export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind |
   return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
 }
 
-/** Whether values are email addresses that stand for the domain which a field means. */
+/** Whether values of a kind are email addresses, and stand for the domain that a field means. */
 export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
   kind === 'e-mail' && fieldKinds[field] === webAddress
+
+/** Returns a cell of a domain, with the domain in place of an email address that stands for one. */
+export const toDomainCell = (cell: string): string =>
+  cell.includes('@') ? (toCompanyDomain(cell) ?? cell) : cell
 
 /**
  * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, something at a host that many

@@ -1,5 +1,5 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
-import type { LeaveOut } from '../../csv/left-out.js'
+import type { LeaveOut } from '../../csv/names.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { cleanName, foldName } from '../normalize/name.js'

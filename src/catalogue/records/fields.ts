@@ -1,5 +1,5 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
-import type { LeaveOut } from '../../csv/left-out.js'
+import type { LeaveOut } from '../../csv/names.js'
 import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import {
   bool,

@@ -1,4 +1,4 @@
-import type { LeaveOut } from '../../csv/left-out.js'
+import type { LeaveOut } from '../../csv/names.js'
 import type { Value } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'

@@ -1,4 +1,4 @@
-import type { LeaveOut } from '../../csv/left-out.js'
+import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'

@@ -6,7 +6,6 @@ import type { RunReport, RunStop } from '../../batch/output/report.js'
 import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
-import { describeLeftOut } from '../../csv/left-out.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { Context, DataSource, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
@@ -18,6 +17,7 @@ import {
   duration,
   formatCredits,
   formatId,
+  formatLeftOut,
   formatNumber,
   formatPath,
   formatReasons,
@@ -58,7 +58,7 @@ export async function showReport(
   if (reused !== '') context.notify(`${reused}; --refresh asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatDoubted(report.doubted)) context.notify(line)
-  for (const line of describeLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
   const [output, partial] = [shown(report.output), shown(report.partial)]

@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from 'node:path'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { escapeControls } from '../../api/values/controls.js'
+import type { LeftOutValues } from '../../csv/names.js'
 import type { Context, Streams } from '../context/context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
@@ -304,3 +305,10 @@ export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows
 /** Returns the line about a file with invalid rows. */
 export const formatToFix = (rows: number, file: string, when = ''): string =>
   `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`
+
+/** Returns a line for each field: `email_status: 5 values not understood, such as "Extrapolated"`. */
+export const formatLeftOut = (counts: readonly LeftOutValues[]): string[] =>
+  counts.map(
+    ({ field, values, sample }) =>
+      `${field}: ${values.toLocaleString('en-US')} ${values === 1 ? 'value' : 'values'} not understood, such as "${sample}"`,
+  )

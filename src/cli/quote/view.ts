@@ -1,5 +1,4 @@
 import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
-import { describeLeftOut } from '../../csv/left-out.js'
 import type { DataSource } from '../context/context.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
@@ -7,6 +6,7 @@ import {
   countRows,
   duration,
   formatCredits,
+  formatLeftOut,
   formatNumber,
   formatReasons,
   formatReused,
@@ -28,7 +28,7 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
-    'Left out': describeLeftOut(quote.not_understood).join(' · '),
+    'Left out': formatLeftOut(quote.not_understood).join(' · '),
     Reused: reusedText(quote, now),
     Stored: storedText(quote),
     'E-mail only': emailOnlyText(quote.email_only),

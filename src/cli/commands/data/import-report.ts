@@ -12,10 +12,9 @@ import {
 } from '../../../batch/output/writer.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
 import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
-import { describeLeftOut } from '../../../csv/left-out.js'
 import type { StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
+import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
 
 /** The result of an import or of its preview. */
 interface ImportResult {
@@ -129,7 +128,7 @@ export function reportRejects(
   { report: { rejected, rejectedTotal, leftOut }, reasons, rejects }: ImportResult,
   isDryRun: boolean,
 ): number {
-  for (const line of describeLeftOut(leftOut)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rejectedTotal === 0) return exitCodes.ok
   if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
   for (const { line, reason } of rejected.slice(0, shownRejects))
