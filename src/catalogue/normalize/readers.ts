@@ -98,8 +98,7 @@ export const country = fromText((words) => {
 /** The domain of the company that a website, host or email address stands for. */
 export const domain = fromText((words) => {
   const found = toCompanyDomain(words)
-  if (found === undefined)
-    throw new InvalidRecordError(`no website domain of a company in '${shorten(words)}'`)
+  if (found === undefined) throw new InvalidRecordError(`no website domain in '${shorten(words)}'`)
   return found
 })
 
