@@ -41,12 +41,14 @@ export interface TurnTaker {
 type Call = readonly [hash: number, ordinal: number, print: number]
 
 interface TurnRecord {
+  readonly number: number
   readonly run: string
   readonly holder: string
   readonly calls: string
 }
 
-const othersSql = 'SELECT run, holder, calls FROM turns WHERE operation = ? AND target = ? AND run <> ?'
+const othersSql = `SELECT number, run, holder, calls FROM turns
+  WHERE operation = ? AND target = ? AND run <> ? ORDER BY number`
 const addSql = `INSERT INTO turns (operation, target, run, holder, calls) VALUES (?, ?, ?, ?, ?)
   RETURNING number`
 
@@ -60,14 +62,15 @@ export async function takeTurns(
   rows: readonly TurnRow[],
   isAlive: (holder: string) => Promise<boolean>,
 ): Promise<TakenTurns> {
-  const alive = new Map<string, boolean>([['', false]])
+  // By record, because a run that is resumed holds its lock again: what it has under way then is in new records.
+  const alive = new Map<number, boolean>()
   for (;;) {
-    const unknown = new Set<string>()
+    const unknown = new Map<number, string>()
     const taken = await driver.transaction(async (connection) => {
       const others = await connection.all<TurnRecord>(othersSql, operation, target, id)
-      const { busy, left } = compare(rows, others, (holder) => {
-        const known = alive.get(holder)
-        if (known === undefined) unknown.add(holder)
+      const { busy, left } = compare(rows, others, ({ number, holder }) => {
+        const known = holder === '' ? false : alive.get(number)
+        if (known === undefined) unknown.set(number, holder)
         return known ?? true
       })
       const calls = rows.flatMap(({ hash, ordinal, print }): Call[] =>
@@ -79,7 +82,7 @@ export async function takeTurns(
       return { busy, left, record: made?.number }
     }, `turns ${operation} ${target}`)
     if (unknown.size === 0) return taken
-    for (const holder of unknown) alive.set(holder, await isAlive(holder))
+    for (const [number, holder] of unknown) alive.set(number, await isAlive(holder))
   }
 }
 
@@ -87,18 +90,20 @@ export async function takeTurns(
 function compare(
   rows: readonly TurnRow[],
   others: readonly TurnRecord[],
-  isAlive: (holder: string) => boolean,
+  isAlive: (record: TurnRecord) => boolean,
 ): Pick<TakenTurns, 'busy' | 'left'> {
   const busy = new Set<number>()
   const left = new Map<number, LeftTurn>()
   if (others.length === 0) return { busy, left }
   const wanted = new Map(rows.map((row) => [row.hash, row]))
-  for (const { run, holder, calls } of others)
-    for (const [hash, ordinal, print] of JSON.parse(calls) as Call[]) {
+  for (const record of others)
+    for (const [hash, ordinal, print] of JSON.parse(record.calls) as Call[]) {
       const row = wanted.get(hash)
       if (!row) continue
-      if (isAlive(holder)) busy.add(row.ordinal)
-      else if (row.print === print) left.set(row.ordinal, { run, ordinal })
+      if (isAlive(record)) busy.add(row.ordinal)
+      // Later ones of the same request used the key of the first, too.
+      else if (row.print === print && !left.has(row.ordinal))
+        left.set(row.ordinal, { run: record.run, ordinal })
     }
   return { busy, left }
 }
@@ -147,11 +152,15 @@ export class RunTurns {
     return busy.size > 0 ? busy : undefined
   }
 
-  /** What an earlier part of this run had under way is nobody's now, until its rows come again. */
+  /**
+   * What an earlier part of this run, or another run with its lock, had under way is nobody's now. The rows of this run may
+   * come again.
+   */
   async #resume(): Promise<void> {
     if (this.#isResumed) return
     this.#isResumed = true
-    await this.driver.transaction((c) => c.run(`UPDATE turns SET holder = '' WHERE run = ?`, this.run.id))
+    const { knownBy } = this.run
+    await this.driver.transaction((c) => c.run(`UPDATE turns SET holder = '' WHERE holder = ?`, knownBy))
   }
 
   /** Returns the row of a killed run with the same request; its key brings the reply that was paid for. */
