@@ -14,6 +14,9 @@ export async function documentProblems() {
     ...staleParts(generated),
     ...undocumented(documents, map),
     ...documents.flatMap(deadLinks),
+    ...documents.flatMap(brokenTables),
+    ...documents.flatMap((document) => unknownOptions(document, map)),
+    ...unlistedStatuses(documents),
     ...missingSources(documents),
     ...documents.flatMap((document) => unknownCommands(document, map)),
   ]
@@ -26,7 +29,7 @@ const markdownBelow = (folder) =>
 
 const staleParts = (generated) =>
   generated
-    .filter(({ path, text }) => readFileSync(root + path, 'utf8') !== text)
+    .filter(({ path, text }) => !existsSync(root + path) || readFileSync(root + path, 'utf8') !== text)
     .map(({ path }) => `${path}: a generated part is stale; run: npm run docs`)
 
 /** Every command, operation, error and variable of the program must stand in a document. */
@@ -53,13 +56,77 @@ function variables() {
   return [...new Set(texts.flatMap((text) => text.match(/\bPROSPECT_[A-Z_]+/g) ?? []))]
 }
 
-/** Links to files that do not exist. */
+/** Links to files, or headings, that do not exist. */
 function deadLinks({ path, text }) {
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1])
+  const targets = [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1])
   return targets
-    .filter((target) => !/^[a-z]+:|^#/.test(target))
-    .filter((target) => !existsSync(join(root, dirname(path), target.replace(/#.*$/, ''))))
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .filter((target) => !leadsSomewhere(path, text, target))
     .map((target) => `${path}: links to ${target}, which does not exist`)
+}
+
+function leadsSomewhere(path, text, target) {
+  const [file, anchor] = target.split('#')
+  const to = join(root, dirname(path), file)
+  if (file !== '' && !existsSync(to)) return false
+  if (anchor === undefined || (file !== '' && !file.endsWith('.md'))) return true
+  return anchorsOf(file === '' ? text : readFileSync(to, 'utf8')).includes(anchor)
+}
+
+/** The addresses of headings, as GitHub makes them. */
+const anchorsOf = (text) =>
+  [...prose(text).matchAll(/^#+ +(.+)$/gm)].map(([, heading]) =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** The text without blocks of code. */
+const prose = (text) => text.replace(/^```[\s\S]*?^```/gm, '')
+
+/** Rows with more or fewer cells than the head of their table, and rows without a table. */
+function brokenTables({ path, text }) {
+  const blocks = prose(text).match(/(?:^\|.*\n?)+/gm) ?? []
+  const cellsOf = (line) => line.trim().split(/(?<!\\)\|/).length
+  return blocks.flatMap((block) => {
+    const [head, rule = '', ...rows] = block.trimEnd().split('\n')
+    if (!/^\|[ :|-]+\|$/.test(rule)) return [`${path}: has no table above: ${head}`]
+    return [rule, ...rows]
+      .filter((row) => cellsOf(row) !== cellsOf(head))
+      .map((row) => `${path}: as many cells as the head of the table are expected in: ${row}`)
+  })
+}
+
+/** Options that a guide names and that no command has. Options of scripts stand on a line with `npm run`. */
+function unknownOptions({ path, text }, map) {
+  if (/^(CHANGELOG\.md|docs\/decisions\/)/.test(path) || isAboutBuilding(path)) return []
+  const known = new Set(map.flatMap(({ flag, options }) => [`--${flag}`, ...options.flatMap(flagsOf)]))
+  for (const option of known) known.add(option.replace(/^--no-/, '--'))
+  const lines = prose(text).split('\n')
+  const ours = lines.filter((line) => !line.includes('npm run')).join('\n')
+  const named = [...ours.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) =>
+    /^(--|prospect )/.test(code) ? (code.match(/(?<![\w-])--[a-z][\w-]*/g) ?? []) : [],
+  )
+  return [...new Set(named)]
+    .filter((option) => option !== '--help' && option !== '--version' && !known.has(option))
+    .map((option) => `${path}: names ${option}, which no command has`)
+}
+
+const flagsOf = ({ flags }) => flags.match(/--[\w-]+/g) ?? []
+const isAboutBuilding = (path) => /^docs\/(architecture|performance|soak)\.md$/.test(path)
+
+/** The statuses of a row, in the row of the status columns that explains them: those of the program, all of them. */
+function unlistedStatuses(documents) {
+  const source = readFileSync(`${root}src/batch/journal/answer.ts`, 'utf8')
+  const statuses = /type RowStatus = (.+)/.exec(source)?.[1].match(/\w+/g) ?? []
+  const rows = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/^\| `_status` \|(.+)\|$/gm)].map(([, cell]) => ({ path, cell })),
+  )
+  return rows
+    .filter(({ cell }) => [...cell.matchAll(/`(\w+)`/g)].map(([, one]) => one).join() !== statuses.join())
+    .map(({ path }) => `${path}: the statuses of a row are ${statuses.join(', ')}`)
 }
 
 /** Source files that a document names and that do not exist: by their path, or by their name alone. */

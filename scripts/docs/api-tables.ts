@@ -25,7 +25,6 @@ const tables: Readonly<Record<string, () => string>> = {
   errors: errorTable,
   events: () => `${eventTable()}\n\n${eventSourceTable()}`,
   'event-fields': eventFieldTable,
-  'event-bodies': () => eventBodyExamples(),
   bodies: bodyTable,
 }
 
@@ -163,14 +162,12 @@ function listFields(name: EventName): string {
   return fields.map((field) => `\`${field}\``).join(', ')
 }
 
-/** The body of every event from the sample data, each folded under its name. */
-const eventBodyExamples = (): string =>
-  eventNames()
-    .map((name) => {
-      const body = JSON.stringify(eventExamples[name], null, 2)
-      return `<details>\n<summary><code>${name}</code></summary>\n\n\`\`\`json\n${body}\n\`\`\`\n\n</details>`
-    })
-    .join('\n\n')
+/** Returns a file for the body of every event, from the sample data. */
+export const eventBodyFiles = (): { path: string; text: string }[] =>
+  eventNames().map((name) => ({
+    path: `docs/examples/events/${name}.json`,
+    text: `${JSON.stringify(eventExamples[name], null, 2)}\n`,
+  }))
 
 /** Which endpoints send which kind of event. */
 const eventSourceTable = (): string =>

@@ -2,14 +2,29 @@
 
 const everywhere = ['Output', 'Target and key', 'Other']
 
-/** All commands by area, each with its price, limits, arguments and options; options of all commands come once. */
+/** All commands by area, each with its price, limits, arguments and options; options of many commands come once. */
 export function commandReference(map) {
   const areas = grouped(map)
   const shared = map[0].options.filter(isShared)
-  return [...[...areas].map(([area, commands]) => section(area, commands)), sharedSection(shared)].join(
-    '\n\n',
+  const ofFiles = optionsOfFiles(map)
+  return [
+    ...[...areas].map(([area, commands]) => section(area, commands, ofFiles)),
+    `## Options for files of rows\n\n${optionTable(ofFiles)}`,
+    `## Options of every command\n\n${optionTable(shared)}`,
+  ].join('\n\n')
+}
+
+/** The options that every lookup with `--csv` has. */
+function optionsOfFiles(map) {
+  const lookups = map.filter(({ method, options }) => method && options.some(isOfDistribution))
+  return lookups[0].options.filter(
+    (option) => option.group === 'Many rows' && lookups.every(({ options }) => hasOption(options, option)),
   )
 }
+
+const isOfDistribution = ({ flags }) => flags === '--distribute'
+const hasOption = (options, { flags, description }) =>
+  options.some((option) => option.flags === flags && option.description === description)
 
 const areaOf = ({ command }) => command.split(' ')[0]
 const isShared = ({ group }) => everywhere.includes(group)
@@ -20,16 +35,22 @@ function grouped(map) {
   return areas
 }
 
-const section = (area, commands) => [`## ${area}`, ...commands.map(entry)].join('\n\n')
+const section = (area, commands, ofFiles) =>
+  [`## ${area}`, ...commands.map((command) => entry(command, ofFiles))].join('\n\n')
 
-function entry({ command, flag, summary, note, arguments: words, options, method, path, price, limits }) {
-  const own = options.filter((option) => !isShared(option))
+function entry(
+  { command, flag, summary, note, arguments: words, options, method, path, price, limits },
+  ofFiles,
+) {
+  const takesFiles = ofFiles.every((option) => hasOption(options, option))
+  const own = options.filter((option) => !isShared(option) && !(takesFiles && hasOption(ofFiles, option)))
   const parts = [
     `### \`prospect ${[command, flag].filter(Boolean).join(' ')}\``,
     `${summary.replace(/\.$/, '')}.${note ? ` *${note}*` : ''}`,
     method && `\`${method} ${path}\`. Price: ${price} Limits: ${limits}`,
     words.length > 0 && words.map(argument).join('\n'),
     own.length > 0 && optionTable(own),
+    takesFiles && 'With `--csv FILE`, also the [options for files of rows](#options-for-files-of-rows).',
   ]
   return parts.filter(Boolean).join('\n\n')
 }
@@ -46,5 +67,3 @@ const optionTable = (options) =>
 
 const row = (flags, description) => `| \`${cell(flags)}\` | ${cell(description).replaceAll('<', '&lt;')} |`
 const cell = (text) => text.replaceAll('|', '\\|').replace(/\s+/g, ' ')
-
-const sharedSection = (options) => `## Options of every command\n\n${optionTable(options)}`

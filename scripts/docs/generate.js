@@ -9,22 +9,25 @@ import { filterTypeTable, plainParameterTable } from './search-urls.js'
 
 const marker = '<!-- generated:'
 
-/** Every document with generated parts, as it should be now. */
+/** Every document with generated parts, and every generated example, as it should be now. */
 export async function generatedDocs() {
-  const [{ refresh, render, renderable }, searchUrls] = await Promise.all([
+  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls] = await Promise.all([
     load('scripts/docs/api-tables.ts'),
+    load('scripts/docs/output-columns.ts'),
     load('src/catalogue/search-url/filter-types.ts'),
   ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
     commands: commandReference(await commandMap()),
+    'output-columns': await outputColumns(),
     'search-filters': filterTypeTable(searchUrls),
     'search-parameters': plainParameterTable(searchUrls),
   }
-  return readdirSync(`${root}docs`)
+  const documents = readdirSync(`${root}docs`)
     .map((name) => `docs/${name}`)
     .filter((path) => path.endsWith('.md') && readFileSync(root + path, 'utf8').includes(marker))
     .map((path) => ({ path, text: refresh(readFileSync(root + path, 'utf8'), generated) }))
+  return [...documents, ...eventBodyFiles()]
 }
 
 /** What `prospect commands --json` prints: every command with its options. */
