@@ -143,6 +143,10 @@ const knownCode = z.refine<string>(isCountry, 'must be an ISO 3166-1 alpha-2 cod
 export const country = (description = 'ISO 3166-1 alpha-2 code of the country'): z.ZodString =>
   describe(string(trimmed, z.toUpperCase(), codePattern, knownCode), description)
 
+/** Returns whether a schema is that of a country. */
+export const takesCountry = (schema: z.core.$ZodType): boolean =>
+  schema instanceof z.ZodString && schema.def.checks?.includes(knownCode) === true
+
 /** A currency as three letters, converted to upper case. */
 export const currency = (description: string): z.ZodString =>
   describe(

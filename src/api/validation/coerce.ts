@@ -1,6 +1,7 @@
 import * as z from 'zod'
+import { takesCountry } from '../schemas/fields.js'
 import { parseExact } from '../values/json.js'
-import { resultOr } from '../values/objects.js'
+import { isObject, resultOr } from '../values/objects.js'
 
 /** What a field accepts, for readers of text: a query, a command line, a CSV file. */
 export interface FieldKind {
@@ -13,6 +14,8 @@ export interface FieldKind {
   readonly item?: FieldKind
   /** Whether commas separate the items of an array in one text. */
   readonly hasCommas?: boolean
+  /** Whether it is the code of a country. */
+  readonly isCountry?: boolean
   readonly default?: unknown
 }
 
@@ -43,7 +46,7 @@ const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
 export const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   isWrapper(schema) ? bare(schema.def.innerType) : schema
 
-function typeOf(schema: z.core.$ZodType): Pick<FieldKind, 'type' | 'values' | 'item' | 'hasCommas'> {
+function typeOf(schema: z.core.$ZodType): Omit<FieldKind, 'required' | 'description' | 'default'> {
   if (schema instanceof z.ZodBoolean) return { type: 'boolean' }
   if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'integer' : 'number' }
   if (schema instanceof z.ZodEnum) return { type: 'enum', values: schema.options.map(String) }
@@ -52,7 +55,26 @@ function typeOf(schema: z.core.$ZodType): Pick<FieldKind, 'type' | 'values' | 'i
     return { type: 'array', item: kindOf(element), hasCommas: hasFixedForm(bare(element)) }
   }
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) return { type: 'object' }
-  return { type: 'string' }
+  return { type: 'string', ...(takesCountry(schema) ? { isCountry: true } : {}) }
+}
+
+/** Returns a value of a schema with each country in it converted, also in lists and objects. */
+export function mapCountries(
+  schema: z.core.$ZodType,
+  value: unknown,
+  convert: (country: string) => string,
+): unknown {
+  const inner = bare(schema)
+  if (typeof value === 'string') return takesCountry(inner) ? convert(value) : value
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => mapCountries(inner.element, item, convert))
+  if (!(inner instanceof z.ZodObject) || !isObject(value)) return value
+  const shape: Readonly<Record<string, z.core.$ZodType>> = inner.shape
+  const entries = Object.entries(value).map(([name, field]): [string, unknown] => {
+    const type = Object.hasOwn(shape, name) ? shape[name] : undefined
+    return [name, type ? mapCountries(type, field, convert) : field]
+  })
+  return Object.fromEntries(entries)
 }
 
 /**

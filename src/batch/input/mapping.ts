@@ -5,7 +5,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown } from '../../api/validation/given-fields.js'
 import { validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
@@ -507,11 +507,15 @@ const none: readonly string[] = []
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
+  const toCode = (text: string) => toCountryCode(text) ?? text
   return (field, cell) => {
-    if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
+    if (field === 'country' || field === 'country_code') return toCode(cell)
     if (isStandIn(field, 'e-mail')) return toDomainCell(cell)
     const schema = fields[field]
-    const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
+    if (!schema) return cell
+    const value = lists.has(field)
+      ? mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
+      : coerceField(schema, cell)
     return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
   }
 }

@@ -102,6 +102,7 @@ function describe(kind: FieldKind): string {
   const notes = [
     kind.required ? 'required' : '',
     values ? values.join(' | ') : '',
+    kind.isCountry || kind.item?.isCountry ? 'or its name' : '',
     kind.type === 'array' || kind.type === 'object' ? 'repeatable' : '',
     kind.default === undefined || kind.type === 'boolean' ? '' : `default: ${kind.default}`,
   ].filter((note) => note !== '')

@@ -3,7 +3,7 @@ import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { extraOf } from '../operation/extras.js'
-import { askMissing, checkTyped, type OperationRequest } from '../operation/request.js'
+import { askMissing, checkShared, checkTyped, type OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
 import { runSync } from '../operation/run-sync.js'
 import { findStored } from '../operation/stored-lookups.js'
@@ -17,6 +17,7 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   const { operation, shape, input: given } = request
   const { options } = request.invocation
   if (options.csv !== undefined) {
+    checkShared(request)
     const { fromCsv } = await import('../batch/from-csv.js')
     return fromCsv(context, request)
   }

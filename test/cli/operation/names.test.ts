@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { errorOf, type Machine, machine } from '../../support/command.js'
 
@@ -81,5 +83,39 @@ describe('names of ids', () => {
       hint: 'Did you mean "Targets"? See: prospect lists list',
     })
     expect((await refused('Twice')).error).toContain('2 lists are called "Twice"')
+  })
+
+  it('stand for countries, as in cells, also in lists and in --override', async () => {
+    expect(await body('accounts', 'enrich', '--name', 'Acme', '--country', 'Deutschland')).toMatchObject({
+      country: 'DE',
+    })
+    expect(
+      await body('accounts', 'hiring', 'acme.example', '--job-country-codes', 'Germany, uk,FR'),
+    ).toMatchObject({
+      job_country_codes: ['DE', 'GB', 'FR'],
+    })
+    expect(
+      await body('lists', 'create', '--name', 'x', '--companies', '{"name":"Acme","country_code":"Austria"}'),
+    ).toMatchObject({ companies: [{ name: 'Acme', country_code: 'AT' }] })
+    writeFileSync(join(here.home, 'acme.csv'), 'Name\nAcme\n')
+    const quote = ['accounts', 'enrich', '--csv', 'acme.csv', '--dry-run']
+    for (const given of ['--country=Germany', '--override=country=Germany'])
+      expect(await here.json(...quote, given)).toMatchObject({ lookups: 1, invalid: 0 })
+  })
+
+  it('of no country exit 2 before a file is read, and no column is blamed', async () => {
+    writeFileSync(join(here.home, 'acme.csv'), 'Name,Country\nAcme,Austria\nBeta,\n')
+    for (const argv of [
+      ['accounts', 'enrich', '--csv', 'acme.csv', '--country', 'Narnia'],
+      ['accounts', 'enrich', '--csv', 'acme.csv', '--override', 'country=Narnia'],
+      ['accounts', 'hiring', '--job-country-codes', 'DE,Narnia'],
+    ]) {
+      const ended = await here.run(argv)
+      expect([ended.code, ended.stdout]).toEqual([2, ''])
+      expect(errorOf(ended)).toMatchObject({
+        error: expect.stringMatching(/^--(country|override|job-country-codes): unknown country "Narnia"\.$/),
+        hint: 'Use a name or a code, such as Germany or DE.',
+      })
+    }
   })
 })
