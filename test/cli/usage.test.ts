@@ -63,7 +63,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['jobs', 'Did you mean: prospect accounts hiring or prospect engine jobs?'],
   ['search', 'prospect leads advanced-search or prospect accounts search'],
   ['accounts enrich', 'Provide at least one of: --company-network-url, --name, --domain.'],
-  ['accounts enrich --name x --country Germany', '--country must be an ISO 3166-1 alpha-2 code.'],
+  ['accounts enrich --name x --country Narnia', 'unknown country'],
   ['leads enrich', 'Provide --network-url, or --first-name and --last-name with --company-name or --domain.'],
   ['contacts waterfall --domain x --enrichment-type email', '--first-name and --last-name'],
   ['contacts waterfall', '--enrichment-type is required.'],

@@ -5,7 +5,7 @@ import { type ExecutedBatch, exportRun, runBatch } from '../../batch/run-batch.j
 import type { Context } from '../context/context.js'
 import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import { profileInUse } from '../context/settings.js'
-import type { OperationRequest } from '../operation/request.js'
+import { checkShared, type OperationRequest } from '../operation/request.js'
 import { showQuote } from '../quote/show.js'
 import { createDialog } from './dialog.js'
 import { printMapping, withSavedMap } from './map-columns.js'
@@ -15,11 +15,10 @@ import { showEnd, showReport, withSummary } from './report.js'
 import { type BatchCommand, readOverrides, toRequest } from './request.js'
 
 /** Runs a lookup for each row of a CSV file; returns the exit code. */
-export async function lookUpRows(
-  context: Context,
-  { operation, shape, input, invocation }: OperationRequest,
-): Promise<number> {
+export async function lookUpRows(context: Context, request: OperationRequest): Promise<number> {
+  const { operation, shape, input, invocation } = request
   const { options } = invocation
+  checkShared(request)
   const overrides = readOverrides(shape.input, options, input)
   const given = choicesOf(context, invocation)
   const { max_age: age, concurrency } = profileInUse(context)

@@ -20,7 +20,9 @@ interface NamedKind {
   /** Reads those that there are; `undefined` where they cannot be read. */
   read(context: Context): Promise<readonly Named[] | undefined>
   /** Returns what is sent for a name, which those found have. */
-  resolve(found: readonly Named[], name: string, field: string): string
+  resolve(found: readonly Named[], name: string, option: string): string
+  /** Whether the beginning of an id stands for it, as the ids of this machine are shown. */
+  readonly hasShortIds?: boolean
 }
 
 interface Named {
@@ -28,11 +30,14 @@ interface Named {
   readonly name: string
 }
 
+const isWholeId = (text: string): boolean => /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
+
 const lists: NamedKind = {
   noun: 'list',
   command: 'lists list',
   isField: (name) => name === 'included_account_lists' || name === 'excluded_account_lists',
-  isId: (text) => /^\d+$|^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text),
+  isId: (text) => /^\d+$/.test(text) || isWholeId(text),
+  hasShortIds: true,
   read: async (context) => {
     const caller = await context.caller()
     const row = operation('lists.list')
@@ -41,10 +46,10 @@ const lists: NamedKind = {
     const { rows } = recordsIn(reply.body, ['id', 'name'])
     return rows.map(({ id, name }) => ({ id: String(id), name: String(name) }))
   },
-  resolve: (found, name, field) => {
+  resolve: (found, name, option) => {
     if (found.length === 1) return found[0]?.id ?? name
     throw new UsageError(
-      `--${flagOf(field)}: ${found.length} lists are called "${name}".`,
+      `${option}: ${found.length} lists are called "${name}".`,
       `Give the id of one: ${found.map(({ id }) => id).join(', ')}.`,
     )
   },
@@ -70,25 +75,46 @@ export async function resolveFilterNames(context: Context, input: Input): Promis
     const fields = Object.entries(input).flatMap(([field, value]) =>
       kind.isField(field) && Array.isArray(value) ? [[field, value.map(String)] as const] : [],
     )
-    if (fields.every(([, values]) => values.every(kind.isId))) continue
+    // On this machine, digits only may be the beginning of an id.
+    const isSent = kind.hasShortIds && context.isLocal() ? isWholeId : kind.isId
+    if (fields.every(([, values]) => values.every(isSent))) continue
     const known = await kind.read(context)
     for (const [field, values] of known ? fields : [])
       resolved[field] = values.map((value) =>
-        kind.isId(value) ? value : find(kind, known ?? [], value, field),
+        isSent(value) ? value : find(kind, known ?? [], value, `--${flagOf(field)}`),
       )
   }
   return resolved
 }
 
-function find(kind: NamedKind, known: readonly Named[], name: string, field: string): string {
+function find(kind: NamedKind, known: readonly Named[], name: string, option: string): string {
   const found = known.filter((one) => foldText(one.name) === foldText(name))
-  if (found.length > 0) return kind.resolve(found, name, field)
+  if (found.length > 0) return kind.resolve(found, name, option)
+  const begun = kind.hasShortIds ? known.filter(({ id }) => id?.startsWith(name.toLowerCase())) : []
+  if (begun.length === 1) return begun[0]?.id ?? name
+  if (begun.length > 1)
+    throw new UsageError(
+      `${option}: ${name} is the beginning of more than one ${kind.noun}.`,
+      'Give more of the id.',
+    )
+  if (kind.isId(name)) return name
   const names = known.map((one) => one.name)
   const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
   throw new UsageError(
-    `--${flagOf(field)}: no ${kind.noun} is called "${name}".`,
+    `${option}: no ${kind.noun} is called "${name}".`,
     `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${kind.command}`,
   )
+}
+
+/**
+ * Returns the id of the list that an argument names. Throws UsageError for a name of several lists; what no list is called
+ * stays, for the target to refuse.
+ */
+export async function resolveListName(context: Context, name: string): Promise<string> {
+  if (lists.isId(name)) return name
+  const known = (await lists.read(context)) ?? []
+  const found = known.filter((one) => foldText(one.name) === foldText(name))
+  return found.length > 0 ? lists.resolve(found, name, '<id>') : name
 }
 
 /** An industry that a filter can name. */

@@ -55,7 +55,7 @@ export function addLocalId(command: ProspectCommand, row: Operation): void {
 
 /**
  * Returns the whole id that the argument of a command or `--last` names in the local engine. Ids of a server are passed as
- * they are. Throws UsageError for none, an ambiguous one, and `--last` with a server.
+ * they are, and a list may be named. Throws UsageError for none, an ambiguous one, and `--last` with a server.
  */
 export async function resolveLocalId(
   context: Context,
@@ -66,6 +66,11 @@ export async function resolveLocalId(
   const [id] = args
   const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)
   if (!kind || isWhole) return args
+  if (areaOf(operation.id) === 'lists' && id !== undefined && options.last !== true) {
+    const { resolveListName } = await import('./filter-names.js')
+    const named = await resolveListName(context, id)
+    if (named !== id) return [named]
+  }
   if (!context.isLocal()) {
     if (id !== undefined && options.last !== true) return args
     const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'

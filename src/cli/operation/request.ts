@@ -70,7 +70,7 @@ export function refuseCountry(flag: string, text: string): never {
   )
 }
 
-/** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. */
+/** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */
 export function checkShared({ shape, input, invocation }: OperationRequest): void {
   if (invocation.options.input !== undefined) return
   const fields = fieldsOfSchema(shape.input)

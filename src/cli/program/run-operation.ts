@@ -3,7 +3,7 @@ import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { extraOf } from '../operation/extras.js'
-import { askMissing, checkShared, checkTyped, type OperationRequest } from '../operation/request.js'
+import { askMissing, checkTyped, type OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
 import { runSync } from '../operation/run-sync.js'
 import { findStored } from '../operation/stored-lookups.js'
@@ -17,7 +17,6 @@ export async function runOperation(context: Context, asked: OperationRequest): P
   const { operation, shape, input: given } = request
   const { options } = request.invocation
   if (options.csv !== undefined) {
-    checkShared(request)
     const { fromCsv } = await import('../batch/from-csv.js')
     return fromCsv(context, request)
   }
@@ -28,11 +27,12 @@ export async function runOperation(context: Context, asked: OperationRequest): P
     operation.starts !== undefined &&
     (context.isLocal() || waitOf(context, request.invocation, given).printsResult)
   let input = await askMissing(context, shape, isOurs ? withOwnWebhook(operation.id, shape, given) : given)
-  checkTyped(request, input)
   if (operation.filters && options.input === undefined) {
     const { resolveFilterNames } = await import('../operation/filter-names.js')
     input = await resolveFilterNames(context, input)
   }
+  // After the names of lists have become ids, which have no spaces.
+  checkTyped(request, input)
   if (context.globals.verbose) await context.notifySource()
   if (operation.starts === undefined) {
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {

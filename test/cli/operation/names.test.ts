@@ -83,6 +83,13 @@ describe('names of ids', () => {
       hint: 'Did you mean "Targets"? See: prospect lists list',
     })
     expect((await refused('Twice')).error).toContain('2 lists are called "Twice"')
+    await create('HubSpot targets')
+    const [newest] = (await here.json<{ lists: { id: string }[] }>('lists', 'list')).lists
+    for (const given of ['HubSpot targets', newest?.id.slice(0, 8) ?? ''])
+      expect([
+        await body(...search, '--included-account-lists', given),
+        await here.json('lists', 'get', given),
+      ]).toMatchObject([{ included_account_lists: [newest?.id] }, { id: newest?.id }])
   })
 
   it('stand for countries, as in cells, also in lists and in --override', async () => {
