@@ -7,12 +7,11 @@ import { kindOf } from '../../api/validation/coerce.js'
 import { parseExact } from '../../api/values/json.js'
 import { parsePairs, parsePins, unknownName, valueReader } from '../../batch/input/mapping.js'
 import type { BatchRequest, RecordedRequest } from '../../batch/run/request.js'
-import { toCountryCode } from '../../catalogue/normalize/country.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { refuseCountry } from '../operation/request.js'
 import type { Invocation } from '../options/command-environment.js'
+import { refuseCountry } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { refuseJq, rowFormat, runChoicesOf } from './options.js'
 
@@ -59,9 +58,9 @@ export function readOverrides(
       const other = given[name] !== undefined ? flagOf(name) : Object.hasOwn(mapped, name) ? 'map' : undefined
       if (other !== undefined)
         throw new UsageError(`--${other} and --override both fill ${name}.`, 'Give one of them.')
-      if (kindOf(type).isCountry && toCountryCode(text) === undefined) refuseCountry('override', text)
       const value = read(name, text)
       const issue = type.safeParse(value).error?.issues[0]
+      if (issue && kindOf(type).isCountry) refuseCountry('override', text)
       if (issue)
         throw new UsageError(
           `--override ${name} does not take "${text}": ${issue.message}.`,

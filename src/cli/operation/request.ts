@@ -1,17 +1,22 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { flagOf } from '../../api/operations/aliases.js'
 import { pathParameters } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { coerceField, mapCountries } from '../../api/validation/coerce.js'
+import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeIssue, validate } from '../../api/validation/validate.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import type { Invocation } from '../options/command-environment.js'
-import { type Field, fieldsOfSchema, inputOf, spellingsOf } from '../options/schema-options.js'
+import {
+  type Field,
+  fieldsOfSchema,
+  inputOf,
+  spellingsOf,
+  withCountryCodes,
+} from '../options/schema-options.js'
 import { askChoice, askChoices, askText, canAsk } from '../output/prompt.js'
 import { labelOf } from '../output/text.js'
 
@@ -43,31 +48,6 @@ export async function collectInput(
     ...(await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))),
     ...inPath,
   }
-}
-
-/** Returns the input with codes for the names of countries. Throws UsageError for an unknown one. */
-async function withCountryCodes(schema: Shape['input'], input: Input): Promise<Input> {
-  const countries = new Set<string>()
-  mapCountries(schema, input, (text) => {
-    countries.add(text)
-    return text
-  })
-  if (countries.size === 0) return input
-  const { toCountryCode } = await import('../../catalogue/normalize/country.js')
-  const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
-    const field = (schema.shape as Shape['input']['shape'])[name]
-    const toCode = (text: string) => toCountryCode(text) ?? refuseCountry(flagOf(name), text)
-    return [name, field ? mapCountries(field, value, toCode) : value]
-  })
-  return Object.fromEntries(entries)
-}
-
-/** Throws UsageError for what is no country. */
-export function refuseCountry(flag: string, text: string): never {
-  throw new UsageError(
-    `--${flag}: unknown country "${text}".`,
-    'Use a name or a code, such as Germany or DE.',
-  )
 }
 
 /** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */

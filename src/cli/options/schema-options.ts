@@ -5,7 +5,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { aliasesOf, flagOf } from '../../api/operations/aliases.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { idsNamed, importFields, liveOnlyFilters, namedFields } from '../../api/schemas/enumerations.js'
-import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
+import { coerceInput, type FieldKind, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { nearest } from '../../api/values/nearest.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../batch/output/columns.js'
@@ -149,6 +149,31 @@ function toId(flag: string, { labels, isOpen }: (typeof namedFields)[string], te
   // The catalogue of this machine may have it.
   if (isOpen) return text
   return refuseValue(flag, text, Object.values(labels))
+}
+
+/** Returns the input with codes for the names of countries. Throws UsageError for an unknown one. */
+export async function withCountryCodes(schema: Shape['input'], input: Input): Promise<Input> {
+  const countries = new Set<string>()
+  mapCountries(schema, input, (text) => {
+    countries.add(text)
+    return text
+  })
+  if (countries.size === 0) return input
+  const { toCountryCode } = await import('../../catalogue/normalize/country.js')
+  const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
+    const field = (schema.shape as Shape['input']['shape'])[name]
+    const toCode = (text: string) => toCountryCode(text) ?? refuseCountry(flagOf(name), text)
+    return [name, field ? mapCountries(field, value, toCode) : value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Throws UsageError for what is no country. */
+export function refuseCountry(flag: string, text: string): never {
+  throw new UsageError(
+    `--${flag}: unknown country "${text}".`,
+    'Use a name or a code, such as Germany or DE.',
+  )
 }
 
 /** Returns the name under which commander stores an option. */
