@@ -102,7 +102,7 @@ async function reportBug(error: unknown, context: StreamsContext): Promise<numbe
     code: 'bug',
     status: null,
     exit_code: 1,
-    hint: 'Please report it on the issues page of its repository, with the command; --verbose shows where it happened.',
+    hint: 'Please report it to the maintainers of the copy you installed, with the command, what prospect version prints, and what it prints with --verbose. Leave out keys and personal data.',
   }
   const wantsStack = context.globals.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
   if (wantsStack && error instanceof Error)

@@ -71,11 +71,14 @@ describe('a failure that no command expects', () => {
     ])
   })
 
-  it('is reported as a bug, with its place on request', async () => {
+  it('is reported as a bug, with where to report it and, on request, its place', async () => {
     const ended = await asked('credits --verbose', {}, { caller: failing(new Error('out of order')) })
     expect(ended.code).toBe(1)
     expect(ended.stderr).toMatch(/Error: out of order\n\s+at /)
-    expect(errorOf(ended)).toMatchObject({ code: 'bug', error: 'This is a bug in prospect: out of order' })
+    expect(errorOf(ended)).toMatchObject({
+      ...{ code: 'bug', error: 'This is a bug in prospect: out of order' },
+      hint: expect.stringMatching(/maintainers of the copy you installed.*--verbose.*Leave out keys/),
+    })
   })
 })
 
