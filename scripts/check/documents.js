@@ -45,7 +45,7 @@ function undocumented(documents, map) {
     ...commands.flatMap((text) => lacks('docs/commands.md', text)),
     ...operations.flatMap((text) => lacks('docs/operations.md', text)),
     ...errors.flatMap(([, name]) => lacks('docs/errors.md', `\`${name}\``)),
-    ...variables().flatMap((name) => lacks('docs/start.md', `\`${name}\``)),
+    ...variables().flatMap((name) => lacks('docs/settings-and-files.md', `\`${name}\``)),
   ]
 }
 
