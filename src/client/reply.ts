@@ -60,14 +60,15 @@ export async function summarizeReply(task: ReplyTask): Promise<Reply> {
   return { ...reply, body: reply.wire ? summaryOf(reply.body) : reply.body }
 }
 
-const mostItems = 1_000
+/** Maximum number of items that are kept of a list; all postings in `jobs` are those of one company. */
+const maxItems = { contacts: 1_000, results: 1_000, jobs: 1 }
 
 /** Returns the values of a body, and those of the lists that say whom it is about. */
 function summaryOf(body: unknown): unknown {
   if (!isObject(body)) return null
-  const lists = ['contacts', 'results', 'jobs'].flatMap((name) => {
+  const lists = Object.entries(maxItems).flatMap(([name, max]) => {
     const list = body[name]
-    return Array.isArray(list) ? [[name, list.slice(0, mostItems).filter(isObject).map(valuesOf)]] : []
+    return Array.isArray(list) ? [[name, list.slice(0, max).filter(isObject).map(valuesOf)]] : []
   })
   return { ...valuesOf(body), ...Object.fromEntries(lists) }
 }

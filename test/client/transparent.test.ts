@@ -156,7 +156,10 @@ describe('a large response of another server', () => {
     const reply = await call('accounts.hiring', { company_domain: 'a.example' })
     expect(given.map(({ operation }) => operation)).toEqual(['accounts.hiring'])
     expect([reply.status, reply.credits, bytesOf(reply)]).toEqual([200, 3_000, text])
-    expect(reply.body).toEqual({ jobs: [true], company_network_url: 'x' })
+    expect(reply.body).toEqual({
+      ...{ jobs: [{ job_title: 'Job 0', id: 9_007_199_254_740_993n }], company_network_url: 'x' },
+      total: { rawJSON: '1e400' },
+    })
     const serve = handler({ caller, names, version: 'test', document: async () => ({}) })
     const response = await serve(
       new Request('http://127.0.0.1/api/v2/accounts/company_hiring', {

@@ -31,7 +31,7 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
     'leads-out.csv',
     '--max-credits',
     '2',
-    '--fresh',
+    '--refresh',
   )
   const listening = await here.start(['listen', '--port', '0', '--json'], { env })
   const { url } = JSON.parse(listening.line) as { url: string }

@@ -9,7 +9,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
-import { formatNumber, formatToFix, oneLine } from '../output/text.js'
+import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { chooseMapping } from './map-columns.js'
 import { filePorts, toRunHome } from './run-home.js'
 
@@ -43,6 +43,7 @@ export async function gatherRows(
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
   const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides)
   showProblems(context, rows.problems, rejects?.file ?? null)
+  for (const line of formatLeftOut(rows.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }
 }

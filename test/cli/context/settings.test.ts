@@ -112,12 +112,19 @@ describe('the target', () => {
     ['https://a.example', 'https://a.example/api/v2'],
     ['https://a.example/', 'https://a.example/api/v2'],
     ['https://a.example/api', 'https://a.example/api/v2'],
-    ['https://a.example/api/v1', 'https://a.example/api/v2'],
     ['https://a.example/api/v2/credits', 'https://a.example/api/v2'],
     ['https://a.example/team/api/v2?x=1', 'https://a.example/team/api/v2'],
     ['https://a.example/team', 'https://a.example/team/api/v2'],
   ])('refuses a base URL with the wrong path and suggests the right one: %s', (baseUrl, meant) => {
     expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2, hint: `Write ${meant}` }))
+  })
+
+  it('refuses the address of another API, and says what this one would be at that server', () => {
+    const hint = expect.stringMatching(/^Other APIs cannot be connected.*https:\/\/a\.example\/api\/v2$/)
+    for (const path of ['/api/v1', '/v1'])
+      expect(() => chosen({ baseUrl: `https://a.example${path}` }), path).toThrow(
+        expect.objectContaining({ exit: 2, hint }),
+      )
   })
 
   it('refuses plain HTTP except to this machine or with --insecure-http', () => {
