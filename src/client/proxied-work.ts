@@ -6,7 +6,14 @@ import { type Operation, type OperationId, operation, operations } from '../api/
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
-import { creditsOfRecord, type DeliveredRecord, foundIn, parseDelivery, recordKey } from './parse-delivery.js'
+import {
+  type Carried,
+  creditsOfRecord,
+  type DeliveredRecord,
+  foundIn,
+  parseDelivery,
+  recordKey,
+} from './parse-delivery.js'
 
 /** What a record cost, by a name that is the same wherever it passes. */
 export interface ProxiedRecord {
@@ -14,14 +21,36 @@ export interface ProxiedRecord {
   readonly credits: number
 }
 
+/** What accepted work counts at in the week of a member, until its cost is known. */
+export interface WorkHold {
+  /** Id of the member. */
+  readonly member: string
+  readonly credits: number
+  /** The week, as its number. */
+  readonly week: number
+}
+
+/** Work whose results have passed: its cost is the greater one of two. */
+export interface FinishedWork {
+  readonly id: string
+  /** What the last result says. */
+  readonly credits: number
+  /** Price of each record that passed; 0 where the result says it all. */
+  readonly price: number
+}
+
 /** Where proxied work is put on record. */
 export interface ProxiedWorkLedger {
-  /** Records which operation started work that the server accepted. */
-  start(ids: readonly string[], operation: OperationId): Promise<void>
+  /** Records which operation started work that the server accepted, and the email of the member who asked for it. */
+  start(ids: readonly string[], operation: OperationId, member: string | undefined): Promise<void>
+  /** Records what accepted work counts at. */
+  hold(holds: readonly (WorkHold & { readonly id: string })[]): Promise<void>
+  /** Has work count at its cost, once however often its last result passes. */
+  finish(operation: OperationId, works: readonly FinishedWork[]): Promise<void>
   /** Returns the operation that started the first known one of these; `undefined` when none is known. */
   operationOf(ids: readonly string[]): Promise<string | undefined>
-  /** Records what records cost, each of them once. */
-  count(operation: OperationId, records: readonly ProxiedRecord[]): Promise<void>
+  /** Records what records of work cost, each of them once; the work is the first known one of `ids`. */
+  count(operation: OperationId, ids: readonly string[], records: readonly ProxiedRecord[]): Promise<void>
   /** Called when something could not be recorded. The reply or delivery is passed on all the same. */
   onError(error: unknown): void
 }
@@ -44,26 +73,35 @@ export function createProxiedWork(
   parse: (task: RecordsTask, owner: string) => Promise<readonly Bytes[]>,
 ) {
   const attempt = (work: () => Promise<void>) => work().catch((error: unknown) => ledger.onError(error))
-  const count = async (id: OperationId, records: readonly ProxiedRecord[]) => {
+  const record = async (id: OperationId, { ids, records, finished }: PassedResults) => {
     const paid = records.filter(({ credits }) => credits > 0)
-    if (paid.length > 0) await ledger.count(id, paid)
+    if (paid.length > 0) await ledger.count(id, ids, paid)
+    if (finished.length > 0) await ledger.finish(id, finished)
   }
-  const recordReply = async (row: Operation, reply: Reply, requestedId: unknown) => {
+  const recordReply = async (row: Operation, reply: Reply, requestedId: unknown, member?: string) => {
     if (row.starts && isPriced(row)) {
       const ids = workIds(reply.body)
-      if (ids.length > 0) await ledger.start(ids, row.id)
+      if (ids.length > 0) await ledger.start(ids, row.id, member)
     } else if (row.id === 'searches.get') {
       const { search } = reply.body as { search?: { id?: unknown } }
       const ids = [search?.id, requestedId].filter((id) => typeof id === 'string')
       const started = await ledger.operationOf(ids)
       const paid = operations().find(({ id }) => id === started)
       const kind = paid && eventOf(paid.id)
-      if (paid && kind) await count(paid.id, toRecords(paid, kind, foundIn(kind, reply.body), String(ids[0])))
+      if (!paid || !kind) return
+      const records = toRecords(paid, kind, foundIn(kind, reply.body), String(ids[0]))
+      await record(paid.id, {
+        ids,
+        records,
+        finished: finishedSearch(paid, kind, String(ids[0]), reply.body),
+      })
     } else if (hasResults(row)) {
       for (const result of finishedContacts(reply.body)) {
         const ids = [result.enrichment_id, requestedId].filter((id) => typeof id === 'string')
         const started = await ledger.operationOf(ids)
-        if (started !== undefined) await count(started as OperationId, [toContactRecord(result)])
+        const records = [toContactRecord(result)]
+        if (started !== undefined)
+          await record(started as OperationId, { ids, records, finished: finishedContact(result) })
       }
     }
   }
@@ -72,12 +110,19 @@ export function createProxiedWork(
     ...caller,
     call: async (id, input, call) => {
       const reply = await caller.call(id, input, call)
-      if (isOk(reply)) await attempt(() => recordReply(operation(id), reply, input.id))
+      if (isOk(reply)) await attempt(() => recordReply(operation(id), reply, input.id, call?.member?.email))
       return reply
     },
   })
   return {
     layer,
+    /** Records what the work in a reply counts at; the contacts of a bulk enrichment have equal shares. */
+    hold: ({ body }: Reply, { credits, ...of }: WorkHold): Promise<void> =>
+      attempt(async () => {
+        const contacts = isObject(body) && Array.isArray(body.contacts) ? body.contacts.length : 0
+        const ids = contacts > 0 ? workIds(body).slice(-contacts) : workIds(body)
+        await ledger.hold(ids.map((id) => ({ ...of, id, credits: Math.floor(credits / ids.length) })))
+      }),
     /** Records the cost of what a delivery carries of the work that an operation started. */
     recordDelivery: (started: string | undefined, delivery: ProxiedDelivery): Promise<void> =>
       attempt(async () => {
@@ -85,7 +130,7 @@ export function createProxiedWork(
         if (!row || !isPriced(row)) return
         const task: RecordsTask = { kind: 'records', operation: row.id, delivery, names }
         const parts = delivery.body.length > small.bytes ? await parse(task, '') : packRecords(task)
-        for (const part of parts) await count(row.id, JSON.parse(viewOf(part).toString()) as ProxiedRecord[])
+        for (const part of parts) await record(row.id, JSON.parse(viewOf(part).toString()) as PassedResults)
       }),
   }
 }
@@ -110,6 +155,30 @@ const toContactRecord = (result: Fields): ProxiedRecord => ({
   credits: creditsOfRecord(operation('contacts.enrich'), 'contact_enrichment', result),
 })
 
+/** The statuses with which a search ends. `RATE_LIMITED` is none of them. */
+const lastStatuses: readonly unknown[] = ['FINISHED', 'ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
+
+/** Returns the search in a reply if it has ended and the reply says how many records it found. */
+function finishedSearch(row: Operation, kind: EventKind, id: string, body: unknown): readonly FinishedWork[] {
+  const { search, pagination } = body as { readonly search?: Fields; readonly pagination?: Fields }
+  const found = search?.accounts_count ?? search?.leads_count ?? pagination?.total_count
+  if (!lastStatuses.includes(search?.status) || typeof found !== 'number') return []
+  const price = creditsOfRecord(row, kind, {})
+  return [{ id, credits: found * price, price }]
+}
+
+const finishedContact = (result: Fields): readonly FinishedWork[] => [
+  { id: String(result.enrichment_id), credits: toContactRecord(result).credits, price: 0 },
+]
+
+/** Results of work that passed, and the work that ended with them. */
+interface PassedResults {
+  /** Names of the work; one of them is known. */
+  readonly ids: readonly string[]
+  readonly records: readonly ProxiedRecord[]
+  readonly finished: readonly FinishedWork[]
+}
+
 /** A delivery whose records are to be read. */
 export interface RecordsTask {
   readonly kind: 'records'
@@ -120,19 +189,39 @@ export interface RecordsTask {
 
 const recordsPerPart = 500
 
-/** Returns the records of a delivery with their costs as JSON, in lists of some records each. */
+/** Returns the results in a delivery as JSON, in parts of some records each; the last part has the work that ended. */
 export function packRecords({ operation: id, delivery, names }: RecordsTask): readonly Bytes[] {
-  const records = recordsIn(operation(id), delivery, names)
-  return Array.from({ length: Math.ceil(records.length / recordsPerPart) }, (_, at) =>
-    new TextEncoder().encode(JSON.stringify(records.slice(at * recordsPerPart, (at + 1) * recordsPerPart))),
-  )
+  const { ids, records, finished } = resultsIn(operation(id), delivery, names)
+  const parts = Math.max(1, Math.ceil(records.length / recordsPerPart))
+  return Array.from({ length: parts }, (_, at) => {
+    const some = records.slice(at * recordsPerPart, (at + 1) * recordsPerPart)
+    const part: PassedResults = { ids, records: some, finished: at === parts - 1 ? finished : [] }
+    return new TextEncoder().encode(JSON.stringify(part))
+  })
 }
 
-function recordsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames | undefined): ProxiedRecord[] {
+function resultsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames | undefined): PassedResults {
   const kind = eventOf(row.id)
-  if (kind === undefined) return []
-  const { found } = parseDelivery(kind, delivery, names)
-  return toRecords(row, kind, found, delivery.search ?? delivery.path)
+  if (kind === undefined) return { ids: [], records: [], finished: [] }
+  const { search, path } = delivery
+  const carried = parseDelivery(kind, delivery, names)
+  const records = toRecords(row, kind, carried.found, search ?? path)
+  const [result] = carried.found
+  if (kind === 'contact_enrichment' && typeof result?.record.enrichment_id === 'string') {
+    const finished = result.record.status === 'pending' ? [] : finishedContact(result.record)
+    return { ids: [result.record.enrichment_id, ...(search === null ? [] : [search])], records, finished }
+  }
+  const ids = search === null ? [] : [search]
+  return { ids, records, finished: ids.flatMap((id) => finishedBy(row, kind, id, carried)) }
+}
+
+/** Returns work if a delivery ends it. A completion without its total ends it where it carries all records itself. */
+function finishedBy(row: Operation, kind: EventKind, id: string, carried: Carried): readonly FinishedWork[] {
+  const { phase, total, found, parts } = carried
+  const price = creditsOfRecord(row, kind, {})
+  const isWhole = total !== undefined || (parts === 1 && found.length > 0)
+  if (phase !== 'failed' && !(phase === 'completed' && isWhole)) return []
+  return [{ id, credits: (total ?? found.length) * price, price }]
 }
 
 /** Returns the cost of records; those of a search have the same names in a delivery and in a reply. */

@@ -212,6 +212,8 @@ describe('a large response of another server', () => {
           counted.push(ids)
           return 'contacts.bulk_enrich'
         },
+        hold: async () => {},
+        finish: async (...given) => void counted.push(given),
         count: async (...given) => void counted.push(given),
         onError: (error) => void counted.push(error),
       }

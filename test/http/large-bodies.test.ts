@@ -474,7 +474,9 @@ describe('a large delivery', () => {
     const ledger: ProxiedWorkLedger = {
       start: async () => {},
       operationOf: async () => undefined,
-      count: async (_, records) => void counted.push(records.length),
+      hold: async () => {},
+      finish: async () => {},
+      count: async (_, __, records) => void counted.push(records.length),
       onError: (error) => expect(error).toBeUndefined(),
     }
     const { recordDelivery } = createProxiedWork(ledger, undefined, threads.parse)

@@ -60,6 +60,7 @@ export async function openJournal(
   const mayRepeat = await isRepeatable(request, target.caller)
   const options = {
     budget: { perRun, perDay },
+    member: await ports.target.memberEmail(),
     mayRepeat,
     retryUnknown,
     ...{ store, turns },

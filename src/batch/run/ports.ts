@@ -62,6 +62,8 @@ export interface BatchTarget {
    * `undefined` where the key is not valid.
    */
   member(): Promise<string | undefined>
+  /** Returns the email of that member; `undefined` at another server. */
+  memberEmail(): Promise<string | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<Together | undefined>
   /** Has workers answer the rows of a run, instead of this process. */

@@ -5,6 +5,7 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
+import { memberEmail } from '../operation/record-spending.js'
 import { runPlaceOption } from '../options/databases.js'
 import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
@@ -51,6 +52,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
       caller: () => context.caller(),
       apiKey: () => context.apiKey(),
       member: () => memberOf(context),
+      memberEmail: () => memberEmail(context),
       bulk: (run) => bulkOptions(context, command, run),
       distribute: distributor(context, command),
     },
@@ -59,8 +61,8 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
 
 /** Returns the member whose key a command has. The members of other servers are not known here. */
 async function memberOf(context: Context): Promise<string | undefined> {
+  if (context.isLocal()) return memberEmail(context)
   const key = (await context.apiKey()) ?? ''
-  if (context.isLocal()) return (await context.admin()).emailOf(key)
   const { hashKey } = await import('../../engine/request/keys.js')
   return `key ${hashKey(key).slice(0, 8)}`
 }

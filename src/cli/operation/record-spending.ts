@@ -23,6 +23,11 @@ export async function openSpending(
   return spendingOver(await openStateOf(context, address))
 }
 
+/** Returns the email of the member whose key a command has at this machine's engine; `undefined` at another server. */
+export async function memberEmail(context: Context): Promise<string | undefined> {
+  return context.isLocal() ? (await context.admin()).emailOf((await context.apiKey()) ?? '') : undefined
+}
+
 /** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
 export const holds = new WeakMap<object, string>()
 
@@ -36,6 +41,7 @@ export async function recordSpent(
   credits: number,
   open: () => Promise<Spending> = () => openSpending(context),
   held: string | undefined = holds.get(context.streams),
+  member?: string,
 ): Promise<void> {
   context.log?.spend(credits)
   if (credits === 0 && held === undefined) return
@@ -45,6 +51,7 @@ export async function recordSpent(
       profile: profileName(context),
       target: await targetName(context),
       operation,
+      member: member ?? (await memberEmail(context)),
     }
     const spending = await open()
     const spent = { credits, calls: 1 }
@@ -117,7 +124,7 @@ export function createSpendingLayer(context: Context): Layer {
       const reply = await caller.call(id, input, call)
       const cost = costOfCall(row, reply, call?.idempotencyKey !== undefined)
       const settled = isCostKnown(row, reply) ? held : undefined
-      await recordSpent(context, id, cost, open, settled)
+      await recordSpent(context, id, cost, open, settled, call?.member?.email)
       return reply
     },
   })

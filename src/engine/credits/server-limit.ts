@@ -29,6 +29,16 @@ export interface ServerLimitPorts {
   readonly clock: Clock
   /** Base address of the server. */
   readonly server: string
+  /** Called when work was accepted, with its reply and what it counts at. */
+  readonly onAccepted?: (reply: Reply, hold: AcceptedHold) => Promise<void>
+}
+
+/** What accepted work counts at in the week of a member. */
+interface AcceptedHold {
+  /** Id of the member. */
+  readonly member: string
+  readonly credits: number
+  readonly week: number
 }
 
 /** What a call takes of a week before it is made. */
@@ -48,16 +58,8 @@ const keptMs = 86_400_000
  * Applies the weekly limits of members to what they spend at a server. A call counts at its maximum before it is made, and at
  * its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
  */
-export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
+export function createServerLimit({ store, clock, server, onAccepted }: ServerLimitPorts) {
   const queues = new Map<string, Waiting>()
-  const scopeOf = ({ id }: Pick<CallMember, 'id'>) => `spending ${id}`
-  /** Adds credits to the current week, or gives back those of a call while its week lasts. */
-  const adjust = async (tx: Transaction, member: CallMember, credits: number, week: number) => {
-    const spender = { ...member, server }
-    const now = clock.now()
-    const { startedAt } = await readWeek(tx, spender, now)
-    if (credits > 0 || periodStart('week', startedAt) === week) await countSpending(tx, spender, credits, now)
-  }
 
   /** Takes credits from the week of a member. Returns what is left of it where that is not enough. */
   const take = (row: Operation, input: Input, member: CallMember, key: string | undefined) =>
@@ -113,7 +115,7 @@ export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
     const change = wasSent ? 0 : cost - credits
     if (change !== 0 || (refusedKey !== undefined && !wasSent))
       await store.transaction(async (tx) => {
-        if (change !== 0) await adjust(tx, member, change, week)
+        if (change !== 0) await adjust(tx, { clock, server }, member.id, change, week)
         if (refusedKey !== undefined && !wasSent) await forgetKey(tx, member, refusedKey)
       }, scopeOf(member))
     return change
@@ -169,6 +171,8 @@ export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
         const cost = costOf(row, asked, reply)
         const isRefused = !isOk(reply) && reply.status !== 404 && cost !== undefined
         given = await settle(member, reserved, cost ?? reserved.credits, isRefused ? sentKey : undefined)
+        if (isLimited && row.starts && isOk(reply) && !reserved.wasSent && cost)
+          await onAccepted?.(reply, { member: member.id, credits: cost, week: reserved.week })
         return reserved.limit === undefined ? reply : asTruncated(reply)
       } catch (error) {
         if (error instanceof ConnectionLost && !error.unknown)
@@ -182,6 +186,30 @@ export function createServerLimit({ store, clock, server }: ServerLimitPorts) {
   }
   return { layer }
 }
+
+const scopeOf = ({ id }: Pick<CallMember, 'id'>) => `spending ${id}`
+
+/** Adds credits to the current week of a member, or gives back those of an earlier call while its week lasts. */
+async function adjust(
+  tx: Transaction,
+  { clock, server }: Pick<ServerLimitPorts, 'clock' | 'server'>,
+  id: string,
+  credits: number,
+  week: number,
+): Promise<void> {
+  // The counter of a server is found without a workspace.
+  const spender = { id, workspaceId: '', server }
+  const now = clock.now()
+  const { startedAt } = await readWeek(tx, spender, now)
+  if (credits > 0 || periodStart('week', startedAt) === week) await countSpending(tx, spender, credits, now)
+}
+
+/** Has accepted work count at its cost. It is called once for each; where it is not, the work counts at its maximum. */
+export const settleAccepted = (
+  ports: ServerLimitPorts,
+  { member, credits, week }: AcceptedHold,
+  cost: number,
+) => ports.store.transaction((tx) => adjust(tx, ports, member, cost - credits, week), scopeOf({ id: member }))
 
 /** The most jobs that a search returns without a limit. */
 const mostJobs = 100

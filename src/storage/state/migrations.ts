@@ -2,10 +2,30 @@ import type { Schema } from '../database/migrate.js'
 import { fillSql } from '../driver/connection.js'
 import { postgresDialect } from '../driver/postgres/dialect.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
+import members from './members.sql'
 import runsOnServer from './postgres.sql'
 import runFiles from './run-files.sql'
 import tables from './tables.sql'
 import turns from './turns.sql'
+
+const spendingKey = 'PRIMARY KEY (day, profile, target, operation, run, member)'
+
+/** SQLite changes a primary key only with the table. */
+const newKeySqlite = `CREATE TABLE spending_new (
+  day TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  target TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  credits INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  member TEXT NOT NULL DEFAULT '',
+  ${spendingKey}
+) WITHOUT ROWID;
+INSERT INTO spending_new SELECT * FROM spending;
+DROP TABLE spending;
+ALTER TABLE spending_new RENAME TO spending;`
+const newKeyPostgres = `ALTER TABLE spending DROP CONSTRAINT spending_pkey, ADD ${spendingKey};`
 
 /** The schema of `state.db`, or of what several machines share in its place. */
 export const stateSchema: Schema = {
@@ -21,6 +41,10 @@ export const stateSchema: Schema = {
     {
       sqlite: fillSql(turns, { ...sqliteDialect.types }),
       postgres: fillSql(turns, { ...postgresDialect.types }),
+    },
+    {
+      sqlite: fillSql(members, { ...sqliteDialect.types }) + newKeySqlite,
+      postgres: fillSql(members, { ...postgresDialect.types }) + newKeyPostgres,
     },
   ],
   unreleased: 8,

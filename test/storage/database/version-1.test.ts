@@ -54,10 +54,21 @@ describe('version 1 in SQLite', () => {
     }
     expect(sqliteShape(now)).toEqual(sqliteShape(then))
     const others = (shape: readonly string[]) =>
-      shape.filter((text) => !/^(?:index jobs_due|table run_files)/.test(text))
+      shape.filter(
+        (text) =>
+          !/^(?:index (?:jobs_due|turns_run|runs_running)|table "?(?:run_files|turns|spending|passed_work)\b)/.test(
+            text,
+          ),
+      )
     expect(others(sqliteShape(then))).toEqual(others(before))
   })
 })
+
+/** The statements of version 1 that make the tables to which a later version added columns. */
+const spendingThen = (stateSchema.first.postgres ?? '')
+  .split(';')
+  .filter((sql) => /TABLE (?:spending|passed_work) |passed_work_started/.test(sql))
+  .join(';')
 
 describe('version 1 in PostgreSQL', () => {
   let schema: TestDatabase
@@ -93,7 +104,8 @@ describe('version 1 in PostgreSQL', () => {
     await schema.sql(`DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
       CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
       DROP TABLE ${places().state}.turns; DROP INDEX ${places().state}.runs_running;
-      DROP TABLE ${places().catalogue}.origins`)
+      DROP TABLE ${places().catalogue}.origins;
+      SET search_path = ${places().state}; DROP TABLE spending, passed_work; ${spendingThen}; RESET search_path`)
     const then = JSON.parse(readFixture('postgres.json')) as Record<string, string[]>
     for (const name of databases)
       expect([name, await postgresShape(schema.sql, places()[name])]).toEqual([name, then[name]])

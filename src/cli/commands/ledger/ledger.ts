@@ -16,7 +16,7 @@ import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** What spending can be summed by. */
-const groupings = ['run', 'day', 'operation', 'profile'] as const
+const groupings = ['run', 'day', 'operation', 'profile', 'member'] as const
 type By = (typeof groupings)[number]
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
@@ -24,7 +24,9 @@ export const ledgerCommand: CommandFactory = (environment) =>
   environment
     .command('ledger', 'What the commands of this machine spent, on any target')
     .addOptions([...dayOptions(), ...sharedOptions()])
-    .addOption(new Option('--by <what>', 'sum it by run | day | operation | profile').choices(groupings))
+    .addOption(
+      new Option('--by <what>', 'sum it by run | day | operation | profile | member').choices(groupings),
+    )
     .reads('records')
     .run(showLedger)
     .addCommand(checkCommand(environment))
@@ -36,8 +38,8 @@ async function showLedger(context: Context, { options }: Invocation): Promise<nu
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
   const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
   await print(context, records, {
-    columns: [...names, 'calls', 'credits'],
-    optional: ['target', 'profile', 'calls'],
+    columns: [...names, 'calls', 'credits', ...(by ? [] : ['member'])],
+    optional: ['target', 'profile', 'calls', ...(by ? [] : ['member'])],
     ids: ['run'],
   })
   return exitCodes.ok

@@ -1,7 +1,11 @@
-import type { Layer } from '../../../api/calls/compose.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
-import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
-import { createServerLimit } from '../../../engine/credits/server-limit.js'
+import {
+  createProxiedWork,
+  type ProxiedWork,
+  type ProxiedWorkLedger,
+  type WorkHold,
+} from '../../../client/proxied-work.js'
+import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context } from '../../context/context.js'
@@ -16,7 +20,7 @@ import { profileName, targetName } from '../../target/resolve-target.js'
  * stored answers are given where the setting `max_age` permits it. What is sent counts towards the weekly limit of its member
  * and is put on record with its cost, and its answer is stored.
  */
-export async function openLayers(context: Context, apiKey: string, work: Layer) {
+export async function openLayers(context: Context, apiKey: string, work: ProxiedWork) {
   const given = { options: {} }
   const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
   await context.admin()
@@ -27,8 +31,8 @@ export async function openLayers(context: Context, apiKey: string, work: Layer) 
     ...{ apiKey, sleep: context.sleep },
     onDoubted: (operation, member) => doubt({ operation, member }),
   })
-  const limit = createServerLimit({ ...engine, server: await targetName(context) })
-  return [guard, stored?.recall, limit.layer, createSpendingLayer(context), work, stored?.keep]
+  const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })
+  return [guard, stored?.recall, limit.layer, createSpendingLayer(context), work.layer, stored?.keep]
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */
@@ -42,18 +46,31 @@ export function openProxiedWork(
     const { passedWorkOver } = await import('../../../storage/state/proxied-work.js')
     return { target: await targetName(context), work: passedWorkOver(await openStateOf(context)) }
   })
+  const settle = async (holds: readonly (WorkHold & { readonly cost: number })[]) => {
+    if (holds.length === 0) return
+    const limit = { ...(await openEngineStore(context)), server: await targetName(context) }
+    for (const { cost, ...hold } of holds) await settleAccepted(limit, hold, cost)
+  }
   const ledger: ProxiedWorkLedger = {
-    start: async (ids, operation) => {
+    start: async (ids, operation, member) => {
       const { target, work } = await open()
-      await work.start(target, ids, operation, context.clock.now())
+      await work.start({ target, operation, member }, ids, context.clock.now())
+    },
+    hold: async (holds) => {
+      const { target, work } = await open()
+      await settle(await work.hold(target, holds))
+    },
+    finish: async (operation, works) => {
+      const { target, work } = await open()
+      await settle(await work.finish({ target, operation }, works, context.clock.now()))
     },
     operationOf: async (ids) => {
       const { target, work } = await open()
       return work.operationOf(target, ids)
     },
-    count: async (operation, records) => {
+    count: async (operation, ids, records) => {
       const { target, work } = await open()
-      await work.count({ profile, target, operation }, records, context.clock.now())
+      await work.count({ profile, target, operation }, ids, records, context.clock.now())
     },
     onError: (error) => {
       const reason = error instanceof Error ? error.message : String(error)

@@ -55,7 +55,7 @@ async function openProxyBackend(
   const { remote, openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
-  const own = apiKey === undefined ? [] : await openLayers(server, apiKey, work.layer)
+  const own = apiKey === undefined ? [] : await openLayers(server, apiKey, work)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }

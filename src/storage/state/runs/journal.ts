@@ -22,6 +22,8 @@ import { RunTurns, type TurnOptions } from './turns.js'
 
 /** How the journal of a run is kept. */
 export interface JournalOptions extends RequestOptions {
+  /** Email of the member who pays; `undefined` where that is not known. */
+  readonly member?: string | undefined
   /** Ordinal behind the last row that an earlier part answered. */
   readonly answeredUpTo: number
   /** The same of a finished run, which stays finished: only its rows of unknown outcome are sent. */
@@ -232,7 +234,8 @@ class RunJournal implements Journal {
       if (indexes) await this.#duplicates.index(connection)
       await this.bulks.recordChanges(connection, bulks)
       await this.#turns?.record(connection, rows, over)
-      if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
+      const spender = { ...this.#run, member: this.#options.member }
+      if (calls > 0) await countSpent(connection, spender, { credits, calls }, moment)
     }, this.#scope)
     this.bulks.settle(rows)
     this.#duplicates.add(rows, indexes)

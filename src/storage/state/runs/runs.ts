@@ -285,9 +285,9 @@ const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND tar
 const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
   OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
 const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
-const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, credits, calls)
-  SELECT day, profile, ?, operation, run, credits, calls FROM spending WHERE target = ?
-  ON CONFLICT (day, profile, target, operation, run)
+const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
+  SELECT day, profile, ?, operation, run, member, credits, calls FROM spending WHERE target = ?
+  ON CONFLICT (day, profile, target, operation, run, member)
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
 
 /**

@@ -36,7 +36,7 @@ export async function budgetLeft(
   return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
 }
 
-const addSpending = `ON CONFLICT (day, profile, target, operation, run)
+const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
 
 /** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
@@ -46,9 +46,9 @@ export async function settleDays(connection: Connection, profile: string, now: n
   const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
   if (later === undefined) return
   await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, credits, calls)
-     SELECT ?, profile, target, operation, run, sum(credits), sum(calls) FROM spending WHERE ${isLater}
-     GROUP BY profile, target, operation, run ${addSpending}`,
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
+     SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls) FROM spending WHERE ${isLater}
+     GROUP BY profile, target, operation, run, member ${addSpending}`,
     ...[today, profile, today],
   )
   await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
@@ -71,19 +71,22 @@ async function spentToday(
 }
 
 /** Who spent credits, and on what. Single calls have the run number 0. */
-export type Spender = Pick<Run, 'number' | 'profile' | 'target' | 'operation'>
+export interface Spender extends Pick<Run, 'number' | 'profile' | 'target' | 'operation'> {
+  /** Email of the member who pays; `undefined` where that is not known. */
+  readonly member?: string | undefined
+}
 
 /** Records the credits spent by calls. */
 export async function countSpent(
   connection: Connection,
-  { number, profile, target, operation }: Spender,
+  { number, profile, target, operation, member = '' }: Spender,
   { credits, calls }: { readonly credits: number; readonly calls: number },
   now: number,
 ): Promise<void> {
   await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, credits, calls) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ${addSpending}`,
-    ...[dayOf(now), profile, target, operation, number, credits, calls],
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
+    ...[dayOf(now), profile, target, operation, number, member, credits, calls],
   )
 }
 
@@ -101,9 +104,11 @@ export interface Spent {
   readonly run: string | null
   readonly calls: number
   readonly credits: number
+  /** Email of the member who paid; null where that is not known. */
+  readonly member: string | null
 }
 
-/** Credits spent under one key, such as a day. The run of single calls is null. */
+/** Credits spent under one key, such as a day. The run of single calls is null, and so is an unknown member. */
 export interface SpentSum {
   readonly key: string | null
   readonly calls: number
@@ -113,7 +118,7 @@ export interface SpentSum {
 /** Returns sums of spending by one key, in the order in which the keys first occur. */
 export function sumSpent(
   spent: readonly Spent[],
-  by: 'run' | 'day' | 'operation' | 'profile',
+  by: 'run' | 'day' | 'operation' | 'profile' | 'member',
 ): readonly SpentSum[] {
   const sums = new Map<string | null, SpentSum>()
   for (const one of spent) {
@@ -133,7 +138,7 @@ interface SpentFilter {
 }
 
 const listSql = `
-SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits
+SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0) s LEFT JOIN runs r ON r.number = s.run`
 
 /** The spending of this machine's commands. */
@@ -188,7 +193,7 @@ export function spendingOver(driver: Driver) {
         ['s.profile = ?', profile],
         ['s.target = ?', target],
       ])
-      const order = 'ORDER BY s.day, s.profile, s.target, s.operation, s.run'
+      const order = 'ORDER BY s.day, s.profile, s.target, s.operation, s.run, s.member'
       return driver.read((connection) =>
         connection.all<Spent>(`${listSql} WHERE TRUE${where} ${order}`, ...values),
       )

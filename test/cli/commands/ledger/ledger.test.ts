@@ -46,6 +46,7 @@ describe('ledger', () => {
       profile: 'default',
       target: there.server.baseUrl,
       operation: 'accounts.enrich',
+      member: null,
     }
     expect(rows).toEqual([
       { ...common, run: null, calls: 2, credits: 2 },
@@ -64,15 +65,22 @@ describe('ledger', () => {
     expect(await here.json('ledger', '--by', 'profile')).toEqual([
       { profile: 'default', calls: 1, credits: 1 },
     ])
+    expect(await here.json('ledger')).toMatchObject([{ credits: 1, member: 'me@localhost' }])
+    await here.run(['accounts', 'enrich', '--csv', '-', '--yes', '--refresh'], {
+      stdin: `domain\n${company?.domain}\n`,
+    })
+    expect(await here.json('ledger', '--by', 'member')).toEqual([
+      { member: 'me@localhost', calls: 2, credits: 2 },
+    ])
     expect(await here.json('ledger', 'check')).toMatchObject({
       target: 'local',
-      ledger: 1,
-      target_says: 1,
+      ledger: 2,
+      target_says: 2,
       ok: true,
     })
   })
 
-  it.each(['--from 2026-02-30', '--from 2026-01-02 --to 2026-01-01', '--by member'])(
+  it.each(['--from 2026-02-30', '--from 2026-01-02 --to 2026-01-01', '--by week'])(
     'refuses the range or grouping %s',
     async (words) => {
       expect((await run(`ledger ${words}`)).code).toBe(2)

@@ -97,6 +97,60 @@ describe('the ledger of a governed proxy', () => {
     },
   )
 
+  it.each([true, false])(
+    'has accepted contacts count at their cost once their results have passed, and names the member: %s',
+    async (isDelivered) => {
+      const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+      const server = closeAfterTest(
+        await servingMachine(async (here) => {
+          const stdin =
+            'first_name,last_name,email,company_domain\nAnn,Known,ann@known.example,known.example\n'
+          await here.run(['data', 'import', 'people', '-'], { stdin })
+        }),
+      )
+      const one = await proxy(server.baseUrl, server.key, isDelivered)
+      await one.machine.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '6'])
+      const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
+      const single = { ...contact('Ann'), enrichment_type: ['email'] }
+      const { body, status } = await ask(one, '/contacts/bulk_enrich', {
+        contacts: [contact('Ann'), contact('Nobody')],
+        enrichment_type: ['email'],
+        ...(isDelivered ? { webhook_url: theirs.url } : {}),
+      })
+      expect(status).toBe(202)
+      if (isDelivered) await until(() => theirs.arrivals.length === 2)
+      else {
+        expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(403)
+        const read = () => ask(one, `/contacts/${body.enrichment_id}`)
+        await until(async () => (await read()).body.status === 'finished')
+        await read()
+      }
+      expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(201)
+      expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(403)
+      expect(await one.machine.json('ledger', '--by', 'member')).toEqual([
+        { member: 'me@localhost', calls: 1, credits: 3 },
+      ])
+    },
+  )
+
+  it('has an accepted import count at what it found once a reply says that it ended', async () => {
+    const search = { id: 'import-1', name: 'x', status: 'FINISHED', accounts_count: 2 }
+    const server = closeAfterTest(
+      await foreign(({ path, method }) => {
+        if (path === '/intents/accounts/hiring' && method === 'POST') return { id: 'import-1' }
+        return path === '/searches/import-1' ? { search, accounts: [], pagination: {} } : undefined
+      }),
+    )
+    const one = await proxy(server.baseUrl, 'key-of-the-server', false)
+    await one.machine.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '10'])
+    const webhook_url = 'https://prospect.invalid/own'
+    const start = async (limit: number) =>
+      (await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url, limit })).status
+    expect([await start(10), await start(1)]).toEqual([200, 403])
+    for (let times = 0; times < 2; times++) await ask(one, '/searches/import-1')
+    expect([await start(9), await start(8), await start(1)]).toEqual([403, 200, 403])
+  })
+
   it('records a contact that was only polled', async () => {
     const server = closeAfterTest(
       await foreign(({ method, path }) => {
