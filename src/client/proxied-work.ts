@@ -120,7 +120,7 @@ export function createProxiedWork(
     hold: ({ body }: Reply, { credits, ...of }: WorkHold): Promise<void> =>
       attempt(async () => {
         const contacts = isObject(body) && Array.isArray(body.contacts) ? body.contacts.length : 0
-        const ids = contacts > 0 ? workIds(body).slice(-contacts) : workIds(body)
+        const ids = [...new Set(contacts > 0 ? workIds(body).slice(-contacts) : workIds(body))]
         await ledger.hold(ids.map((id) => ({ ...of, id, credits: Math.floor(credits / ids.length) })))
       }),
     /** Records the cost of what a delivery carries of the work that an operation started. */
@@ -215,12 +215,14 @@ function resultsIn(row: Operation, delivery: ProxiedDelivery, names: WireNames |
   return { ids, records, finished: ids.flatMap((id) => finishedBy(row, kind, id, carried)) }
 }
 
-/** Returns work if a delivery ends it. A completion without its total ends it where it carries all records itself. */
+/** Returns work if a delivery ends it and says what it cost: a total, or all records in one part. */
 function finishedBy(row: Operation, kind: EventKind, id: string, carried: Carried): readonly FinishedWork[] {
   const { phase, total, found, parts } = carried
   const price = creditsOfRecord(row, kind, {})
-  const isWhole = total !== undefined || (parts === 1 && found.length > 0)
-  if (phase !== 'failed' && !(phase === 'completed' && isWhole)) return []
+  const isWhole = phase === 'completed' && parts === 1 && found.length > 0
+  // A contact whose enrichment failed costs nothing.
+  const isFree = phase === 'failed' && kind === 'contact_enrichment'
+  if (phase === 'record' || (total === undefined && !isWhole && !isFree)) return []
   return [{ id, credits: (total ?? found.length) * price, price }]
 }
 
