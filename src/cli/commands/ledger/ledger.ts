@@ -39,7 +39,7 @@ async function showLedger(context: Context, { options }: Invocation): Promise<nu
   const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
   await print(context, records, {
     columns: [...names, 'calls', 'credits', ...(by ? [] : ['member'])],
-    optional: ['target', 'profile', 'calls', ...(by ? [] : ['member'])],
+    optional: ['target', 'profile', ...(by ? [] : ['member']), 'calls'],
     ids: ['run'],
   })
   return exitCodes.ok
