@@ -94,7 +94,7 @@ type Connector = buildConnector.connector
 const doubtedMs = 1_000
 
 /** Answers of one connection that are remembered at most. */
-const mostDoubted = 4_096
+const maxDoubted = 4_096
 
 /** One connection, and whether each of its answers came to a request. */
 export class Wire {
@@ -113,7 +113,7 @@ export class Wire {
   pass(at: number, onDoubted: () => void): void {
     const old = this.#answers.findIndex((answer) => answer.at > at - doubtedMs)
     this.#answers.splice(0, old === -1 ? this.#answers.length : old)
-    if (this.#answers.length < mostDoubted) this.#answers.push({ at, onDoubted })
+    if (this.#answers.length < maxDoubted) this.#answers.push({ at, onDoubted })
   }
 
   /** Ends the connection: its answers are not those of its requests. */

@@ -6,6 +6,7 @@ import { type Operation, type OperationId, operation, operations } from '../api/
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
+import type { FinishedWork, WorkHold } from '../engine/ports/accepted-work.js'
 import {
   type Carried,
   creditsOfRecord,
@@ -19,24 +20,6 @@ import {
 export interface ProxiedRecord {
   readonly record: string
   readonly credits: number
-}
-
-/** What accepted work counts at in the week of a member, until its cost is known. */
-export interface WorkHold {
-  /** Id of the member. */
-  readonly member: string
-  readonly credits: number
-  /** The week, as its number. */
-  readonly week: number
-}
-
-/** Work whose results have passed: its cost is the greater one of two. */
-export interface FinishedWork {
-  readonly id: string
-  /** What the last result says. */
-  readonly credits: number
-  /** Price of each record that passed; 0 where the result says it all. */
-  readonly price: number
 }
 
 /** Where proxied work is put on record. */

@@ -16,6 +16,7 @@ import { validate } from '../../api/validation/validate.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import { periodStart } from '../clock.js'
+import type { WorkHold } from '../ports/accepted-work.js'
 import type { Clock, Store, Transaction } from '../ports/ports.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
 import { checkSpendable } from './ledger.js'
@@ -30,15 +31,7 @@ export interface ServerLimitPorts {
   /** Base address of the server. */
   readonly server: string
   /** Called when work was accepted, with its reply and what it counts at. */
-  readonly onAccepted?: (reply: Reply, hold: AcceptedHold) => Promise<void>
-}
-
-/** What accepted work counts at in the week of a member. */
-interface AcceptedHold {
-  /** Id of the member. */
-  readonly member: string
-  readonly credits: number
-  readonly week: number
+  readonly onAccepted?: (reply: Reply, hold: WorkHold) => Promise<void>
 }
 
 /** What a call takes of a week before it is made. */
@@ -205,11 +198,8 @@ async function adjust(
 }
 
 /** Has accepted work count at its cost. It is called once for each; where it is not, the work counts at its maximum. */
-export const settleAccepted = (
-  ports: ServerLimitPorts,
-  { member, credits, week }: AcceptedHold,
-  cost: number,
-) => ports.store.transaction((tx) => adjust(tx, ports, member, cost - credits, week), scopeOf({ id: member }))
+export const settleAccepted = (ports: ServerLimitPorts, { member, credits, week }: WorkHold, cost: number) =>
+  ports.store.transaction((tx) => adjust(tx, ports, member, cost - credits, week), scopeOf({ id: member }))
 
 /** The most jobs that a search returns without a limit. */
 const mostJobs = 100

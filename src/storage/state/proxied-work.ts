@@ -1,29 +1,13 @@
 import { parseJson, toJson } from '../../api/values/json.js'
+import type { FinishedWork, WorkHold } from '../../engine/ports/accepted-work.js'
 import { type Connection, type Driver, readNumber } from '../driver/connection.js'
 import { countSpent, type Spender } from './runs/spending.js'
 
 /** How long a result is remembered: longer than clients ask for one. */
 const rememberedMs = 90 * 86_400_000
 
-/** What accepted work counts at in the week of a member. */
-interface Hold {
-  /** Id of the member. */
-  readonly member: string
-  readonly credits: number
-  readonly week: number
-}
-
 /** What work counts at, and what it has cost. */
-type SettledHold = Hold & { readonly cost: number }
-
-/** Work whose results have passed. */
-interface FinishedWork {
-  readonly id: string
-  /** Its cost, at least. */
-  readonly credits: number
-  /** Price of each record that passed on its own. */
-  readonly price: number
-}
+type SettledHold = WorkHold & { readonly cost: number }
 
 /** Returns the work that passed through this machine as a proxy, in a state database. */
 export function passedWorkOver(driver: Driver) {
@@ -44,7 +28,7 @@ export function passedWorkOver(driver: Driver) {
           )
       }),
     /** Records what work counts at. Returns it where the cost of the work is known already. */
-    hold: (target: string, holds: readonly (Hold & { readonly id: string })[]): Promise<SettledHold[]> =>
+    hold: (target: string, holds: readonly (WorkHold & { readonly id: string })[]): Promise<SettledHold[]> =>
       driver.transaction(async (connection) => {
         const settled: SettledHold[] = []
         for (const { id, ...hold } of holds) {
@@ -67,7 +51,7 @@ export function passedWorkOver(driver: Driver) {
           const cost = Math.max(credits, price * passed)
           if ((await connection.run(finishSql, target, id, operation, now, cost)) === 0) continue
           const row = await workOf(connection, target, id)
-          if (row && row.hold !== null) settled.push({ ...(parseJson(row.hold) as Hold), cost })
+          if (row && row.hold !== null) settled.push({ ...(parseJson(row.hold) as WorkHold), cost })
         }
         return settled
       }),
