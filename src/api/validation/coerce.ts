@@ -127,19 +127,25 @@ function numberIn(text: string): number | undefined {
 
 /**
  * Returns the items of a list in one text, split at commas when no item can contain one, such as ids, codes and
- * words, and before each web address.
+ * words, between web domains, and before each web address.
  */
 function items(item: z.core.$ZodType, text: string): unknown[] {
   if (item instanceof z.ZodObject || item instanceof z.ZodRecord) {
     const json = jsonIn(text)
     return Array.isArray(json) ? json : [json ?? object([text]) ?? text]
   }
-  const addresses = text.split(/,\s*(?=https?:\/\/)/i)
-  if (addresses.length > 1 && /^https?:/i.test(text)) return addresses.flatMap((part) => items(item, part))
+  const addresses = text
+    .split(/,\s*(?=https?:\/\/)/i)
+    .flatMap((part) => (domains.test(part) ? part.split(/,\s*/) : [part]))
+  if (addresses.length > 1 && addresses.every((part) => address.test(part)))
+    return addresses.flatMap((part) => items(item, part))
   if (!hasFixedForm(item) || z.safeParse(item, text).success) return [coerceField(item, text)]
   const parts = text.split(',').map((part) => part.trim())
   return parts.filter((part) => part !== '').map((part) => coerceField(item, part))
 }
+
+const address = /^(?:https?:|(?:[\w-]+\.)+[a-z]{2,}$)/i
+const domains = /^(?:[\w-]+\.)+[a-z]{2,}(?:,\s*(?:[\w-]+\.)+[a-z]{2,})*$/i
 
 /** Returns whether an item can be told from a list of items; free text never can. */
 const hasFixedForm = (item: z.core.$ZodType): boolean =>

@@ -107,6 +107,13 @@ describe('converting the text of a field', () => {
       'https://a.example/lead/A,B, https://a.example/in/c',
       ['https://a.example/lead/A,B', 'https://a.example/in/c'],
     ],
+    [
+      'web domains by commas, and addresses among them',
+      list.companies('x'),
+      'a.example, www.b-c.example,https://d.example/about',
+      ['a.example', 'www.b-c.example', 'https://d.example/about'],
+    ],
+    ['a name with a comma and a dot as one item', list.companies('x'), 'Acme, Inc.', ['Acme, Inc.']],
     ['the last of several single values', field.whole('x'), ['1', '2'], 2],
     ['an object from JSON', custom, '{"a":{"b":[1]}}', { a: { b: [1] } }],
     [
