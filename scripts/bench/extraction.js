@@ -56,7 +56,7 @@ async function engineParts() {
     'engine/request/engine',
     'engine/admin/admin',
     'engine/worker/worker',
-    'storage/engine/store',
+    'engine/tables/store',
     'client/sender',
   ]
     .map((path) => `export * from './src/${path}.js'`)

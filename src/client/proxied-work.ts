@@ -1,3 +1,4 @@
+import type { FinishedWork, WorkHold } from '../api/calls/accepted-work.js'
 import { isOk, type Reply } from '../api/calls/caller.js'
 import type { Layer } from '../api/calls/compose.js'
 import type { WireNames } from '../api/calls/wire-names.js'
@@ -6,7 +7,6 @@ import { type Operation, type OperationId, operation, operations } from '../api/
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
-import type { FinishedWork, WorkHold } from '../engine/ports/accepted-work.js'
 import {
   type Carried,
   creditsOfRecord,

@@ -4,7 +4,7 @@ import { sharedClock } from '../../src/engine/clock.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { remoteTo } from '../client/serving.js'
 import { randomIds, TestSource } from '../support/engine.js'
 

@@ -1,8 +1,8 @@
 import { catalogueSchema } from '../../src/catalogue/schema/schema.js'
+import { engineSchema } from '../../src/engine/tables/schema.js'
 import { migrate, readStoredNumber, type Schema } from '../../src/storage/database/migrate.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { engineSchema } from '../../src/storage/engine/migrations.js'
 import { stateSchema } from '../../src/storage/state/migrations.js'
 import { madeUp } from '../support/made-up-schema.js'
 

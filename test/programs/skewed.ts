@@ -1,6 +1,6 @@
 import { sharedClock } from '../../src/engine/clock.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sharedClock } from '../../src/engine/clock.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { handler } from '../../src/http/handler.js'
 import { listen } from '../../src/http/listen.js'
-import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**

@@ -1,7 +1,7 @@
 import { ApiError } from '../../src/api/calls/errors.js'
 import { addMovement } from '../../src/engine/credits/ledger.js'
 import type { Transaction } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 
 /**
  * Moves credits between the workspaces of a bank, or looks at what all of them have, until it is ended or killed. A line

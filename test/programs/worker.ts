@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSender } from '../../src/client/sender.js'
 import type { Provider, Sender } from '../../src/engine/ports/ports.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest'
 import type { Store } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { describeStore } from '../conformance/store.js'
 import { emptyEngine, emptySchema, type TestDatabase } from '../support/postgres.js'
 

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { describeStore } from '../conformance/store.js'
 
 describeStore('SQLite in memory', () => openStore(':memory:'))

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { verifyLedger } from '../../src/engine/credits/ledger.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { randomIds } from './engine.js'
 import { type Running, start } from './processes.js'
 

@@ -23,8 +23,8 @@ import type {
   UnknownCompanies,
 } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { openEngineDatabase, storeOver } from '../../src/engine/tables/store.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
-import { openEngineDatabase, storeOver } from '../../src/storage/engine/store.js'
 
 /** A clock that stands where a test puts it. */
 export class TestClock implements Clock {

@@ -185,7 +185,7 @@ export const emptyEngine = (schema: TestDatabase) =>
 
 /** What the engine's tables contain from the beginning. */
 const firstRows =
-  readFileSync(new URL('../../src/storage/engine/tables.sql', import.meta.url), 'utf8').match(
+  readFileSync(new URL('../../src/engine/tables/tables.sql', import.meta.url), 'utf8').match(
     /^INSERT INTO .*;$/gm,
   ) ?? []
 

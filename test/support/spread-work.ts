@@ -3,8 +3,8 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { openStore } from '../../src/engine/tables/store.js'
 import { createWorker, type Worker } from '../../src/engine/worker/worker.js'
-import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from './engine.js'
 
 const clock = { now: () => Date.now() }

@@ -37,7 +37,7 @@ export async function openEngineStore(
   context: ClockContext & HomeContext,
 ): Promise<{ readonly store: Store; readonly clock: Clock }> {
   prepareHome(context.home)
-  const { openStore } = await import('../../storage/engine/store.js')
+  const { openStore } = await import('../../engine/tables/store.js')
   const { sharedClock } = await import('../../engine/clock.js')
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())

@@ -1,4 +1,5 @@
 import { shapeOf } from '../../api/areas/shapes.js'
+import type { WorkHold } from '../../api/calls/accepted-work.js'
 import {
   type Caller,
   type CallMember,
@@ -16,7 +17,6 @@ import { validate } from '../../api/validation/validate.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import { periodStart } from '../clock.js'
-import type { WorkHold } from '../ports/accepted-work.js'
 import type { Clock, Store, Transaction } from '../ports/ports.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
 import { checkSpendable } from './ledger.js'

@@ -1,4 +1,5 @@
-import { type Clock, dueWork, type Ids, type StaleBefore, type Store } from '../ports/ports.js'
+import { dueWork } from '../../storage/driver/connection.js'
+import type { Clock, Ids, StaleBefore, Store } from '../ports/ports.js'
 
 /** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000

@@ -3,10 +3,11 @@ import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody, failureOf } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import { dueWork } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import { dueWork, type TakenChunk } from '../ports/ports.js'
+import type { TakenChunk } from '../ports/ports.js'
 import { NotSent, type RowCaller } from '../settlement/settlement.js'
 import {
   type CallResult,

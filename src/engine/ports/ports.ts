@@ -125,18 +125,6 @@ export interface Transaction extends Reads, JobWrites, ChunkWrites {
   keepCursorSecret(workspaceId: string, secret: string): Awaitable<string>
 }
 
-/** Thrown by a transaction that inserts a row which exists already: another process did the same. */
-export class AlreadyThere extends Error {
-  override readonly name = 'AlreadyThere'
-
-  constructor() {
-    super('The row exists already')
-  }
-}
-
-/** Scope of a transaction that only takes due work. */
-export const dueWork = 'due work'
-
 /** The engine's state. Several processes may have the same store open. */
 export interface Store {
   read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>

@@ -1,5 +1,4 @@
-/** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
-export type Awaitable<T> = T | Promise<T>
+export type { Awaitable } from '../../storage/driver/connection.js'
 
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
 export interface StoredClock {

@@ -1,8 +1,9 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
+import { AlreadyThere } from '../../storage/driver/connection.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
-import { AlreadyThere, type Awaitable, type Principal, type Store, type Transaction } from '../ports/ports.js'
+import type { Awaitable, Principal, Store, Transaction } from '../ports/ports.js'
 import { type Claim, inProgressError } from './idempotency.js'
 
 /** A request on its way through the checks. */

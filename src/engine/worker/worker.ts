@@ -1,8 +1,9 @@
+import { dueWork } from '../../storage/driver/connection.js'
 import { engineTime, leaseFrom } from '../clock.js'
 import { runChunkWorker } from '../distributed/worker.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from '../ports/ports.js'
+import type { AsyncJob, Delivery, DueDeliveries } from '../ports/ports.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
 import { runJob } from './run-job.js'
 

@@ -1,6 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Awaitable } from '../../engine/ports/ports.js'
-import type { Connection, Driver } from '../driver/connection.js'
+import type { Awaitable, Connection, Driver } from '../driver/connection.js'
 
 /** Statements that bring a database to a version of its schema. They never change after a release. */
 export interface Migration {

@@ -1,4 +1,17 @@
-import type { Awaitable } from '../../engine/ports/ports.js'
+/** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
+export type Awaitable<T> = T | Promise<T>
+
+/** Thrown by a transaction that inserts a row which exists already: another process did the same. */
+export class AlreadyThere extends Error {
+  override readonly name = 'AlreadyThere'
+
+  constructor() {
+    super('The row exists already')
+  }
+}
+
+/** Scope of a transaction that only takes due work. */
+export const dueWork = 'due work'
 
 /** Whether a database is on a server, by its location. */
 export const isPostgres = (location: string): boolean => /^postgres(?:ql)?:/i.test(location)

@@ -1,7 +1,7 @@
 import { parseBody, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
+import { toRunNumber } from '../database/row-places.js'
 import type { Connection, Driver } from '../driver/connection.js'
-import { toRunNumber } from '../engine/row-replies.js'
 import { promoteAll } from '../state/forwarding.js'
 import { rememberedMs } from '../state/webhook-inbox.js'
 import {

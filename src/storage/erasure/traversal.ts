@@ -1,6 +1,12 @@
 import { parseExact, toJson } from '../../api/values/json.js'
-import type { Awaitable } from '../../engine/ports/ports.js'
-import { type Connection, type Driver, readBehind, type StoredRow, type Value } from '../driver/connection.js'
+import {
+  type Awaitable,
+  type Connection,
+  type Driver,
+  readBehind,
+  type StoredRow,
+  type Value,
+} from '../driver/connection.js'
 
 /** Recognises the person who is to be erased in values and texts. */
 export interface SubjectMatcher {

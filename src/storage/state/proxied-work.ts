@@ -1,5 +1,5 @@
+import type { FinishedWork, WorkHold } from '../../api/calls/accepted-work.js'
 import { parseJson, toJson } from '../../api/values/json.js'
-import type { FinishedWork, WorkHold } from '../../engine/ports/accepted-work.js'
 import { type Connection, type Driver, readNumber } from '../driver/connection.js'
 import { countSpent, type Spender } from './runs/spending.js'
 

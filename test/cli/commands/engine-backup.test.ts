@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStore } from '../../../src/storage/engine/store.js'
+import { openStore } from '../../../src/engine/tables/store.js'
 import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openStore } from '../../../src/engine/tables/store.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
-import { openStore } from '../../../src/storage/engine/store.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { idOf } from './targets.js'

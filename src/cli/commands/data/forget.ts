@@ -1,6 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Subject } from '../../../catalogue/erasure/identifiers.js'
 import type { ErasedRecords } from '../../../catalogue/erasure/tables.js'
+import type { ErasedWork } from '../../../engine/tables/erasure.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
@@ -45,14 +46,20 @@ async function confirmAndErase(
   context: Context,
   subject: Subject,
   dryRun: boolean,
-): Promise<{ readonly erased: Erased<ErasedRecords>; readonly words: readonly string[] }> {
+): Promise<{ readonly erased: Erased<ErasedRecords, ErasedWork>; readonly words: readonly string[] }> {
   const { findSubject } = await import('../../../catalogue/erasure/subject.js')
+  const { eraseFromEngine, noWorkErased } = await import('../../../engine/tables/erasure.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
   const catalogue = await openExistingCatalogue(context)
   const { engine, runs, close } = await openExisting(context)
   try {
     const { matcher, words, eraseCatalogue } = await findSubject(catalogue, subject)
-    const databases = { engine, states: runs.map(({ database }) => database), eraseCatalogue }
+    const databases = {
+      states: runs.map(({ database }) => database),
+      eraseEngine: async (only: boolean) =>
+        engine ? await eraseFromEngine(engine, matcher, only) : noWorkErased,
+      eraseCatalogue,
+    }
     const erase = (only: boolean) =>
       eraseEverywhere(databases, matcher, { now: context.clock.now(), dryRun: only })
     if (!dryRun && !context.globals.yes)
@@ -83,9 +90,9 @@ async function readSubject(person: string | undefined, profileUrl: string | unde
 }
 
 /** What was deleted, or would be, and where the person may still be. */
-interface ForgetReport extends Omit<Erased<ErasedRecords>, 'state'> {
+interface ForgetReport extends Omit<Erased<ErasedRecords, ErasedWork>, 'state'> {
   readonly dry_run: boolean
-  readonly state: Omit<Erased<ErasedRecords>['state'], 'files'>
+  readonly state: Omit<Erased<ErasedRecords, ErasedWork>['state'], 'files'>
   /** Database files that were rewritten. */
   readonly rewritten: readonly string[]
   /** Database files that another process uses, so that deleted bytes may be left in them. */

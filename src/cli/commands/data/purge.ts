@@ -34,7 +34,7 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const { clock } = context
   const { purgeOldRuns } = await import('../../../batch/run/purge.js')
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
-  const { storeOver } = await import('../../../storage/engine/store.js')
+  const { storeOver } = await import('../../../engine/tables/store.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const now = clock.now()
   const purged = await purgeOldRuns(context, runs, olderThanMs)

@@ -173,7 +173,7 @@ async function openServed(location: string): Promise<Served> {
 
 /** The schemas of this program, by database. */
 const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
-  engine: async () => (await import('../../../storage/engine/migrations.js')).engineSchema,
+  engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
   state: async () => (await import('../../../storage/state/migrations.js')).stateSchema,
 }

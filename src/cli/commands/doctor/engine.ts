@@ -24,7 +24,7 @@ interface EngineState {
 async function engineState(context: DoctorContext): Promise<EngineState | undefined> {
   const driver = await context.databases.current('engine')
   if (!driver) return undefined
-  const { storeOver } = await import('../../../storage/engine/store.js')
+  const { storeOver } = await import('../../../engine/tables/store.js')
   const store = storeOver(driver)
   return await store.read(async (reads) => {
     const workspace = await reads.workspace()

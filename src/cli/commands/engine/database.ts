@@ -69,7 +69,7 @@ export const restoreCommand: CommandFactory = ({ command }) =>
 
 async function planRestore({ home, streams, claimFile }: Context, file: string, catalogue: unknown) {
   claimFile(file, 'FILE', 'read')
-  const { engineSchema } = await import('../../../storage/engine/migrations.js')
+  const { engineSchema } = await import('../../../engine/tables/schema.js')
   const { databaseFile } = await import('../../../storage/database/database-file.js')
   const engine = {
     of: 'engine',
@@ -90,7 +90,7 @@ export const exportCommand: CommandFactory = ({ command }) =>
     .argument('<file>', 'where to; an existing file is never replaced')
     .run((context, invocation) =>
       transfer(context, invocation, 'write', async (driver, file) => {
-        const { exportEngine } = await import('../../../storage/engine/export.js')
+        const { exportEngine } = await import('../../../engine/tables/export.js')
         return exportEngine(driver, file)
       }),
     )
@@ -101,7 +101,7 @@ export const importCommand: CommandFactory = ({ command }) =>
     .argument('<file>', 'a file that engine export wrote')
     .run((context, invocation) =>
       transfer(context, invocation, 'read', async (driver, file) => {
-        const { importEngine } = await import('../../../storage/engine/export.js')
+        const { importEngine } = await import('../../../engine/tables/export.js')
         return importEngine(driver, file)
       }),
     )
@@ -121,7 +121,7 @@ async function transfer(
 
 async function openDatabase({ home, clock, onClose }: Context): Promise<Driver> {
   prepareHome(home)
-  const { openEngineDatabase } = await import('../../../storage/engine/store.js')
+  const { openEngineDatabase } = await import('../../../engine/tables/store.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())
   onClose(() => driver.close())
   return driver
@@ -147,7 +147,7 @@ export const resetCommand: CommandFactory = ({ command }) =>
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {
-  const { openStore } = await import('../../../storage/engine/store.js')
+  const { openStore } = await import('../../../engine/tables/store.js')
   try {
     const store = await openStore(file)
     try {

@@ -1,7 +1,7 @@
+import type { WorkHold } from '../../../api/calls/accepted-work.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
-import type { WorkHold } from '../../../engine/ports/accepted-work.js'
 import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { Context } from '../../context/context.js'

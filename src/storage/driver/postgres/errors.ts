@@ -1,5 +1,5 @@
 import { ApiError } from '../../../api/calls/errors.js'
-import { AlreadyThere } from '../../../engine/ports/ports.js'
+import { AlreadyThere } from '../connection.js'
 import { CommitUnknown } from '../group-commit.js'
 import reasons from './reasons.json' with { type: 'json' }
 

@@ -1,5 +1,5 @@
 import { ApiError } from '../../../api/calls/errors.js'
-import { AlreadyThere } from '../../../engine/ports/ports.js'
+import { AlreadyThere } from '../connection.js'
 
 const reasons: Readonly<Record<string, string>> = {
   SQLITE_FULL: 'the disk is full',

@@ -6,8 +6,8 @@ import {
   type RowStatus,
 } from '../../../batch/journal/answer.js'
 import type { AnsweredRow, JournalRow } from '../../../batch/journal/journal.js'
+import { placesOf, rowsPerRun, toPlace, toRunNumber } from '../../database/row-places.js'
 import { boundInteger, boundText, type Connection, insertList, type Value } from '../../driver/connection.js'
-import { placesOf, rowsPerRun, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
 /** A kept answer. */
 export interface KeptAnswer {

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import { isUnknown, type RowAnswer } from '../../../batch/journal/answer.js'
 import type { AnsweredRow, JournalRow } from '../../../batch/journal/journal.js'
+import { toPlace } from '../../database/row-places.js'
 import type { Connection } from '../../driver/connection.js'
-import { toPlace } from '../../engine/row-replies.js'
 import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 
 /** Finds answers to equal rows. The newest answers wait in memory and are indexed in large portions. */

@@ -1,5 +1,5 @@
+import { placesOf } from '../../database/row-places.js'
 import type { Driver } from '../../driver/connection.js'
-import { placesOf } from '../../engine/row-replies.js'
 import { forEachFree, type Hold } from './run-leases.js'
 import { type Run, runScope } from './runs.js'
 

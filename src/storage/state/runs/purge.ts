@@ -1,5 +1,5 @@
+import { placesOf, toPlace, toRunNumber } from '../../database/row-places.js'
 import type { Connection, Driver } from '../../driver/connection.js'
-import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 import { forEachFree, type Hold } from './run-leases.js'
 import { forgetRequests, type Run, runScope } from './runs.js'
 import { lookupsMark } from './single-lookups.js'

@@ -1,6 +1,6 @@
 import { type RowStatus, unknownAnswer } from '../../../batch/journal/answer.js'
+import { placesOf, toPlace } from '../../database/row-places.js'
 import { type Connection, type Driver, readNumber, type Value } from '../../driver/connection.js'
-import { placesOf, toPlace } from '../../engine/row-replies.js'
 import { forgetAnswers, indexNext } from './answers.js'
 import { RunLost } from './run-leases.js'
 

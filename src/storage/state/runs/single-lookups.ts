@@ -1,6 +1,6 @@
 import type { RowAnswer } from '../../../batch/journal/answer.js'
+import { toPlace } from '../../database/row-places.js'
 import type { Driver } from '../../driver/connection.js'
-import { toPlace } from '../../engine/row-replies.js'
 import { indexAnswers, keepAnswers, type Lookup, type StoredAnswer, storedAnswer } from './answers.js'
 import { runsOver } from './runs.js'
 import { dayOf } from './spending.js'

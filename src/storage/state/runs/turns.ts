@@ -1,6 +1,6 @@
 import type { AnsweredRow, AskedRow, JournalRow } from '../../../batch/journal/journal.js'
+import { toPlace } from '../../database/row-places.js'
 import type { Connection, Driver } from '../../driver/connection.js'
-import { toPlace } from '../../engine/row-replies.js'
 import { indexAnswers } from './answers.js'
 
 /** A row that a run is about to send. */

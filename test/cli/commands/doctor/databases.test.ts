@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStore } from '../../../../src/storage/engine/store.js'
+import { openStore } from '../../../../src/engine/tables/store.js'
 import { freshSchema } from '../../../support/postgres.js'
 import { type Place, place } from './place.js'
 

@@ -12,7 +12,7 @@ import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
 import { type Admin, createAdmin } from '../../../../src/engine/admin/admin.js'
 import type { Store } from '../../../../src/engine/ports/ports.js'
-import { openStore } from '../../../../src/storage/engine/store.js'
+import { openStore } from '../../../../src/engine/tables/store.js'
 import { type Machine, machine, streamsOf } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toPlace, toRunNumber } from '../../../../src/storage/engine/row-replies.js'
+import { toPlace, toRunNumber } from '../../../../src/storage/database/row-places.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { countSpent, spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toPlace } from '../../../../src/storage/engine/row-replies.js'
+import { toPlace } from '../../../../src/storage/database/row-places.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { freshSchema, type TestDatabase } from '../../../support/postgres.js'

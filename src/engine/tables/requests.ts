@@ -1,5 +1,5 @@
-import type { Counter, Reads, StoredReply, Transaction } from '../../engine/ports/ports.js'
-import { type Connection, type Dialect, send } from '../driver/connection.js'
+import { type Connection, type Dialect, send } from '../../storage/driver/connection.js'
+import type { Counter, Reads, StoredReply, Transaction } from '../ports/ports.js'
 
 const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
 const setCounterSql = `

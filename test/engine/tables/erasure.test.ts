@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
 import type { Provider } from '../../../src/engine/ports/ports.js'
+import { eraseFromEngine } from '../../../src/engine/tables/erasure.js'
 import { runJob } from '../../../src/engine/worker/run-job.js'
-import { eraseFromEngine } from '../../../src/storage/erasure/engine-tables.js'
-import { idOf, portsOf, workerOf } from '../../engine/fake-sender.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
+import { idOf, portsOf, workerOf } from '../fake-sender.js'
 
 const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }

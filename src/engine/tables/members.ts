@@ -1,5 +1,5 @@
-import type { Principal, Reads, StoredClock, Transaction } from '../../engine/ports/ports.js'
-import { boundText, type Connection, mapResult, type StoredRow } from '../driver/connection.js'
+import { boundText, type Connection, mapResult, type StoredRow } from '../../storage/driver/connection.js'
+import type { Principal, Reads, StoredClock, Transaction } from '../ports/ports.js'
 import { keyTable, memberTable, workspaceTable } from './record-tables.js'
 
 const principalsSql = `

@@ -1,11 +1,3 @@
-import type {
-  Dropped,
-  JobFilter,
-  JobReads,
-  JobRecord,
-  JobState,
-  Transaction,
-} from '../../engine/ports/ports.js'
 import {
   type Connection,
   type Dialect,
@@ -14,7 +6,8 @@ import {
   type StoredRow,
   send,
   type Value,
-} from '../driver/connection.js'
+} from '../../storage/driver/connection.js'
+import type { Dropped, JobFilter, JobReads, JobRecord, JobState, Transaction } from '../ports/ports.js'
 import { enrichmentTable, freeSql, freeValues, jobTable } from './record-tables.js'
 
 const unended = "state IN ('queued', 'running')"

@@ -1,9 +1,6 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { resultOr } from '../../api/values/objects.js'
-import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
-import { DatabaseFileError } from '../database/database-file.js'
-import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
 import {
   type Connection,
   type Driver,
@@ -12,26 +9,37 @@ import {
   type StoredRow,
 } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
-import { engineSchema, listEngineTables } from './migrations.js'
+import { alreadyExists, create, partialOf, publish } from './backup.js'
+import { DatabaseFileError } from './database-file.js'
+import { newestVersion, type Schema, storedNumber, toSchemaState } from './migrate.js'
 
-const format = 'prospect engine'
-const engineTables = listEngineTables()
 const rowsAtOnce = 500
-/** Rows with bodies of requests and replies may be large, so fewer of them are read at once. */
-const bodiesAtOnce = 50
-const withBodies = ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries']
+const largeAtOnce = 50
+
+/** The tables of a database that an export holds. */
+export interface ExportedTables {
+  /** What its first line says. */
+  readonly format: string
+  readonly schema: Schema
+  /** The columns that identify the rows of each table; a table follows those that it refers to. */
+  readonly keys: Readonly<Record<string, readonly string[]>>
+  /** Tables whose rows may be large, such as bodies of requests, so that fewer of them are read at once. */
+  readonly large: readonly string[]
+}
+
+interface TableRow {
+  readonly table: string
+  readonly row: StoredRow
+}
 
 /** A line of an export: its header, a row of a table, or its end. */
-type ExportLine =
-  | { readonly format: string; readonly schema: number }
-  | { readonly table: string; readonly row: StoredRow }
-  | { readonly rows: number }
+type ExportLine = { readonly format: string; readonly schema: number } | TableRow | { readonly rows: number }
 
 /**
- * Writes a snapshot of an engine's state to a file, as lines of JSON that any database takes. The file is created with mode
+ * Writes a snapshot of tables to a file, as lines of JSON that any database takes. The file is created with mode
  * 0600, gets its name when it is complete and durable, and never replaces another. Returns the number of rows.
  */
-export async function exportEngine(driver: Driver, file: string): Promise<number> {
+export async function exportTables(driver: Driver, file: string, tables: ExportedTables): Promise<number> {
   if (existsSync(file)) throw alreadyExists(file)
   const partial = partialOf(file)
   let isOurs = false
@@ -43,7 +51,7 @@ export async function exportEngine(driver: Driver, file: string): Promise<number
     return to
   }
   try {
-    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, begin())))
+    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, begin(), tables)))
     publish(partial, file)
     return rows
   } finally {
@@ -65,16 +73,22 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function writeAll(connection: Connection, to: number): Promise<number> {
+async function writeAll(
+  connection: Connection,
+  to: number,
+  { format, schema, keys, large }: ExportedTables,
+): Promise<number> {
   const write = (line: ExportLine) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
-    write({ format, schema: storedNumber(newestVersion(engineSchema)) })
-    for (const [table, key] of Object.entries(engineTables))
-      for await (const rows of readPortions(connection, { table, key, limit: limitOf(table) })) {
+    write({ format, schema: storedNumber(newestVersion(schema)) })
+    for (const [table, key] of Object.entries(keys)) {
+      const limit = large.includes(table) ? largeAtOnce : rowsAtOnce
+      for await (const rows of readPortions(connection, { table, key, limit })) {
         for (const row of rows) write({ table, row })
         written += rows.length
       }
+    }
     write({ rows: written })
     fsyncSync(to)
     return written
@@ -83,36 +97,31 @@ async function writeAll(connection: Connection, to: number): Promise<number> {
   }
 }
 
-const limitOf = (table: string): number => (withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce)
-
 /**
- * Imports an exported state into a database that has no workspace yet, in one transaction. Triggers check every movement
- * against the one before. Returns the number of rows.
+ * Imports exported tables in one transaction. `prepare` gets a function that reads their rows, before which it may empty
+ * the database. Returns what `prepare` does: the number of rows.
  */
-export async function importEngine(driver: Driver, file: string): Promise<number> {
+export async function importTables(
+  driver: Driver,
+  file: string,
+  tables: ExportedTables,
+  prepare: (connection: Connection, readRows: () => Promise<number>) => Promise<number>,
+): Promise<number> {
   if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
-  return await driver.transaction(async (connection) => {
-    if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
-      throw new DatabaseFileError(
-        'This engine has workspaces already; an export goes into an empty one.',
-        'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
-      )
-    await connection.run('DELETE FROM clock')
-    const rows = await onDisk(file, () => readAll(connection, file))
-    await connection.dialect.continueNumbering(connection, 'reply_runs', 'number')
-    return rows
-  })
+  return await driver.transaction((connection) =>
+    prepare(connection, () => onDisk(file, () => readAll(connection, file, tables))),
+  )
 }
 
-async function readAll(connection: Connection, file: string): Promise<number> {
+async function readAll(connection: Connection, file: string, tables: ExportedTables): Promise<number> {
   let read = 0
   let isWhole = false
   let added: Promise<void>[] = []
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
     const line = lineOf(text, file)
-    if (read === 0) checkFirst(line, file)
+    if (read === 0) checkFirst(line, file, tables)
     else if (isWhole || 'format' in line) throw notAnExport(file)
-    if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
+    if ('table' in line) added.push(addRow(connection, line, file, tables))
     else if ('rows' in line) isWhole = line.rows === read - 1
     read += 1
     if (added.length >= rowsAtOnce) {
@@ -131,10 +140,10 @@ function lineOf(text: string, file: string): ExportLine {
   return line as ExportLine
 }
 
-function checkFirst(line: ExportLine, file: string): void {
+function checkFirst(line: ExportLine, file: string, tables: ExportedTables): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
-  if (found !== format || !Number.isSafeInteger(schema)) throw notAnExport(file)
-  const { version, newest } = toSchemaState(Number(schema), engineSchema)
+  if (found !== tables.format || !Number.isSafeInteger(schema)) throw notAnExport(file)
+  const { version, newest } = toSchemaState(Number(schema), tables.schema)
   if (version !== newest)
     throw new DatabaseFileError(
       `${file} has schema version ${version}, this program ${newest}.`,
@@ -142,10 +151,15 @@ function checkFirst(line: ExportLine, file: string): void {
     )
 }
 
-function addRow(connection: Connection, table: string, row: StoredRow, file: string): Promise<void> {
+function addRow(
+  connection: Connection,
+  { table, row }: TableRow,
+  file: string,
+  { keys }: ExportedTables,
+): Promise<void> {
   const columns = Object.keys(row ?? {})
   if (
-    !Object.hasOwn(engineTables, table) ||
+    !Object.hasOwn(keys, table) ||
     columns.length === 0 ||
     !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
@@ -156,7 +170,7 @@ function addRow(connection: Connection, table: string, row: StoredRow, file: str
     try {
       await connection.run(sql, ...values)
     } catch (error) {
-      if (codeOf(error) === '22021') throw unstorableRow(file, table, row)
+      if (codeOf(error) === '22021') throw unstorableRow(file, table, row, keys[table])
       throw isRule(error) ? inconsistentExport(file, table) : error
     }
   })()
@@ -175,8 +189,13 @@ const isValue = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'number'
 
 /** Returns the error for a row that PostgreSQL cannot store; it names the row by its key, without secrets. */
-function unstorableRow(file: string, table: string, row: StoredRow): DatabaseFileError {
-  const key = engineTables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
+function unstorableRow(
+  file: string,
+  table: string,
+  row: StoredRow,
+  columns: readonly string[] | undefined,
+): DatabaseFileError {
+  const key = columns?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
   return new DatabaseFileError(
     `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
     'Remove the character where the row came from, then export again.',

@@ -1,4 +1,12 @@
 import { parseExact, toJson } from '../../api/values/json.js'
+import {
+  type Connection,
+  insertInto,
+  type RowInsert,
+  type Statement,
+  type StoredRow,
+  type Value,
+} from '../../storage/driver/connection.js'
 import type {
   AsyncJob,
   CompanyList,
@@ -11,15 +19,7 @@ import type {
   Persona,
   Slice,
   Workspace,
-} from '../../engine/ports/ports.js'
-import {
-  type Connection,
-  insertInto,
-  type RowInsert,
-  type Statement,
-  type StoredRow,
-  type Value,
-} from '../driver/connection.js'
+} from '../ports/ports.js'
 
 type ColumnKind = 'plain' | 'boolean' | 'json'
 

@@ -1,5 +1,5 @@
-import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../../engine/ports/ports.js'
-import { type Connection, joinGiven, type StoredRow, type Value } from '../driver/connection.js'
+import { type Connection, joinGiven, type StoredRow, type Value } from '../../storage/driver/connection.js'
+import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../ports/ports.js'
 import { deliveryTable, freeSql, freeValues } from './record-tables.js'
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))

@@ -1,12 +1,5 @@
-import type {
-  AnsweredChunk,
-  ChunkReads,
-  ChunkWork,
-  ChunkWrites,
-  Lease,
-  TakenChunk,
-} from '../../engine/ports/ports.js'
-import { type Connection, type Dialect, mapResult, readNumber } from '../driver/connection.js'
+import { type Connection, type Dialect, mapResult, readNumber } from '../../storage/driver/connection.js'
+import type { AnsweredChunk, ChunkReads, ChunkWork, ChunkWrites, Lease, TakenChunk } from '../ports/ports.js'
 import { freeSql, freeValues } from './record-tables.js'
 
 const oneOf = 'IN (SELECT value FROM json_each(?))'

@@ -1,9 +1,9 @@
-import type { Schema } from '../database/migrate.js'
-import { fillSql, tablesIn } from '../driver/connection.js'
-import { postgresDialect } from '../driver/postgres/dialect.js'
-import postgresTriggers from '../driver/postgres/engine-triggers.sql'
-import { sqliteDialect } from '../driver/sqlite/dialect.js'
-import sqliteTriggers from '../driver/sqlite/engine-triggers.sql'
+import type { Schema } from '../../storage/database/migrate.js'
+import { fillSql, tablesIn } from '../../storage/driver/connection.js'
+import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
+import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
+import postgresTriggers from './postgres-triggers.sql'
+import sqliteTriggers from './sqlite-triggers.sql'
 import tables from './tables.sql'
 
 /** Finds the oldest job of each workspace in turn. */

@@ -1,5 +1,5 @@
-import type { Balances, Consumption, Reads, Transaction } from '../../engine/ports/ports.js'
-import { addRow, boundText, type Connection, mapResult, readNumber } from '../driver/connection.js'
+import { addRow, boundText, type Connection, mapResult, readNumber } from '../../storage/driver/connection.js'
+import type { Balances, Consumption, Reads, Transaction } from '../ports/ports.js'
 import { movementTable } from './record-tables.js'
 
 const positionSql = `

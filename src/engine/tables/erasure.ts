@@ -1,16 +1,16 @@
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import type { AsyncJob, Contact, Enrichment, JobPlan } from '../../engine/ports/ports.js'
-import type { Connection, Driver, StoredRow } from '../driver/connection.js'
-import { releaseJobs } from '../engine/jobs.js'
-import { enrichmentTable, jobTable } from '../engine/record-tables.js'
+import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
 import {
   eraseFromTables,
   eraseJson,
   type PersonalTable,
   type RowErasure,
   type SubjectMatcher,
-} from './traversal.js'
+} from '../../storage/erasure/traversal.js'
+import type { AsyncJob, Contact, Enrichment, JobPlan } from '../ports/ports.js'
+import { releaseJobs } from './jobs.js'
+import { enrichmentTable, jobTable } from './record-tables.js'
 
 /** What is erased of accepted work where nothing is found. */
 export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }

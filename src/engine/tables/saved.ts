@@ -1,5 +1,5 @@
-import type { CompanyQuery, Reads, Transaction } from '../../engine/ports/ports.js'
-import { type Connection, insertList, readNumber, type Value } from '../driver/connection.js'
+import { type Connection, insertList, readNumber, type Value } from '../../storage/driver/connection.js'
+import type { CompanyQuery, Reads, Transaction } from '../ports/ports.js'
 import { listTable, personaTable } from './record-tables.js'
 
 const companiesPerTurn = 1_000

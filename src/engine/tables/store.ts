@@ -1,16 +1,16 @@
-import type { Reads, Store, Transaction } from '../../engine/ports/ports.js'
-import { migrate, prepareDatabase, readVersion } from '../database/migrate.js'
-import { openDatabase } from '../database/open.js'
-import type { Connection, Driver } from '../driver/connection.js'
+import { migrate, prepareDatabase, readVersion } from '../../storage/database/migrate.js'
+import { openDatabase } from '../../storage/database/open.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Reads, Store, Transaction } from '../ports/ports.js'
 import { chunkReads, chunkWrites } from './chunks.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
 import { jobReads, jobWrites } from './jobs.js'
-import { ledgerReads, ledgerWrites } from './ledger.js'
 import { memberReads, memberWrites } from './members.js'
-import { engineSchema } from './migrations.js'
+import { ledgerReads, ledgerWrites } from './movements.js'
 import { requestReads, requestWrites } from './requests.js'
 import { runReplyReads, runReplyWrites } from './row-replies.js'
 import { savedReads, savedWrites } from './saved.js'
+import { engineSchema } from './schema.js'
 
 /**
  * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this

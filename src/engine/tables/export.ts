@@ -1,0 +1,30 @@
+import { DatabaseFileError } from '../../storage/database/database-file.js'
+import { type ExportedTables, exportTables, importTables } from '../../storage/database/export.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import { engineSchema, listEngineTables } from './schema.js'
+
+const engineTables: ExportedTables = {
+  format: 'prospect engine',
+  schema: engineSchema,
+  keys: listEngineTables(),
+  large: ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries'],
+}
+
+/** Writes a snapshot of an engine's state to a file, which any database takes. Returns the number of rows. */
+export const exportEngine = (driver: Driver, file: string): Promise<number> =>
+  exportTables(driver, file, engineTables)
+
+/** Imports an exported state into a database that has no workspace yet. Returns the number of rows. */
+export const importEngine = (driver: Driver, file: string): Promise<number> =>
+  importTables(driver, file, engineTables, async (connection, readRows) => {
+    if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
+      throw new DatabaseFileError(
+        'This engine has workspaces already; an export goes into an empty one.',
+        'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
+      )
+    await connection.run('DELETE FROM clock')
+    // Triggers check every movement against the one before.
+    const rows = await readRows()
+    await connection.dialect.continueNumbering(connection, 'reply_runs', 'number')
+    return rows
+  })
