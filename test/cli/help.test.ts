@@ -40,7 +40,7 @@ describe('help', () => {
     },
   )
 
-  it('prints the help of every command on at most 45 lines, or 20 more than the command has options', async () => {
+  it('prints the help of every command on at most 45 lines, or 20 more than it has options, apart from what is wrapped', async () => {
     const shared = ['Many rows', 'Output', 'Target and key', 'Other']
     const long: unknown[] = []
     for (const { command: words, flag = '', options } of sample(await map(), 2)) {
@@ -48,12 +48,55 @@ describe('help', () => {
       const lines = (await shown(...words.split(' '), ...(flag ? [flag] : []), '--help'))
         .trimEnd()
         .split('\n')
-      if (lines.length > Math.max(45, own.length + 20)) long.push([words, flag, own.length, lines.length])
+      const begun = lines.filter((line) => !/^ {8,}\S/.test(line))
+      if (begun.length > Math.max(45, own.length + 20)) long.push([words, flag, own.length, begun.length])
       const wide = lines.filter((line) => line.length > 80 && !line.startsWith('  $ '))
       if (wide.length > 0) long.push([words, flag, wide])
     }
     expect(long).toEqual([])
   }, 120_000)
+
+  it('wraps the sentence of every option at 60 columns, and cuts none', async () => {
+    const cut: unknown[] = []
+    const plain = (text: string) => text.replace(/\s+/g, ' ')
+    for (const { command: words, flag = '', options } of sample(await map(), 2, 1)) {
+      const argv = [...words.split(' '), ...(flag ? [flag] : []), '--help', 'all']
+      const { stdout } = await command(argv, { terminal: true, columns: 60 })
+      const text = plain(stdout)
+      cut.push(...options.filter(({ description }) => !text.includes(plain(description))))
+      const own = (await command(argv.slice(0, -1), { terminal: true, columns: 60 })).stdout
+      for (const { flags, description } of options)
+        if (own.includes(`\n  ${flags} `) && !plain(own).includes(plain(description)))
+          cut.push([words, flags])
+      cut.push(...stdout.split('\n').filter((line) => line.length > 60 && !line.startsWith('  $ ')))
+    }
+    expect(cut).toEqual([])
+  }, 120_000)
+
+  it('lists the names that an enumerated option takes', async () => {
+    const text = (await shown('leads', 'search', '--help')).replace(/\s+/g, ' ')
+    expect(text).toContain('Seniority levels, by id or name (In Training | Entry Level | Senior |')
+    expect(text).toContain('| Sales | Customer Success and Support)')
+  })
+
+  it('prints options, output and examples of a file with --help csv', async () => {
+    const text = await shown('accounts', 'enrich', '--help', 'csv')
+    for (const option of ['-o, --output', '--dry-run', '--layout']) expect(text).toContain(`  ${option}`)
+    expect(text).toContain('$ prospect accounts enrich --csv companies.csv -o enriched.csv')
+    expect(text).not.toContain('$ prospect accounts enrich acme-robotics.example')
+  })
+
+  it('says which command of leads to choose', async () => {
+    expect(await shown('leads', '--help')).toMatch(
+      /Which one finds people\?\n {2}search .*\n {2}advanced-search .*\n {2}extract /,
+    )
+  })
+
+  it('starts the overview with what to do first, and lists runs beside the lookups', async () => {
+    const text = await shown()
+    expect(text.indexOf('Start here:\n  $ prospect init')).toBeLessThan(text.indexOf('Look up:'))
+    expect(text).toMatch(/Look up:\n(?: {2}.*\n)* {2}runs /)
+  })
 
   it('separates the groups of every command by an empty line, and names the values of an option', async () => {
     const close: unknown[] = []
@@ -69,10 +112,10 @@ describe('help', () => {
     expect(await shown('data', 'import', '--help')).toContain('companies | people | jobs | posts')
   }, 120_000)
 
-  it('prints the list of commands on as many lines as it has commands, and 20 more', async () => {
+  it('prints the list of commands on as many lines as it has commands, and 25 more', async () => {
     const lines = (await shown()).trimEnd().split('\n')
     const commands = lines.filter((line) => /^ {2}\w+ {2}/.test(line))
-    expect(lines.length).toBeLessThanOrEqual(commands.length + 20)
+    expect(lines.length).toBeLessThanOrEqual(commands.length + 25)
   })
 
   it('exits 0 however help is requested', async () => {

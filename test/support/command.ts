@@ -143,9 +143,8 @@ export interface StartedCommand {
   stop(signal?: string): Promise<CommandResult>
 }
 
-/** Creates a machine with an empty home. */
-export function machine(): Machine {
-  const home = mkdtempSync(join(tmpdir(), 'prospect-'))
+/** Creates a machine, with an empty home unless one is given. */
+export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-'))): Machine {
   const signals = new EventEmitter()
   const run = (argv: readonly string[], { env = {}, ...given }: Given = {}) =>
     command(argv, {

@@ -70,8 +70,7 @@ const known = (labels: Readonly<Record<string, string>>, what: string) =>
   })
 
 /** Functions (departments) by id. */
-export const functions = () =>
-  ids('Functions, by id or name, such as Sales').check(known(functionLabels, 'functions'))
+export const functions = () => ids('Functions, by id or name').check(known(functionLabels, 'functions'))
 /** Seniority levels by id. */
 export const seniorities = () =>
-  ids('Seniority levels, by id or name, such as Director').check(known(seniorityLabels, 'seniority levels'))
+  ids('Seniority levels, by id or name').check(known(seniorityLabels, 'seniority levels'))

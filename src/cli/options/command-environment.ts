@@ -12,16 +12,7 @@ import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
 import { addGlobals, groups, layoutOption, withGlobalsOf } from './global-options.js'
-import {
-  closeUp,
-  type HelpTopic,
-  helpLayout,
-  moreHelp,
-  mostLines,
-  toSentence,
-  withMore,
-  wrapText,
-} from './help.js'
+import { type HelpTopic, helpLayout, moreHelp, toSentence, withMore, wrapText } from './help.js'
 
 /** The arguments and options that a command was given. */
 export interface Invocation {
@@ -67,7 +58,16 @@ export function createCommandEnvironment(context: Context, topic: HelpTopic = 'o
 
 /** Examples and notes for the help of commands that are not derived from the operation table. */
 const helpTexts: Readonly<
-  Record<string, { readonly examples?: readonly string[]; readonly note?: readonly string[] }>
+  Record<
+    string,
+    {
+      readonly examples?: readonly string[]
+      /** The lines before the commands and options. */
+      readonly first?: readonly string[]
+      /** The lines after them. */
+      readonly note?: readonly string[]
+    }
+  >
 > = texts.help
 
 /** A command with the help and errors of all commands. It suggests an option for an unknown one. */
@@ -78,7 +78,6 @@ export class ProspectCommand extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
-  #isBrief = false
 
   constructor(
     name: string,
@@ -105,7 +104,7 @@ export class ProspectCommand extends Command {
         getOutHasColors: () => look.isTerminal,
       })
       .configureHelp({
-        ...helpLayout(topic, new Help(), () => this.#isBrief),
+        ...helpLayout(topic, new Help()),
         ...{ styleTitle: look.bold, helpWidth: width },
       })
       .addHelpOption(helpOption())
@@ -139,31 +138,24 @@ export class ProspectCommand extends Command {
     return this
   }
 
-  /**
-   * Returns the whole help: usage and options, notes, examples, and where the rest is. Where it is too long, the values
-   * of options are left out, and then the empty lines between groups.
-   */
+  /** Returns the whole help: usage and options, notes, examples, and where the rest is. */
   override helpInformation(): string {
-    const helper = this.createHelp()
-    const { helpWidth = 80, styleTitle } = helper
-    const isWhole = this.#topic !== 'csv'
-    const { examples: lines = [], note } = helpTexts[pathOf(this)] ?? {}
-    const paragraphs = [...(note ? [note.join('\n')] : []), ...this.#notes]
-    const notes = isWhole ? paragraphs.map((text) => wrapText(text, helpWidth)) : []
-    const all = [...lines, ...this.#examples].map((example) => `  $ prospect ${example}`)
-    const examples = isWhole && all.length > 0 ? [styleTitle('Examples:'), ...all] : []
-    const compose = (options: string) =>
-      [options.trimEnd(), ...withMore(notes, moreHelp(this, this.#topic)), examples.join('\n')]
-        .flatMap((text) => (text === '' ? [] : [`${text}\n`]))
-        .join('\n')
-    const most = mostLines(helper.visibleOptions(this).length)
-    const isTooLong = (text: string) => this.#topic === 'own' && text.trimEnd().split('\n').length > most
-    this.#isBrief = false
-    const long = compose(super.helpInformation())
-    if (!isTooLong(long)) return long
-    this.#isBrief = true
-    const brief = compose(super.helpInformation())
-    return isTooLong(brief) ? compose(closeUp(super.helpInformation())) : brief
+    const { helpWidth = 80, styleTitle } = this.createHelp()
+    const ofFile = this.#topic === 'csv'
+    const { examples: lines = [], first = [], note = [] } = helpTexts[pathOf(this)] ?? {}
+    const paragraphs = [...(note.length > 0 ? [note.join('\n')] : []), ...this.#notes]
+    const notes = ofFile ? [] : paragraphs.map((text) => wrapText(text, helpWidth))
+    const all = [...lines, ...this.#examples].filter((example) => !ofFile || example.includes(' --csv '))
+    const examples =
+      all.length > 0 ? [styleTitle('Examples:'), ...all.map((each) => `  $ prospect ${each}`)] : []
+    const [usage = '', summary = '', ...options] = super.helpInformation().trimEnd().split('\n\n')
+    return [
+      ...[usage, summary, wrapText(first.join('\n'), helpWidth), options.join('\n\n')],
+      ...withMore(notes, moreHelp(this, this.#topic)),
+      examples.join('\n'),
+    ]
+      .flatMap((text) => (text === '' ? [] : [`${text}\n`]))
+      .join('\n')
   }
 
   override outputHelp(): void {

@@ -32,8 +32,8 @@ const isHelp = (word: string): boolean => word === 'help' || word === '--help' |
 /** Headings that only `--help all` shows, since their options are the same in many commands. */
 const shared: readonly string[] = [groups.everyRequest, groups.output, groups.target, groups.other]
 
-/** Options of a single request that are also about a file. */
-const alsoBatch: readonly string[] = ['--max-age', '--refresh']
+/** Options of other groups that are also about a file. */
+const alsoBatch: readonly string[] = ['--dry-run', '--max-age', '--refresh', '--output', '--layout']
 
 const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boolean => {
   if (topic === 'all') return true
@@ -41,11 +41,8 @@ const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boo
   return long === '--csv' || (helpGroupHeading !== groups.batch && !shared.includes(helpGroupHeading))
 }
 
-/**
- * Returns how the help of a command is laid out: one line for each option where that is possible. `isBrief` says whether
- * the values of an option may be left out for it.
- */
-export function helpLayout(topic: HelpTopic, usual: Help, isBrief: () => boolean): Partial<Help> {
+/** Returns how the help of a command is laid out: an option on one line where it fits, else wrapped, never cut. */
+export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
   return {
     visibleOptions: (command) => usual.visibleOptions(command).filter((option) => isAbout(topic, option)),
     // What an option says, too, is said once.
@@ -60,13 +57,7 @@ export function helpLayout(topic: HelpTopic, usual: Help, isBrief: () => boolean
     subcommandTerm: (command) => command.name(),
     padWidth: (command, helper) =>
       Math.min(usual.padWidth(command, helper), Math.floor((helper.helpWidth ?? 80) * widestTerm)),
-    formatItem: (term, termWidth, description, helper) =>
-      formatItem(
-        term,
-        topic === 'own' ? shorterTexts(description, isBrief()) : [description],
-        termWidth,
-        helper,
-      ),
+    formatItem,
     minWidthToWrap: 16,
   }
 }
@@ -74,41 +65,19 @@ export function helpLayout(topic: HelpTopic, usual: Help, isBrief: () => boolean
 /** The part of the width that the names of options take at most; longer names reach into their description. */
 const widestTerm = 0.4
 
-function formatItem(term: string, texts: readonly string[], termWidth: number, helper: Help): string {
+function formatItem(term: string, termWidth: number, text: string, helper: Help): string {
   const width = helper.helpWidth ?? 80
   const column = termWidth + 4
   const from = Math.max(column, term.length + 4)
-  const fitting = texts.find((text) => from + text.length <= width)
-  if (fitting !== undefined) return `  ${term}`.padEnd(from) + fitting
+  if (from + text.length <= width) return `  ${term}`.padEnd(from) + text
   const indent = ' '.repeat(column)
-  const lines = helper.boxWrap(texts.at(-1) ?? '', Math.max(width - column, 16)).split('\n')
+  const lines = helper.boxWrap(text, Math.max(width - column, 16)).split('\n')
   const head = term.length + 4 > column ? `  ${term}\n${indent}` : `  ${term}`.padEnd(column)
   return head + lines.join(`\n${indent}`)
 }
 
 /** What the description of an option says of its values, in brackets at its end. */
 const notesAtEnd = / \(((?:required|repeatable|default: |[^()|]+ \| )[^()]*)\)$/
-
-/** Returns a description and shorter ones, of which the first that fits is shown: `--help all` has the whole. */
-function shorterTexts(description: string, isBrief: boolean): string[] {
-  const text = description.replace(notesAtEnd, '')
-  const notes = notesAtEnd.exec(description)?.[1]?.split('; ') ?? []
-  const needed = notes.filter((note) => note === 'required' || (!isBrief && note.includes(' | ')))
-  const kept = needed.length > 0 ? ` (${needed.join('; ')})` : ''
-  const lasting = notes.filter((note) => note !== 'repeatable')
-  const cuts = [
-    / \([^()]*\)$/,
-    / and parentheses$/,
-    /; .*$/,
-    /: .*$/,
-    /, such as .*$/,
-    /, (?:without|with|so|also|as|and leave) .*$/,
-  ]
-  const shorter = [text]
-  for (const cut of cuts) shorter.push((shorter.at(-1) ?? '').replace(cut, ''))
-  const nearlyWhole = lasting.length > 0 ? `${text} (${lasting.join('; ')})` : text
-  return [description, nearlyWhole, ...shorter.map((each) => each + kept)]
-}
 
 /** Returns text that begins with a capital, unless it begins with a list of values, which stay as they are typed. */
 export const toSentence = (text: string): string =>
@@ -130,12 +99,6 @@ export const withMore = (notes: readonly string[], more: string): readonly strin
   more !== '' && /^Price:/m.test(notes[0] ?? '')
     ? [`${notes[0]}\n${more}`, ...notes.slice(1)]
     : [...notes, more]
-
-/** Returns how many lines the help of a command takes at most, which is that of its own options. */
-export const mostLines = (ownOptions: number): number => Math.max(45, ownOptions + 20)
-
-/** Returns the options of a command without the empty lines before their headings. */
-export const closeUp = (text: string): string => text.replace(/(\n {2}.*)\n(?=\n\S.*:\n {2}-)/g, '$1')
 
 /** Returns text wrapped to a width. Lines that end within a sentence are joined with the next one first. */
 export function wrapText(text: string, width: number): string {

@@ -74,7 +74,9 @@ export function withHeadings(id: OperationId, fields: readonly Field[]): Field[]
 
 /** Returns the options of a field: two for a switch, of which help shows the one that changes the default. */
 export function optionsOf(field: Field): Option[] {
-  const { flag, kind, name, heading = groups.fields } = field
+  const { flag, name, heading = groups.fields } = field
+  const named = namedFields[name]
+  const kind = named && !named.isOpen ? withNames(field.kind, Object.values(named.labels)) : field.kind
   const inFieldGroup = (option: Option): Option => option.helpGroup(heading)
   if (kind.type === 'boolean') {
     const on = new Option(`--${flag}`, describe(kind))
@@ -88,6 +90,12 @@ export function optionsOf(field: Field): Option[] {
   const isMany = kind.type === 'array' || kind.type === 'object'
   return [inFieldGroup(isMany ? option.argParser(repeated) : option)]
 }
+
+/** Returns the kind of a list of ids that are given by their names. */
+const withNames = (kind: FieldKind, values: readonly string[]): FieldKind => ({
+  ...kind,
+  item: { type: 'enum', required: true, description: '', values },
+})
 
 function placeholder(kind: FieldKind): string {
   if (kind.type === 'integer' || kind.type === 'number') return 'n'
@@ -103,7 +111,7 @@ function describe(kind: FieldKind): string {
     kind.required ? 'required' : '',
     values ? values.join(' | ') : '',
     kind.isCountry || kind.item?.isCountry ? 'or its name' : '',
-    kind.type === 'array' || kind.type === 'object' ? 'repeatable' : '',
+    (kind.type === 'array' && !kind.hasCommas) || kind.type === 'object' ? 'repeatable' : '',
     kind.default === undefined || kind.type === 'boolean' ? '' : `default: ${kind.default}`,
   ].filter((note) => note !== '')
   return notes.length === 0 ? kind.description : `${kind.description} (${notes.join('; ')})`

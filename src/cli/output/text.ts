@@ -252,7 +252,7 @@ const units: Readonly<Record<Unit, string>> = {
 
 /** Returns what an operation costs, as a sentence. */
 export function priceText(facts: Facts): string {
-  if (!isPriced(facts)) return facts.quota ? 'No credits.' : 'Free.'
+  if (!isPriced(facts)) return facts.quota ? `Free; uses ${quotas[facts.quota]}.` : 'Free.'
   const parts = Object.entries(facts.price).map(
     ([unit, credits]) => `${formatCredits(credits)} per ${units[unit as Unit]}`,
   )
@@ -265,18 +265,19 @@ export function priceText(facts: Facts): string {
 export const formatCredits = (credits: number): string =>
   `${formatNumber(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 
-/** Returns the rate limits and quotas of an operation, as a sentence. */
-export function limitsText(facts: Facts): string {
-  const quota = facts.quota && `one unit of the ${quotas[facts.quota]} quota per record`
-  const rate =
-    'live' in facts.rate
-      ? `${rateText(facts.rate.live) || 'none'}; with --no-live ${rateText(facts.rate.database) || 'none'}`
-      : rateText(facts.rate)
-  const text = [rate, quota].filter((part) => part).join('; ')
+const quotas = {
+  profiles: '1 daily profile per person',
+  companies: '1 daily and 1 monthly company per company',
+} as const
+
+/** Returns the rate limits of an operation, as a sentence. */
+export function limitsText({ rate }: Facts): string {
+  const text =
+    'live' in rate
+      ? `${rateText(rate.live) || 'none'}; with --no-live ${rateText(rate.database) || 'none'}`
+      : rateText(rate)
   return text === '' ? 'None.' : `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
-
-const quotas = { profiles: 'daily profile', companies: 'daily and monthly company' } as const
 
 function rateText(rate: Rate): string {
   const own = rate.own

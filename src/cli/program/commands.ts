@@ -3,7 +3,7 @@ import type { CommandEnvironment } from '../options/command-environment.js'
 
 /** A hand-written command: its heading in help, and its code, which is loaded when it is used. */
 export type Handwritten = readonly [
-  heading: 'machine' | 'data' | 'engine' | 'servers',
+  heading: 'lookups' | 'machine' | 'local' | 'servers',
   load: () => Promise<(environment: CommandEnvironment) => Command>,
 ]
 
@@ -12,9 +12,9 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   init: ['machine', async () => (await import('../commands/setup/init.js')).initCommand],
   login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
   logout: ['machine', async () => (await import('../commands/setup/login.js')).logoutCommand],
-  engine: ['engine', async () => (await import('../commands/engine/engine.js')).engineCommand],
-  data: ['data', async () => (await import('../commands/data/data.js')).dataCommand],
-  industries: ['data', async () => (await import('../commands/data/industries.js')).industriesCommand],
+  engine: ['local', async () => (await import('../commands/engine/engine.js')).engineCommand],
+  data: ['local', async () => (await import('../commands/data/data.js')).dataCommand],
+  industries: ['local', async () => (await import('../commands/data/industries.js')).industriesCommand],
   config: ['machine', async () => (await import('../commands/setup/config.js')).configCommand],
   profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
   ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
@@ -22,7 +22,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],
   worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
-  runs: ['data', async () => (await import('../commands/runs/runs.js')).runsCommand],
+  runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
   events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
   limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],
   doctor: ['machine', async () => (await import('../commands/doctor/doctor.js')).doctorCommand],

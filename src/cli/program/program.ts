@@ -8,10 +8,10 @@ import { operationCommand } from './operation-command.js'
 
 /** Headings of the list of commands. */
 const headings = {
-  api: 'The API:',
+  lookups: 'Look up:',
+  account: 'Saved, and your account:',
   machine: 'Your machine:',
-  data: 'Local data:',
-  engine: 'The engine:',
+  local: 'Practice engine and data:',
   servers: 'Servers:',
 } as const
 
@@ -43,7 +43,7 @@ export async function buildProgram(
       (name === area
         ? await areaCommand(environment, name, words[1], argv)
         : stub(name, areas[name])
-      ).helpGroup(headings.api),
+      ).helpGroup(savedAreas.has(name) ? headings.account : headings.lookups),
     )
   for (const [name, [heading, load]] of Object.entries(others)) {
     const command = name === area ? (await load())(environment) : stub(name, summaries[name])
@@ -109,6 +109,9 @@ function summaryOf(rows: readonly Operation[]): string {
   const summary = rows.find(({ flag }) => flag === undefined)?.summary ?? ''
   return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
 }
+
+/** The areas of the API that look nothing up. */
+const savedAreas: ReadonlySet<string> = new Set(['searches', 'lists', 'personas', 'credits', 'account'])
 
 /** The areas of the API and their descriptions, in the order of help. */
 export const areas: Readonly<Record<string, string>> = texts.areas

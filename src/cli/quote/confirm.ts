@@ -74,7 +74,7 @@ function importQuote(
     paid && of !== undefined ? (of === null ? 'not known' : `${formatCredits(of)}${text}`) : ''
   return {
     Matches: matches === undefined ? '' : formatNumber(matches),
-    Price: paid ? priceText(operation) : `No credits; each record takes one of the ${operation.quota} quota.`,
+    Price: priceText(operation),
     Credits: matches === undefined ? '' : `at most ${formatNumber(matches * priceOf(operation))}`,
     Balance: credits(balance),
     'This week': credits(allowance, ' left'),

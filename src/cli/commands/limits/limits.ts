@@ -4,7 +4,7 @@ import { operation } from '../../../api/operations/table.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import { reportRefusal } from '../../operation/refusal.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
@@ -16,16 +16,18 @@ const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remainin
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
 export const limitsCommand: CommandFactory = ({ command }) =>
   command('limits', 'What is left of credits, quotas and requests, and when it resets')
+    .option('--all', 'show the rate limits that are not in use, too')
     .reads('engine')
     .run(showLimits)
 
-async function showLimits(context: Context): Promise<number> {
+async function showLimits(context: Context, { options }: Invocation): Promise<number> {
   const isLocal = context.isLocal()
   const found = await limitsOf(context)
   if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
   if (!isLocal) context.notify(describeUnknown(found))
   const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
-  await print(context, found, withoutUndefined({ layout: formatLimits, columns, now }))
+  const layout = (body: unknown, look: Look) => formatLimits(body, look, options.all === true)
+  await print(context, found, withoutUndefined({ layout, columns, now }))
   return exitCodes.ok
 }
 
@@ -35,16 +37,24 @@ const describeUnknown = ({ windows }: Limits): string =>
     ? 'What is left of the windows of requests is known to the server only; its weekly limit and resets too.'
     : 'Requests are those that this machine knows of. A weekly limit, and when quotas reset, is known to the server only.'
 
-/** `prospect limits` for a person: the money, then the quotas, then the windows of requests. */
-export function formatLimits(body: unknown, look: Look): string {
+/** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
+export function formatLimits(body: unknown, look: Look, isWhole = false): string {
   const limits = body as Limits
+  const windows = limits.windows.filter(({ used }) => isWhole || used > 0)
   const parts = [
     record(listFacts(limits, look), look),
     Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(limits.quotas, look),
-    formatWindows(limits, 'plan', look),
-    formatWindows(limits, 'own', look),
+    formatWindows(windows, 'plan', look),
+    formatWindows(windows, 'own', look),
+    describeUnused(limits.windows.length - windows.length, windows.length),
   ]
   return parts.filter((part) => part !== '').join('\n')
+}
+
+function describeUnused(unused: number, shown: number): string {
+  if (unused === 0) return ''
+  const sentence = shown === 0 ? 'No rate limit is in use.' : `${unused} more rate limits are not in use.`
+  return `${sentence} All of them: prospect limits --all\n`
 }
 
 function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Record<string, string>> {
@@ -70,7 +80,7 @@ function formatPlan(plan: string): string {
 const countColumns = ['Used', 'Left', 'Of', 'Resets']
 
 /** Formats the windows of the plan, or those of single endpoints; returns an empty text when there are none. */
-function formatWindows({ windows }: Limits, which: 'plan' | 'own', look: Look): string {
+function formatWindows(windows: Limits['windows'], which: 'plan' | 'own', look: Look): string {
   const name = which === 'plan' ? "Plan's requests per minute" : 'Requests of one endpoint'
   const names = which === 'plan' ? [name, ...countColumns] : [name, 'Per', ...countColumns]
   const rows = windows

@@ -51,7 +51,7 @@ describe('limits of the local engine', () => {
   it('groups the limits on a terminal', async () => {
     await here.json('init')
     await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
-    const { stdout } = await run('limits')
+    const { stdout } = await run('limits', '--all')
     expect(stdout).toMatch(
       /^Plan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
     )
@@ -59,6 +59,19 @@ describe('limits of the local engine', () => {
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500 +in 12 h/)
     expect(stdout).toMatch(/\nleads search --no-live +0 +100 +100\n/)
     expect(stdout).toMatch(/\nleads advanced-search --preview --no-live +second +0 +5 +5\n/)
+  })
+
+  it('shows the rate limits in use on a terminal, and all of them with --all', async () => {
+    await here.json('init')
+    expect((await run('limits')).stdout).toMatch(
+      /\nNo rate limit is in use. All of them: prospect limits --all\n$/,
+    )
+    await run('accounts', 'technologies', 'rea')
+    const { stdout } = await run('limits')
+    expect(stdout).toMatch(/\naccounts technologies +1 +99 +100/)
+    expect(stdout).not.toContain('leads search')
+    expect(stdout).toMatch(/\n\d+ more rate limits are not in use. All of them: prospect limits --all\n$/)
+    expect((await run('limits', '--all')).stdout).not.toContain('not in use')
   })
 
   it('says which limits an unlisted plan has', async () => {
@@ -142,7 +155,7 @@ describe('limits of a server', () => {
 
   it('prints a readable table for a server', async () => {
     const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
-    const { stdout } = await command(['limits'], {
+    const { stdout } = await command(['limits', '--all'], {
       env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
       caller,
       terminal: true,

@@ -1,0 +1,227 @@
+import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createCommandEnvironment } from '../../src/cli/options/command-environment.js'
+import type { MappedCommand } from '../../src/cli/program/command-map.js'
+import { buildProgram } from '../../src/cli/program/program.js'
+import { createContext } from '../../src/cli/target/create.js'
+import { type CommandResult, command, folder, machine, removed, streamsOf } from '../support/command.js'
+
+/** An example of the help of a command, without the leading `prospect`. */
+interface Example {
+  readonly words: string
+  readonly line: string
+}
+
+/** Returns the words of a line as a shell splits them. */
+const wordsOf = (line: string): string[] =>
+  (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) => word.replace(/['"]/g, ''))
+
+const shown = async (...argv: string[]) => (await command(argv)).stdout
+
+/** Returns every example that the help of these commands and their groups prints. */
+async function allExamples(map: readonly MappedCommand[]): Promise<Example[]> {
+  const named = map.map(({ command: words, flag = '' }) => `${words} ${flag}`.trim())
+  const groups = named.flatMap((words) =>
+    words.split(' ').map((_, at, all) => all.slice(0, at + 1).join(' ')),
+  )
+  const examples: Example[] = []
+  for (const words of new Set([...groups, ...named])) {
+    const help = await shown(...words.split(' '), '--help')
+    for (const [, line = ''] of help.matchAll(/^ {2}\$ prospect (.*)$/gm)) examples.push({ words, line })
+  }
+  return examples
+}
+
+/**
+ * Examples that would serve until a signal, or need a failed job, a server or a database elsewhere: only their options are
+ * checked.
+ */
+const isElsewhere = (line: string): boolean =>
+  /^(?:serve|dashboard|worker|listen|login|logout|engine jobs retry)\b/.test(line) ||
+  /postgres:|api\.example\.com|--profile team|--to http/.test(line)
+
+/** Returns the options of an example that its command does not know. Throws for a value that an option does not take. */
+async function unknownOptions(line: string): Promise<readonly string[]> {
+  const argv = wordsOf(line.replace(/ < .*$/, ''))
+  let found: Command = await buildProgram(createCommandEnvironment(createContext(streamsOf())), argv)
+  let rest = argv
+  for (;;) {
+    const next = found.commands.find((each) => each.name() === rest[0])
+    if (!next) return found.parseOptions(rest).unknown
+    found = next
+    rest = rest.slice(1)
+  }
+}
+
+/** Returns what is wrong with what an example printed, or wrote to the file of `-o`; `undefined` where it found something. */
+function problemOf({ line }: Example, { code, stdout, stderr }: CommandResult, home: string): unknown {
+  if (code !== 0) return [code, stderr]
+  const file = / -o (\S+)/.exec(line)?.[1]
+  const text = file === undefined ? stdout : readFileSync(join(home, file), 'utf8')
+  if (/\b0 found/.test(stderr)) return stderr
+  if (text.trim() === '') return stderr === '' ? 'nothing is printed' : undefined
+  if (file?.endsWith('.csv') || / --format csv/.test(line))
+    return text.trim().includes('\n') ? undefined : `no row: ${text}`
+  const empty =
+    /^\s*(?:\[\s*\]|\{\s*\})\s*$|"total(?:_count)?": 0\b|"(?:preview|leads|jobs|results|lists|searches|companies|contacts|suggestions)": \[\]/
+  return empty.exec(text)?.[0]
+}
+
+/** What was done before: something of everything that an example names, the one that `--last` names included. */
+const before = [
+  'data sample',
+  'personas create --name Sellers --functions Sales',
+  'lists create --name Targets --csv companies.csv --wait',
+  'accounts enrich --csv companies.csv -o enriched.csv',
+  'config set timeout 60',
+  'data export jobs -o jobs.ndjson',
+  'data export companies -o market.xlsx',
+  'engine keys create --member me@localhost',
+]
+
+/** The last work: what `--last` names. */
+const lastWork = [
+  'contacts waterfall --first-name Lenya --last-name Hertel --domain acme-robotics.example --enrichment-type email',
+  "leads extract 'https://www.network.example/search/results/people/?keywords=robotics' --limit 2",
+]
+
+const nightly = ['profiles add nightly --max-wait 600']
+
+/** What else is done before the examples of a command. */
+const beforeOf: Readonly<Record<string, readonly string[]>> = {
+  'engine members set': ['engine members add ann@example.com'],
+  'engine workspaces use': ['engine workspaces create Trial'],
+  'engine restore': ['engine backup engine-2026-03-01.db'],
+  'engine import': ['engine export engine.ndjson', 'engine reset --yes'],
+  'config list': nightly,
+  'config set': nightly,
+  'profiles use': nightly,
+  'profiles remove': nightly,
+}
+
+const network = 'https://www.network.example'
+const files: Readonly<Record<string, string>> = {
+  'companies.csv': [
+    'Company,Website,Country,Profile',
+    `Acme Robotics,acme-robotics.example,DE,${network}/company/acme-robotics`,
+    `Birchwood & Sons,birchwood.example,GB,${network}/company/birchwood`,
+  ].join('\n'),
+  'people.csv': [
+    'First name,Last name,Website,Email,Phone,Profile',
+    `Lenya,Hertel,acme-robotics.example,lenya.hertel@acme-robotics.example,+493023125233,${network}/in/lenya-hertel-0000`,
+    `Zaché,Denis,atelier-lumiere.example,zdenis@atelier-lumiere.example,+33639981832,${network}/in/zache-denis-0001`,
+  ].join('\n'),
+  'crm.csv': 'Contact,Website\nAda Byron,acme-robotics.example\n',
+  'people.json': JSON.stringify({
+    leads: ['lenya-hertel-0000', 'zache-denis-0001'].map((name) => ({
+      network_url: `${network}/in/${name}`,
+    })),
+  }),
+  'contacts.json': JSON.stringify({
+    contacts: [{ firstname: 'Lenya', lastname: 'Hertel', domain: 'acme-robotics.example' }],
+  }),
+  'list.json': JSON.stringify({ name: 'Robots', companies: [{ domain: 'acme-robotics.example' }] }),
+}
+
+const uuid = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/
+
+let template: string
+let mapped: readonly MappedCommand[]
+let examples: readonly Example[]
+const homes: string[] = []
+
+/** Runs a line as a shell would: with its stdin from a file, and up to where its output goes elsewhere. */
+async function run(line: string, home: string): Promise<CommandResult> {
+  const [words = '', file] = line.replace(/ >> .*$/, '').split(' < ')
+  const stdin = file === undefined ? '' : readFileSync(join(home, file), 'utf8')
+  // Nobody answers the question whether to install, and nobody receives deliveries at an address elsewhere.
+  const more = line.endsWith(' --install') ? ['--yes'] : /hooks\.example\S*$/.test(line) ? ['--no-wait'] : []
+  const argv = [...wordsOf(words), ...more]
+  return command(argv, { env: { PROSPECT_HOME: join(home, 'home'), HOME: home }, cwd: home, stdin })
+}
+
+async function runAll(lines: readonly string[], home: string): Promise<void> {
+  for (const line of lines) {
+    const { code, stderr } = await run(line, home)
+    if (code !== 0) throw new Error(`${line}: ${stderr}`)
+  }
+}
+
+/** Does work whose results a receiver of this machine gets. */
+async function receive(lines: readonly string[], home: string): Promise<void> {
+  const receiver = machine(join(home, 'home'))
+  const listening = await receiver.start(['listen', '--port', '0', '--json'])
+  const { url } = JSON.parse(listening.line) as { url: string }
+  await runAll(
+    lines.map((line) => `${line} --webhook-url ${url}`),
+    home,
+  )
+  await listening.stop()
+}
+
+/** Returns a folder with a home in which everything that the examples name is there. */
+async function prepare(words: string): Promise<string> {
+  const folderOf = await folder()
+  homes.push(folderOf)
+  cpSync(template, folderOf, { recursive: true })
+  chmodSync(join(folderOf, 'home'), 0o700)
+  await runAll(beforeOf[words] ?? [], folderOf)
+  return folderOf
+}
+
+/** Returns an example with an id that is there in place of the one it shows. */
+async function withRealId({ line }: Example, home: string): Promise<string> {
+  if (!line.startsWith('engine keys revoke ')) return line
+  const { stdout } = await run('engine keys list --json', home)
+  return line.replace(uuid, uuid.exec(stdout)?.[0] ?? '')
+}
+
+beforeAll(async () => {
+  template = await folder()
+  homes.push(template)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(template, name), text)
+  await runAll(before, template)
+  await receive(lastWork, template)
+  mapped = JSON.parse(await shown('commands', '--json')) as MappedCommand[]
+  examples = await allExamples(mapped)
+})
+afterAll(() => Promise.all(homes.map(removed)))
+
+describe('the examples of help', () => {
+  it('are there for every command, with --csv where it looks up a file, and name things instead of ids', () => {
+    const of = (words: string) => examples.filter((each) => each.words === words).map(({ line }) => line)
+    const commands = mapped.map(({ command: words, flag = '', ...rest }) => ({
+      words: `${words} ${flag}`.trim(),
+      ...rest,
+    }))
+    expect(commands.filter(({ words }) => of(words).length === 0).map(({ words }) => words)).toEqual([])
+    const ofFiles = commands.filter(
+      ({ operation, options }) => operation && options.some(({ name }) => name === '--csv'),
+    )
+    expect(ofFiles.filter(({ words }) => !of(words).some((line) => line.includes(' --csv ')))).toEqual([])
+    expect(
+      examples.filter(({ line }) => /--(?:functions|seniority-levels|\w+-industries) \d/.test(line)),
+    ).toEqual([])
+  })
+
+  it('all succeed and find something over the sample data', async () => {
+    const problems: unknown[] = []
+    const local = examples.filter(({ line }) => !isElsewhere(line))
+    for (const words of new Set(local.map((each) => each.words))) {
+      const home = await prepare(words)
+      for (const example of local.filter((each) => each.words === words)) {
+        const problem = problemOf(example, await run(await withRealId(example, home), home), home)
+        if (problem !== undefined) problems.push([example.line, problem])
+      }
+      await removed(home)
+    }
+    expect(problems).toEqual([])
+  })
+
+  it('have options that their commands know, where they need a server or a database elsewhere', async () => {
+    for (const { line } of examples.filter((each) => isElsewhere(each.line)))
+      expect([line, await unknownOptions(line)]).toEqual([line, []])
+  })
+})
