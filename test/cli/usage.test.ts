@@ -106,6 +106,14 @@ describe('a wrong command', () => {
     ])
   })
 
+  it('prints a usage error as a sentence on a terminal also where the name of -o chooses no format, or JSON', async () => {
+    for (const file of ['out.xls', 'out.json']) {
+      const argv = ['accounts', 'enrich', 'acme-robotics.example', '--typo', '-o', file]
+      const { stderr, code } = await command(argv, { terminal: true, columns: 120 })
+      expect([code, stderr]).toEqual([2, 'Unknown option "--typo". Add --help to see what it takes.\n'])
+    }
+  })
+
   it('prints a usage error as one object with --json', async () => {
     expect(errorOf(await command(['acounts', '--json'], { terminal: true }))).toEqual({
       error: 'prospect has no command "acounts".',

@@ -130,7 +130,7 @@ export interface Machine {
   /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */
   start(
     argv: readonly string[],
-    given?: Pick<Given, 'stdin' | 'env' | 'sleep' | 'onErrorOutput'>,
+    given?: Pick<Given, 'stdin' | 'env' | 'sleep' | 'terminal' | 'columns' | 'onErrorOutput'>,
   ): Promise<StartedCommand>
   remove(): void
 }

@@ -22,8 +22,8 @@ import { drawable, type Look, lookOn, oneLine } from './text.js'
 export interface View {
   /** Columns of a list, as dotted paths. */
   readonly columns?: readonly string[]
-  /** Returns the whole text of this result. */
-  readonly layout?: (body: unknown, look: Look) => string | Promise<string>
+  /** Returns the whole text of this result, of which `body` has each text on one line; `raw` is as it came. */
+  readonly layout?: (body: unknown, look: Look, raw: unknown) => string | Promise<string>
   /** Columns that a narrow screen leaves out, the first one first. */
   readonly optional?: readonly string[]
   /** Whether `--jq` is applied to each record, because there may be too many for memory. */
@@ -130,7 +130,7 @@ export async function render(
   }
   if (format === 'json') return `${toPrintableJson(fields ? pickBodyFields(body, fields) : body, 2)}\n`
   if (format === 'table' && view.layout && !fields)
-    return drawable(await view.layout(escapeValues(body), look), look)
+    return drawable(await view.layout(escapeValues(body), look, body), look)
   const listing = recordsIn(body, fields ?? view.columns)
   if (format === 'ids') return toLines(listing.rows.map((row) => idOf(row) ?? ''))
   if (format === 'ndjson')

@@ -8,15 +8,21 @@ import { styledStream, write } from '../context/io.js'
 import { formatOf } from './output.js'
 import { type Look, lookOf, messageLines, widthOf } from './text.js'
 
-/** Prints a report on stderr: one line, or one object when the output is JSON. Returns the exit code. */
+/**
+ * Prints a report on stderr: one line, or one object when the output is JSON. On a terminal a usage error is a sentence
+ * unless JSON was asked for. Returns the exit code.
+ */
 export async function reportError(context: StreamsContext, report: Report): Promise<number> {
   context.log?.write('error', report)
   const { stderr, env } = context.streams
   const look = lookOf(stderr, env, context.globals.color !== false)
   const { error, hint } = report
-  const text = isJson(context)
-    ? context.redact(JSON.stringify(report))
-    : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
+  const { json, format } = context.globals
+  const isTyped = look.isTerminal && report.exit_code === exitCodes.usage && !json && format === undefined
+  const text =
+    isJson(context) && !isTyped
+      ? context.redact(JSON.stringify(report))
+      : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
   // Where stderr fails too, the exit code has to say it.
   await write(styledStream(stderr), `${text}\n`).catch(() => {})
   return report.exit_code

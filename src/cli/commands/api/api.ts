@@ -4,7 +4,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { resultOr } from '../../../api/values/objects.js'
-import type { Context, StreamsContext } from '../../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { everyPage, waitForRateLimits } from '../../operation/call.js'
@@ -27,7 +27,7 @@ export const apiCommand: CommandFactory = ({ command }) =>
       repeated,
     )
     .option('--input <file>', 'the body as it is, from a file or - for stdin')
-    .option('--include', 'print status and headers before the body')
+    .option('--include', 'print status and headers, and the body as it came')
     .option('--paginate', 'ask for every page of a GET, and print them as one')
     .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
     .run(callRaw)
@@ -39,17 +39,27 @@ async function callRaw(context: Context, invocation: Invocation): Promise<number
   const app = await createApp(context, caller)
   const call = (fields: Fields) =>
     waitForRateLimits(context, async () => toReply(await app(createRequest(fields))))
-  const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
-  const { status, body } = reply
+  const reply: RawReply =
+    options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
+  const { status, body, text } = reply
+  const isRaw = options.include === true && !choosesFormat(context.globals)
   if (options.include === true) await write(context.streams.stdout, formatHead(reply))
-  if (isOk(reply)) await print(context, body)
+  if (isRaw && text !== undefined) await write(context.streams.stdout, `${context.redact(text)}\n`)
+  else if (isOk(reply)) await print(context, body)
   else if (isJson(context)) await printRefusedBody(context, body)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))
 }
 
-async function toReply(response: Response): Promise<Reply> {
+/** A reply with its body as it came; several pages have none. */
+type RawReply = Reply & { readonly text?: string }
+
+const choosesFormat = ({ format, json, jq, fields, output }: GlobalOptions): boolean =>
+  [format, json, jq, fields, output].some((option) => option !== undefined && option !== false)
+
+async function toReply(response: Response): Promise<RawReply> {
   const headers = Object.fromEntries(response.headers)
-  return { status: response.status, headers, body: parseOrText(await response.text()), credits: 0 }
+  const text = await response.text()
+  return { status: response.status, headers, body: parseOrText(text), credits: 0, text }
 }
 
 /** Reads a request that can be made more than once, with another query each time. */

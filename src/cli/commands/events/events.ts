@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { parseBody } from '../../../api/values/json.js'
+import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import {
   type EventFilter,
@@ -22,7 +22,9 @@ import { durationMs, endMs, momentMs, positiveWhole } from '../../options/values
 import { targetUrl } from '../../options/webhooks.js'
 import type { View } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
-import { type Row, toView } from '../../output/records.js'
+import { flatten, type Row, toView } from '../../output/records.js'
+import { record } from '../../output/table.js'
+import type { Look } from '../../output/text.js'
 import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
@@ -69,10 +71,20 @@ export const showEvent: CommandFactory = ({ command }) =>
     stored,
   )
     .reads('records')
-    .printResult(async (context, invocation) => {
-      const [event] = await findEvents(await openEvents(context), invocation)
-      return event && toEventView(event)
-    })
+    .printResult(
+      async (context, invocation) => {
+        const [event] = await findEvents(await openEvents(context), invocation)
+        return event && toEventView(event)
+      },
+      { layout: formatEvent },
+    )
+
+/** Formats an event for a terminal: its facts, and its body as JSON. */
+function formatEvent(event: unknown, look: Look, raw: unknown): string {
+  const { body: _, ...facts } = event as ReturnType<typeof toEventView>
+  const { body } = raw as ReturnType<typeof toEventView>
+  return `${record(flatten(facts), look)}\n${look.bold('Body')}\n${toPrintableJson(body, 2)}\n`
+}
 
 const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent) => ({
   ...toView(event, ['id', 'receivedAt', 'event']),

@@ -32,8 +32,10 @@ export function openLines(context: StreamsContext, failed: () => void) {
   }
   return {
     open: (opening: FirstLines): Promise<void> => {
-      line(isObjects ? JSON.stringify(opening) : opening.url)
-      if (!isObjects && opening.secret !== null) line(opening.secret)
+      const { url, secret } = opening
+      const label = (text: string) => (stdout.isTTY ? text.padEnd(16) : '')
+      line(isObjects ? JSON.stringify(opening) : label('Webhook URL') + url)
+      if (!isObjects && secret !== null) line(label('Signing secret') + secret)
       return last
     },
     event: (delivery: ReceivedDelivery) =>

@@ -72,6 +72,16 @@ describe('prospect api', () => {
     expect(JSON.parse(body)).toEqual({ technologies: [] })
   })
 
+  it('prints the body as it came with --include, on a terminal too, unless a format is chosen', async () => {
+    const argv = ['api', 'GET', '/accounts/technologies', '--include']
+    const [, body] = (await here.run(argv, { terminal: true })).stdout.split('\n\n')
+    expect(body).toBe('{"technologies":[]}\n')
+    const refused = await here.run(['api', 'GET', '/nothing', '--include'], { terminal: true })
+    expect(refused.stdout.split('\n\n')[1]).toMatch(/^\{"error":.*\}\n$/)
+    const [, chosen] = (await here.run([...argv, '--json'])).stdout.split('\n\n')
+    expect(chosen).toBe('{\n  "technologies": []\n}\n')
+  })
+
   it('answers /health and /openapi.json', async () => {
     expect((await api('GET', '/health')).json).toMatchObject({ status: 'ok' })
     expect((await api('GET', '/openapi.json')).json).toMatchObject({ openapi: '3.1.0' })

@@ -90,6 +90,12 @@ describe('listen', () => {
     expect(stdout.split('\n')[2]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
   })
 
+  it('says on a terminal what its first lines are', async () => {
+    const { line, stop } = await here.start(['listen', '--port', '0'], { terminal: true })
+    expect(line).toMatch(/^Webhook URL {5}http:.*\/hooks\/[\w-]{22}$/)
+    expect((await stop()).stdout.split('\n')[1]).toMatch(/^Signing secret {2}whsec_/)
+  })
+
   it('keeps its path between starts, in a private file', async () => {
     const paths: string[] = []
     for (let start = 0; start < 2; start++) {
