@@ -19,6 +19,7 @@ export async function documentProblems() {
     ...unlistedStatuses(documents),
     ...missingSources(documents),
     ...documents.flatMap((document) => unknownCommands(document, map)),
+    ...documents.flatMap((document) => unknownExitCodes(document, documents)),
   ]
 }
 
@@ -44,7 +45,7 @@ function undocumented(documents, map) {
   return [
     ...commands.flatMap((text) => lacks('docs/commands.md', text)),
     ...operations.flatMap((text) => lacks('docs/operations.md', text)),
-    ...errors.flatMap(([, name]) => lacks('docs/errors.md', `\`${name}\``)),
+    ...errors.flatMap(([, name]) => lacks('docs/api-errors.md', `\`${name}\``)),
     ...variables().flatMap((name) => lacks('docs/settings-and-files.md', `\`${name}\``)),
   ]
 }
@@ -148,23 +149,38 @@ function missingSources(documents) {
   )
 }
 
-/** Commands in shell examples that the program does not have, or options they do not take. */
+/** Commands in examples that the program does not have, or options they do not take: in scripts, units and crontabs, too. */
 function unknownCommands({ path, text }, map) {
-  const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1])
-  const lines = blocks.flatMap((block) => block.split('\n')).filter((line) => /^prospect\s/.test(line))
+  const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)].filter(([, language]) =>
+    isShown.test(language),
+  )
+  const lines = blocks
+    .flatMap(([, , code]) => code.replace(/\\\n/g, ' ').split('\n'))
+    .map((line) => line.replace(/(^|\s)#\s.*$/, ''))
+    .flatMap((line) => [...line.matchAll(/(?<![\w./"-])(?:\/\S+\/)?prospect(?:\.cmd)? ([a-z-][^|&;<>)]*)/g)])
+    .map((match) => match[1])
   return lines.flatMap((line) => {
-    const words = line
-      .replace(/\s+#.*$/, '')
-      .split(/\s+/)
-      .slice(1)
+    const words = line.trim().split(/\s+/)
     const known = map.filter(({ command }) => `${words.join(' ')} `.startsWith(`${command} `))
     if (known.length === 0) return words[0]?.startsWith('-') ? [] : [`${path}: there is no command: ${line}`]
     const names = new Set(
       known.flatMap(({ options }) => options.flatMap(({ flags }) => flags.match(/--?[\w-]+/g))),
     )
     const wrong = words.filter(
-      (word) => /^-/.test(word) && !names.has(word.replace(/=.*$/, '')) && word !== '--help',
+      (word) => /^-./.test(word) && !names.has(word.replace(/=.*$/, '')) && word !== '--help',
     )
     return wrong.map((word) => `${path}: ${word} is no option of: ${line}`)
   })
+}
+
+/** Languages of examples that a person types or saves. */
+const isShown = /^(sh|console|text|ini|xml|powershell)$/
+
+/** Exit codes that a document names and that no command ends with. */
+function unknownExitCodes({ path, text }, documents) {
+  const table = documents.find((document) => document.path === 'docs/exit-codes.md').text
+  const known = new Set([...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => code))
+  return [...text.matchAll(/\bexit(?:s|ed)?(?: code| with)* (\d+)/gi)]
+    .filter(([, code]) => !known.has(code))
+    .map(([words]) => `${path}: there is no such exit code: ${words}`)
 }

@@ -19,8 +19,8 @@ let printed = ''
 
 /** The receiver of the document, as somebody would paste it. */
 function pasted(): string {
-  const code = /```js\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/webhooks.md'), 'utf8'))?.[1]
-  if (code === undefined) throw new Error('docs/webhooks.md has no receiver')
+  const code = /```js\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/receive-webhooks.md'), 'utf8'))?.[1]
+  if (code === undefined) throw new Error('docs/receive-webhooks.md has no receiver')
   return code.replace("'standardwebhooks'", JSON.stringify(import.meta.resolve('standardwebhooks')))
 }
 
@@ -58,7 +58,7 @@ const send = (name: EventName, secrets: readonly string[]) =>
     ...{ secrets, allow: [], loopback: true },
   })
 
-describe('the receiver of docs/webhooks.md, with the official package', () => {
+describe('the receiver of docs/receive-webhooks.md, with the official package', () => {
   it.each(eventNames())('verifies %s', async (name) => {
     expect(await send(name, [secret])).toMatchObject({ status: 200, error: null })
     await expect.poll(() => printed).toContain(`${name} `)

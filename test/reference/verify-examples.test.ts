@@ -19,7 +19,7 @@ interface Arrived {
   readonly body: Buffer
 }
 
-const doc = readFileSync(join(import.meta.dirname, '..', '..', 'docs/webhooks.md'), 'utf8')
+const doc = readFileSync(join(import.meta.dirname, '..', '..', 'docs/receive-webhooks.md'), 'utf8')
 const secret = newSecret(new Uint8Array(32).fill(7))
 const sender = createSender()
 let folder: string
@@ -44,7 +44,7 @@ afterAll(async () => {
 function pasted(language: string, holding: string): string {
   const codes = [...doc.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))]
   const code = codes.map(([, text = '']) => text).find((text) => text.includes(holding))
-  if (code === undefined) throw new Error(`docs/webhooks.md has no ${language} with ${holding}`)
+  if (code === undefined) throw new Error(`docs/receive-webhooks.md has no ${language} with ${holding}`)
   return code
 }
 
@@ -120,7 +120,7 @@ describe.each([
   ['TypeScript', typeScript, true],
   ['Python', python, has('python3', '--version')],
   ['the shell', shell, has('openssl', 'version')],
-] as const)('the check of docs/webhooks.md in %s', (_, verify, isThere) => {
+] as const)('the check of docs/receive-webhooks.md in %s', (_, verify, isThere) => {
   const other = newSecret(new Uint8Array(32).fill(9))
 
   it.runIf(isThere)('verifies every event, and either secret of a rotation', async () => {

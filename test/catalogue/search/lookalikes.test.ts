@@ -207,8 +207,8 @@ describe('a search for lookalikes', () => {
       await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
     })
   })
-  it('uses the weights that docs/lookalikes.md states', () => {
-    const text = readFileSync(new URL('../../../docs/lookalikes.md', import.meta.url), 'utf8')
+  it('uses the weights that docs/matching.md states', () => {
+    const text = readFileSync(new URL('../../../docs/matching.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| `(\w+)` \| ([\d.]+) \|/gm)]
     expect(Object.fromEntries(rows.map(([, aspect, weight]) => [aspect, Number(weight)]))).toEqual(weights)
     expect(text).toContain(`with a score of ${leastScore} or more`)

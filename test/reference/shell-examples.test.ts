@@ -1,0 +1,194 @@
+import { execFile } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { command, type Machine, machine, type StartedCommand } from '../support/command.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { prospect } from '../support/processes.js'
+import { type ExampleLine, examplesOf, wordsOf } from '../support/shell-examples.js'
+
+const root = join(import.meta.dirname, '..', '..')
+const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => join('docs', name))].filter(
+  (path) => path.endsWith('.md') && !/docs.(architecture|performance|soak)\.md$/.test(path),
+)
+
+/** Files that pages name: a copy of an example, or their text. */
+const companies = { copyOf: 'companies.csv' }
+const crm =
+  'Company,Corporate site,headcount\nAtelier,atelier-lumiere.example,38\nAcme,www.acme-robotics.example,\n'
+const files: Readonly<Record<string, string | { copyOf: string }>> = {
+  'companies.csv': companies,
+  'new.csv': companies,
+  'people.csv': { copyOf: 'people.csv' },
+  'crm.csv': crm,
+  'crm-june.csv': crm.replace('headcount', 'Employees'),
+  'my-companies.csv': 'Name,Website\nHarbour Mill,harbour-mill.example\n',
+  'contacts.csv': 'Name,Email\nJo Day,jo@acme-robotics.example\nJoan Day,not-an-address\n',
+}
+
+/** Ids that pages invent, and the command that lists those of a reader. */
+const inventedIds = {
+  '7f6f2d0e': ['runs', 'list', '--format', 'ids'],
+  msg_2f1f7c7e: ['events', 'list', '--format', 'ids'],
+}
+
+/** Commands that run until a signal. */
+const servers = new Set(['serve', 'listen', 'worker'])
+
+/** What a command prints that found nothing. */
+const findsNothing = /"total(_count)?": 0|\b0 found(?! · \d+ skipped · )|^\[\]$/
+
+/** Lines that print nothing. */
+const isSilent = /--quiet|>|^(?!prospect )/
+
+interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const sharedDatabase = 'postgres://prospect@db.example/prospect'
+
+let sample: string
+let database: TestDatabase
+let vendor: Machine
+let started: StartedCommand
+let key: string
+
+beforeAll(async () => {
+  sample = mkdtempSync(join(tmpdir(), 'prospect-pages-'))
+  await command(['data', 'sample', '--quiet'], { env: { PROSPECT_HOME: join(sample, 'home') }, cwd: sample })
+  mkdirSync(join(sample, 'docs'))
+  cpSync(join(root, 'docs', 'examples'), join(sample, 'docs', 'examples'), { recursive: true })
+  for (const [name, file] of Object.entries(files))
+    if (typeof file === 'string') writeFileSync(join(sample, name), file)
+    else cpSync(join(root, 'docs', 'examples', file.copyOf), join(sample, name))
+  mkdirSync(join(sample, 'bin'))
+  const start = `#!/bin/sh\nexec '${process.execPath}' '${prospect}' "$@"\n`
+  writeFileSync(join(sample, 'bin', 'prospect'), start, { mode: 0o755 })
+  database = await freshSchema()
+  vendor = machine()
+  cpSync(join(sample, 'home'), vendor.home, { recursive: true })
+  ;({ key } = await vendor.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost'))
+  writeFileSync(join(sample, 'key.txt'), key, { mode: 0o600 })
+  started = await vendor.start(['serve', '--port', '0'])
+})
+afterAll(async () => {
+  await started?.stop()
+  vendor?.remove()
+  await database?.drop()
+  rmSync(sample, { recursive: true })
+})
+
+/** Somebody who types the examples of a page, from the first to the last, in a folder and a home of their own. */
+class Reader {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'prospect-page-'))
+  readonly #env: Record<string, string> = {
+    PROSPECT_HOME: join(this.#folder, 'home'),
+    PATH: `${join(this.#folder, 'bin')}:${process.env.PATH}`,
+  }
+
+  constructor() {
+    cpSync(sample, this.#folder, { recursive: true })
+    chmodSync(this.#env.PROSPECT_HOME as string, 0o700)
+  }
+
+  /** Types a line. Returns what is wrong with it. */
+  async follow({ text, exitCode }: ExampleLine): Promise<string | undefined> {
+    if (/^(npm|alias) /.test(text)) return undefined
+    const line = await this.#adapt(text)
+    const { code, stdout, stderr } = await this.#run(line)
+    if (code !== exitCode) return `${text}\nexits with ${code}: ${stderr}`
+    if (code !== 0 || isSilent.test(line)) return undefined
+    const [, output] = / -o (\S+)/.exec(line) ?? []
+    const isEmpty = output !== undefined && statSync(join(this.#folder, output)).size === 0
+    return isEmpty || findsNothing.test(stdout || stderr)
+      ? `${text}\nfinds nothing: ${stdout || stderr}`
+      : undefined
+  }
+
+  /** Returns a line with the addresses, folders and ids of this reader. */
+  async #adapt(text: string): Promise<string> {
+    let line = text
+      .replaceAll('https://api.example.com/api/v2', started.line)
+      .replaceAll('/srv/crm', this.#folder)
+    for (const [id, argv] of Object.entries(inventedIds))
+      if (line.includes(id))
+        line = line.replaceAll(id, (await this.#prospect(argv)).stdout.split('\n')[0] ?? '')
+    return line
+  }
+
+  async #run(line: string): Promise<Ended> {
+    const [program, ...argv] = wordsOf(line)?.map((word) => word.replace(sharedDatabase, database.url)) ?? []
+    if (program === 'export') {
+      for (const [name, value = ''] of argv.map((word) => word.split(/=(.*)/s)))
+        this.#env[name as string] = value
+      return { code: 0, stdout: line, stderr: '' }
+    }
+    return program === 'prospect' ? this.#prospect(argv) : this.#shell(line)
+  }
+
+  #prospect(argv: readonly string[]): Promise<Ended> {
+    const signals = new EventEmitter()
+    const stop = () => void signals.emit('SIGTERM')
+    const isServer = servers.has(argv[0] ?? '')
+    return command(argv, {
+      env: this.#env,
+      cwd: this.#folder,
+      signals: signals as unknown as NodeJS.Process,
+      ...(isServer
+        ? { onOutput: stop, onErrorOutput: (text: string) => text.includes('Working') && stop() }
+        : {}),
+      ...(argv[0] === 'login' && !argv.includes('--api-key-stdin')
+        ? { typed: [['key', `${key}\r`] as const] }
+        : {}),
+    })
+  }
+
+  #shell(script: string): Promise<Ended> {
+    return new Promise((resolve) => {
+      const options = { cwd: this.#folder, env: this.#env }
+      execFile('sh', ['-c', script], options, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      )
+    })
+  }
+
+  leave(): void {
+    rmSync(this.#folder, { recursive: true })
+  }
+}
+
+const examples = pages
+  .map((page) => ({
+    page,
+    examples: examplesOf(join(root, page)).filter(({ notRun }) => notRun === undefined),
+  }))
+  .filter(({ examples }) => examples.length > 0)
+
+describe.each(examples)('$page', ({ examples }) => {
+  it('shows commands that do what it says, and find something over the sample data', async () => {
+    const reader = new Reader()
+    const problems: string[] = []
+    try {
+      for (const line of examples.flatMap(({ lines }) => lines)) {
+        const problem = await reader.follow(line)
+        if (problem) problems.push(problem)
+      }
+    } finally {
+      reader.leave()
+    }
+    expect(problems.join('\n\n')).toBe('')
+  })
+})

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+
+/** A command line of a page, without its comment. */
+export interface ExampleLine {
+  readonly text: string
+  /** What the page says it exits with: `# exit 12`. */
+  readonly exitCode: number
+}
+
+/** A shell example of a page. */
+export interface Example {
+  readonly lines: readonly ExampleLine[]
+  /** Why it cannot run here, such as a key that it needs. */
+  readonly notRun: string | undefined
+}
+
+const block = /^((?:<!-- (?:before|not run): [^\n]*-->\n)*)```sh\n([\s\S]*?)^```/gm
+
+/**
+ * Returns the shell examples of a page in their order. Comments that a reader does not see may stand above one:
+ * `<!-- before: COMMAND -->` for what has happened before, `<!-- not run: REASON -->` for what a test cannot do.
+ */
+export function examplesOf(path: string): Example[] {
+  const text = readFileSync(path, 'utf8').replaceAll('\r', '')
+  return [...text.matchAll(block)].map(([, notes = '', script = '']) => {
+    const before = [...notes.matchAll(/<!-- before: (.*?) -->/g)].map(([, line = '']) => line)
+    return {
+      lines: [...linesOf(before.join('\n')), ...linesOf(script)],
+      notRun: /<!-- not run: (.*?) -->/.exec(notes)?.[1],
+    }
+  })
+}
+
+/** Returns the lines of a script. A script of its own (`#!`), and what spans several lines, is one. */
+function linesOf(script: string): ExampleLine[] {
+  if (script.startsWith('#!')) return [{ text: script, exitCode: 0 }]
+  return script
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => ({
+      text: line.replace(/(^|\s)#\s.*$/, '').trim(),
+      exitCode: Number(/\s#.*\bexit (\d+)/.exec(line)?.[1] ?? 0),
+    }))
+    .filter(({ text }) => text !== '')
+}
+
+/** Returns the words of a line that has nothing for a shell to do but to divide it; `undefined` for any other. */
+export function wordsOf(line: string): string[] | undefined {
+  if (/[|&;<>$`()*]/.test(line.replace(/'[^']*'|"[^"$`]*"/g, ''))) return undefined
+  const words = line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []
+  return words.map((word) => word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'))
+}
