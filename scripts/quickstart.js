@@ -91,7 +91,7 @@ async function main() {
   heading('4. A messy file of companies, enriched')
   const code = await prospect(['accounts', 'enrich', '--csv', input, '-o', output], [0, someRowsFailed])
   if (code === someRowsFailed) {
-    say(`Exit code ${code}: the file is complete, but some rows made no sense. They have _status "invalid",`)
+    say(`Exit code ${code}: the file is complete, but some rows are invalid. They have _status "invalid",`)
     say('the reason is in _error, and they cost nothing.\n')
   }
   await showResult()

@@ -27,12 +27,12 @@ const at = (name: string): string => join(here.home, name)
 async function refusal(...argv: string[]): Promise<string> {
   const { code, stderr } = await here.run([...argv, '--format', 'csv'])
   const told =
-    /\S+ (?:\(by default \S+\) )?(?:names a file of prospect's own data|would overwrite the input file)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
+    /\S+ (?:\(by default \S+\) )?(?:names one of prospect's own data files|would overwrite the input file)|\S+ and \S+(?= (?:\(.*\) )?name the same file)/
   const sentence = code === 2 ? (told.exec(stderr)?.[0] ?? stderr) : stderr
   return `${code} ${sentence}`
 }
 
-const ownFile = (option: string): string => `2 ${option} names a file of prospect's own data`
+const ownFile = (option: string): string => `2 ${option} names one of prospect's own data files`
 
 const enrich = (...more: string[]) => refusal('accounts', 'enrich', '--csv', 'in.csv', ...more)
 

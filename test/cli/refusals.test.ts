@@ -49,7 +49,7 @@ describe('a command that only reads, where there is no workspace', () => {
   it.each(reading)('exits with 2 and creates nothing: %s', async (words) => {
     const missing = join(home, 'mistyped')
     const { code, stderr } = await command(words.split(' '), { env: { PROSPECT_HOME: missing } })
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`There is no workspace in ${missing} yet.`)])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`prospect is not set up in ${missing}.`)])
     expect(stderr).toContain('prospect init')
     expect(existsSync(missing)).toBe(false)
   })

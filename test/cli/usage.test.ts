@@ -18,7 +18,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['accounts enrich --domain', '--domain <text> needs a value.'],
   ['accounts enrich acme.example other.example', 'Too many arguments'],
   ['accounts enrich acme.example --domain other.example', 'both give the domain'],
-  ['accounts enrich acme.example --csv companies.csv', '--csv has one in each row'],
+  ['accounts enrich acme.example --csv companies.csv', 'Give <domain> or --csv, not both.'],
   ['leads extract --search-url x --wait soon', '--wait does not take'],
   ['leads extract --search-url x --wait -1', '--wait does not take'],
   [
@@ -102,7 +102,7 @@ describe('a wrong command', () => {
     const { code, stderr } = await command(['credits', '--json', '--format', 'csv'])
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining('--json and --format csv exclude each other.'),
+      expect.stringContaining('--json and --format csv cannot be used together.'),
     ])
   })
 

@@ -213,7 +213,7 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     const { page, close } = await full.open(browser, 'runs')
     await page.getByRole('link', { name: 'many.csv' }).click()
     await page.locator('.state', { hasText: 'running' }).waitFor()
-    expect(await press(page, 'Stop')).toContain('stops once the rows in flight are answered')
+    expect(await press(page, 'Stop')).toContain('stops once the rows it is looking up are answered')
     expect((await running).exitCode).toBe(143)
     await page.locator('.state', { hasText: 'stopped' }).waitFor()
     const stopped = await runOver('many.csv')

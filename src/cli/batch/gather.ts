@@ -55,6 +55,7 @@ function showProblems(context: Context, problems: readonly ItemProblem[], reject
   for (const { line, text } of problems.slice(0, maxProblems))
     context.notify(`Line ${line} was skipped: ${text}.`)
   const more = problems.length - maxProblems
-  if (more > 0) context.notify(`${formatNumber(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`)
+  if (more > 0)
+    context.notify(`${formatNumber(more)} more ${more === 1 ? 'line was' : 'lines were'} skipped.`)
   if (rejects !== null) context.notify(formatToFix(problems.length, rejects))
 }

@@ -37,7 +37,7 @@ export async function chooseMapping(
   const chosen = await mapOrAsk(context, choices, request, schema)
   if (saveMap !== undefined) {
     saveMapping(context, chosen.mapping, saveMap)
-    context.notify(`The map is kept: --use-map ${saveMap}`)
+    context.notify(`The mapping is saved. Use it with: --use-map ${saveMap}`)
   }
   return chosen
 }
@@ -89,9 +89,7 @@ async function askPairs(
     if (columns.length === 0 || fields.length === 0) break
     const column = await askChoice(
       context,
-      pairs.size === 0
-        ? 'No column is recognised. Which one says what a row is about?'
-        : 'Which other column?',
+      pairs.size === 0 ? 'No column was recognised. Which one identifies each row?' : 'Which other column?',
       [...(pairs.size === 0 ? [] : [none]), ...columns.map((name) => ({ value: name, name }))],
     )
     if (column === undefined || column === noColumn) break

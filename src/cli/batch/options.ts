@@ -65,7 +65,7 @@ const reading = (): Option[] => [
   new Option('--delimiter <character>', 'the delimiter (default: detected)').argParser(delimiter),
   new Option('--sample <n>', 'use only this many rows, spread over the file').argParser(positiveWhole),
   new Option('--skip-lines <n>', 'lines above the header (default: detected)').argParser(whole),
-  new Option('--raw-csv', 'leave cells as they are, also those that look like a formula'),
+  new Option('--raw-csv', 'leave cells as they are, even those that look like formulas'),
   new Option(
     '--rejects <file>',
     'where invalid rows go, with the reason (default: OUT.rejects.csv beside OUT)',
@@ -87,26 +87,30 @@ export const sameFile = (): Option =>
 
 /** The options of a run that may change when it is resumed. */
 export const spending = (): Option[] => [
-  new Option('--max-credits <n>', 'the budget of the run, with all its parts').argParser(whole),
-  new Option('--max-credits-per-day <n>', 'the budget of all runs of this profile today (UTC)').argParser(
-    whole,
-  ),
+  new Option(
+    '--max-credits <n>',
+    'the most credits the run may spend, however often it is resumed',
+  ).argParser(whole),
+  new Option(
+    '--max-credits-per-day <n>',
+    'the most credits that all runs of this profile may spend today (UTC)',
+  ).argParser(whole),
   new Option(
     '--rows <n>',
     'look up the first rows only; without it, the same command resumes with the others',
   ).argParser(positiveWhole),
   summary(),
-  new Option('--concurrency <n>', 'rows in flight at once (default: 256)').argParser(positiveWhole),
+  new Option('--concurrency <n>', 'rows to look up at the same time (default: 256)').argParser(positiveWhole),
   new Option('--retry-unknown', 'retry rows whose call may have been charged without an answer'),
-  new Option('--distribute', 'let the workers that share the PostgreSQL database make the calls'),
+  new Option('--distribute', 'share the calls among the workers of the PostgreSQL database'),
 ]
 
 const storedAnswers = (): Option[] => [
   new Option(
     '--max-age <duration>',
-    'use stored answers that are not older, such as 90d (default: 30d in a batch; 0 for none)',
+    'reuse stored answers up to this age, such as 90d (default: 30d in a batch; 0 for none)',
   ).argParser(durationMs),
-  new Option('--refresh', 'use no stored answers: pay again'),
+  new Option('--refresh', 'ignore stored answers, and pay again'),
 ]
 
 const running = (): Option[] => [
@@ -160,7 +164,7 @@ export function inputChoicesOf(options: Invocation['options'], { cwd }: Pick<Str
 export function refuseJq({ jq }: GlobalOptions, command: string): void {
   if (jq !== undefined)
     throw new UsageError(
-      `--jq does not go with ${command}, whose results are rows.`,
+      `--jq cannot be used with ${command}, which prints rows.`,
       'Use --format ndjson, and pipe the rows to jq.',
     )
 }

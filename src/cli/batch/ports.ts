@@ -147,7 +147,7 @@ function watchWorkers(context: Context) {
     } else if (!isReported && now - noneSince >= silentMs) {
       isReported = true
       context.notify(
-        'No worker takes part: the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
+        'No worker is running, so the run waits for one. Start some, on any machine: prospect worker --database postgres://…',
       )
     }
     workers = found
@@ -157,4 +157,4 @@ function watchWorkers(context: Context) {
 
 /** Returns the number of workers as a sentence. */
 export const workersText = (workers: number): string =>
-  workers === 1 ? '1 worker takes part.' : `${workers} workers take part.`
+  workers === 1 ? '1 worker shares the calls.' : `${workers} workers share the calls.`

@@ -57,7 +57,7 @@ export function readOverrides(
       if (!type) throw unknownName('--override', 'field', name, Object.keys(types))
       const other = given[name] !== undefined ? flagOf(name) : Object.hasOwn(mapped, name) ? 'map' : undefined
       if (other !== undefined)
-        throw new UsageError(`--${other} and --override both fill ${name}.`, 'Give one of them.')
+        throw new UsageError(`--${other} and --override both fill ${name}.`, 'Use one or the other.')
       const value = read(name, text)
       const issue = type.safeParse(value).error?.issues[0]
       if (issue && kindOf(type).isCountry) refuseCountry('override', text)

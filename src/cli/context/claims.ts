@@ -21,7 +21,7 @@ export function createClaims(): (home: Home, claim: Claim) => void {
   return (home, claim) => {
     const { option, path, use } = claim
     if (use === 'write' && written(path).some((file) => isOwn(home, file)))
-      throw new UsageError(`${option} names a file of prospect's own data: ${path}.`, 'Name another file.')
+      throw new UsageError(`${option} names one of prospect's own data files: ${path}.`, 'Name another file.')
     for (const other of claims) {
       if (other.option === option || !isConflict(claim, other)) continue
       const [output, input] = use === 'write' ? [claim, other] : [other, claim]

@@ -95,7 +95,7 @@ export const keyIn = (text: string): string => clean(text, 'What was typed')
 function clean(text: string, source: string): string {
   const key = text.trim()
   if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
-  const what = key === '' ? 'holds no API key' : 'holds something that cannot be an API key'
+  const what = key === '' ? 'contains no API key' : 'contains something that cannot be an API key'
   throw new Stop(`${source} ${what}.`, exitCodes.key, 'It must contain only the key, on one line.', 'key')
 }
 

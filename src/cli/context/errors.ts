@@ -76,7 +76,7 @@ function reportOfLoss({ message, unknown }: ConnectionLost): Report {
 
 const openQuestion = 'It is unknown whether the work was done and charged'
 const unknownHint =
-  'Run the same command again: it sends the same idempotency key, so that a server that honours keys charges once. ' +
+  'Run the same command again: it sends the same idempotency key, and a server that supports idempotency keys charges once. ' +
   'prospect credits shows the balance.'
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */

@@ -60,8 +60,8 @@ export async function requireWorkspace(
   }
   const isServer = isPostgres(engine)
   throw new UsageError(
-    `There is no workspace in ${isServer ? 'the database' : dirname(engine)} yet.`,
-    `Create one with prospect init, or correct ${isServer ? 'PROSPECT_DATABASE_URL' : 'PROSPECT_HOME or HOME'}.`,
+    `prospect is not set up in ${isServer ? 'this database' : dirname(engine)}.`,
+    'Run prospect init.',
   )
 }
 

@@ -43,7 +43,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   'account.show': { after: showSource },
   'credits.consumption': {
     options: () => [
-      new Option('--last <duration>', 'each of the last days until today, such as 30d')
+      new Option('--last <duration>', 'each of the last days up to today, such as 30d')
         .argParser(durationMs)
         .helpGroup(groups.request),
     ],
@@ -62,9 +62,9 @@ export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
 /** What `prospect credits` checks: the field of the reply, its noun, and the option with its other name. */
 const minimums = [
   { field: 'enrichment', what: 'credits', flag: '--min-credits', alias: '--min' },
-  { field: 'daily_profile_scraping', what: 'profiles of the day', flag: '--min-daily-profiles' },
-  { field: 'daily_company_import', what: 'companies of the day', flag: '--min-daily-companies' },
-  { field: 'monthly_company_import', what: 'companies of the month', flag: '--min-monthly-companies' },
+  { field: 'daily_profile_scraping', what: 'daily profiles', flag: '--min-daily-profiles' },
+  { field: 'daily_company_import', what: 'daily companies', flag: '--min-daily-companies' },
+  { field: 'monthly_company_import', what: 'monthly companies', flag: '--min-monthly-companies' },
 ] as const
 
 function checkOptions(): Option[] {
@@ -143,5 +143,7 @@ async function reportHidden(context: Context, _: Reply, { options }: Invocation)
   const { all, enriched } = await (await context.admin()).countSearches()
   const hidden = all - enriched
   if (hidden > 0)
-    context.notify(`${formatNumber(hidden)} more, none of whose leads can be reached: --no-enriched`)
+    context.notify(
+      `${formatNumber(hidden)} more have no lead with an e-mail address or phone. Show them with --no-enriched`,
+    )
 }

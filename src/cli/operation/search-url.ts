@@ -14,7 +14,7 @@ export async function explainSearch(context: Context, { operation, input }: Oper
   try {
     const search = decodeSearchUrl(String(input.search_url), kind)
     const total = isLocal ? await (await context.catalogue()).count(search, context.clock.now()) : null
-    if (!isLocal) context.notify('How many match is not known before: no free operation tells it.')
+    if (!isLocal) context.notify('The number of matches is not known in advance.')
     return { search: { filters: withLabels(search.filters), total } }
   } catch (error) {
     // A server may know filters that this program does not.

@@ -98,6 +98,6 @@ async function holdWithinBudget(
   }
   const { limit } = granted
   if (limit === undefined) return input
-  context.notify(`--limit ${limit}: the budget pays for no more.`)
+  context.notify(`--limit ${limit} is added: the budget pays for no more.`)
   return { ...input, limit }
 }

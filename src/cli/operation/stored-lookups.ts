@@ -76,7 +76,7 @@ export async function openStoredLookups(
     onStored,
     onFault: (error) => {
       const reason = error instanceof Error ? error.message : String(error)
-      context.notify(`The answer could not be stored, so an equal lookup is paid again: ${reason}`)
+      context.notify(`The answer could not be stored, so the same lookup will be charged again: ${reason}`)
     },
   })
 }

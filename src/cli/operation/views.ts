@@ -31,7 +31,7 @@ export async function showConsumption(
   const { options } = invocation
   if (typeof options.last !== 'number') return request
   if (input.start_date !== undefined || input.end_date !== undefined)
-    throw new UsageError('--last and days exclude each other.', 'Leave out --start-date and --end-date.')
+    throw new UsageError('--last and days cannot be used together.', 'Leave out --start-date and --end-date.')
   const isLocal = context.isLocal()
   const now = isLocal ? (await (await context.admin()).clock()).now : context.clock.now()
   const days = datesUntil(now, Math.max(1, Math.ceil(options.last / dayMs)))

@@ -253,11 +253,11 @@ async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promis
   if (jq !== undefined) {
     const other = format !== undefined && format !== 'json' ? `--format ${format}` : '--fields'
     if (other !== '--fields' || fields !== undefined)
-      throw new UsageError(`--jq and ${other} exclude each other.`, 'Give one of them.')
+      throw new UsageError(`--jq and ${other} cannot be used together.`, 'Use one or the other.')
     await (await import('../output/jq.js')).checkJq(jq)
   }
   if (json && format !== undefined && format !== 'json')
-    throw new UsageError(`--json and --format ${format} exclude each other.`, 'Give one of them.')
+    throw new UsageError(`--json and --format ${format} cannot be used together.`, 'Use one or the other.')
 }
 
 /** Throws UsageError, before a command does anything, where it would replace a file that must not be. */

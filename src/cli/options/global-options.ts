@@ -38,7 +38,7 @@ export const globals = (): [string, Option[]][] => [
         `${formats.join(' | ')} (default: table on a terminal, else json)`,
       ).choices(formats),
       new Option('--json', 'short for --format json'),
-      new Option('-q, --jq <expression>', 'print what this jq expression makes of the JSON'),
+      new Option('-q, --jq <expression>', 'filter the JSON with this jq expression'),
       new Option('--fields <a,b>', 'only these fields, in this order; a.b is field b of a'),
       new Option('-o, --output <file>', 'write the result to this file; its extension sets the format'),
       new Option('--quiet', 'no progress and no notices'),
@@ -71,11 +71,11 @@ export const globals = (): [string, Option[]][] => [
       notInput(),
       new Option('-y, --yes', 'answer every question with yes'),
       new Option('--timeout <seconds>', 'timeout in seconds').argParser(positive),
-      new Option('--max-wait <seconds>', 'longest wait for a rate limit, in seconds (default: 10)').argParser(
+      new Option('--max-wait <seconds>', 'seconds to wait for a rate limit (default: 10)').argParser(
         notNegative,
       ),
       new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
-      new Option('--log <file>', 'append what happens to this file: one JSON object a line'),
+      new Option('--log <file>', 'append a log to this file: one JSON object per line'),
     ],
   ],
 ]

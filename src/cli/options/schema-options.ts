@@ -274,11 +274,7 @@ export function withWords(
 ): Readonly<Record<string, unknown>> {
   if (!field || words.length === 0) return options
   const name = attribute(field.flag)
-  if (options.csv !== undefined)
-    throw new UsageError(
-      `"${words[0]}" is one ${field.name}, and --csv has one in each row.`,
-      'Use one or the other.',
-    )
+  if (options.csv !== undefined) throw new UsageError(`Give <${field.name}> or --csv, not both.`)
   if (/\.(?:csv|tsv|xlsx?|ndjson|jsonl|txt)$/i.test(words[0] ?? ''))
     throw new UsageError(
       `"${words[0]}" is a file, and this takes one ${field.name.replaceAll('_', ' ')}.`,

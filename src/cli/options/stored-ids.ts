@@ -54,7 +54,7 @@ export async function resolveIds(
 ): Promise<readonly string[]> {
   if (options.last === true) {
     if (args.length > 0)
-      throw new UsageError('--last and an id exclude each other.', 'Leave one of them out.')
+      throw new UsageError('--last and an id cannot be used together.', 'Use one or the other.')
     const id = await ids.newest()
     if (id === undefined) throw new Stop(`There is no ${kind.noun} yet.`, exitCodes.notFound, '', 'not_found')
     return [id]

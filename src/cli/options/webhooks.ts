@@ -32,7 +32,7 @@ export const deliveringOptions = (): Option[] => [
   engineOption(),
   new Option(
     '--allow-target <network>',
-    'deliver to this private network too, such as 10.1.0.0/16; repeat it for more',
+    'deliver to this private network too, such as 10.1.0.0/16 (repeatable)',
   ).argParser(networks),
   new Option(
     '--delivery-shape <shape>',

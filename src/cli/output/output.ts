@@ -59,7 +59,7 @@ export function formatOf({ globals: options, streams }: StreamsContext): Format 
 export function checkLayoutFormat(options: GlobalOptions): void {
   if (options.layout === undefined) return
   if (options.fields !== undefined)
-    throw new UsageError('--layout and --fields both choose the columns.', 'Give one of them.')
+    throw new UsageError('--layout and --fields both choose the columns.', 'Use one or the other.')
   const file = fileOf(options)
   const chosen = options.format ?? (options.json ? 'json' : file && extensions[extensionOf(file)])
   if (chosen === undefined || chosen === 'csv' || chosen === 'tsv') return
@@ -271,7 +271,7 @@ export function checkOutputName(file: string, { format, json }: GlobalOptions, {
   if (hasFormat || extension === '' || isFormatKnown(file)) return
   if (statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isFile() === false) return
   throw new UsageError(
-    `-o ${file}: the extension ${extension} names no format.`,
+    `-o ${file}: the extension ${extension} is not a known format.`,
     'Use .csv, .tsv, .json, .ndjson, .txt or .xlsx, or add --format.',
   )
 }

@@ -32,7 +32,9 @@ async function printTable(context: Context, records: Records, view: View): Promi
   const rows: Row[] = []
   for await (const row of records()) {
     if (rows.length === tableRows) {
-      context.notify(`These are the first ${formatNumber(tableRows)}; -o FILE or --format ndjson gives all.`)
+      context.notify(
+        `Only the first ${formatNumber(tableRows)} are shown. For all of them: -o FILE or --format ndjson`,
+      )
       break
     }
     rows.push(row)

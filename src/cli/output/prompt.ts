@@ -123,7 +123,7 @@ const promptStreams = ({ streams }: StreamsContext) => ({
  */
 export async function confirmLoss(context: Context, loss: string): Promise<void> {
   if (context.globals.yes) return
-  if (!canAsk(context)) throw new UsageError(loss, 'Add --yes to do it all the same.')
+  if (!canAsk(context)) throw new UsageError(loss, 'Nothing was changed. Add --yes to confirm.')
   if (await askYesNo(context, `${loss} Continue?`, 'no')) return
   throw new Stop('Declined: nothing was changed.', exitCodes.declined, '', 'declined')
 }

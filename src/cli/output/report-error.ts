@@ -18,7 +18,12 @@ export async function reportError(context: StreamsContext, report: Report): Prom
   const look = lookOf(stderr, env, context.globals.color !== false)
   const { error, hint } = report
   const { json, format } = context.globals
-  const isTyped = look.isTerminal && report.exit_code === exitCodes.usage && !json && format === undefined
+  const isTyped =
+    look.isTerminal &&
+    context.streams.stdout.isTTY &&
+    report.exit_code === exitCodes.usage &&
+    !json &&
+    format === undefined
   const text =
     isJson(context) && !isTyped
       ? context.redact(JSON.stringify(report))

@@ -43,7 +43,7 @@ export interface MappedCommand {
 /** `prospect commands`: every command with its arguments, options, price and limits. */
 export const commandsCommand: CommandFactory = (environment) =>
   environment
-    .command('commands', 'The whole command map, for programs')
+    .command('commands', 'Every command and option, for programs')
     .printResult(() => commandMap(environment), { columns: ['command', 'flag', 'summary', 'price'] })
 
 /** Returns the map of all commands. */

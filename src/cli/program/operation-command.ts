@@ -54,7 +54,7 @@ export async function operationCommand(
     .addOptions(requestOptions(operation))
     .addOptions(extraOf(operation.id).options?.() ?? [])
   if (hasPages(shape))
-    command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
+    command.addOption(new Option('--all', 'get every page, as one answer').helpGroup(groups.request))
   addBatchOptions(command, operation, shape)
   if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
@@ -94,7 +94,10 @@ function flagOptions(operation: Operation, siblings: readonly Operation[]): Opti
 }
 
 function requestOptions(operation: Operation): Option[] {
-  const key = new Option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
+  const key = new Option(
+    '--idempotency-key <key>',
+    'a repeated request with the same key gets the same answer and costs nothing',
+  )
   return [
     new Option(
       '--dry-run',

@@ -84,7 +84,7 @@ export function reportTrouble({ notify }: StreamsContext): (error: unknown) => v
   let lastText = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
-    if (text !== lastText) notify(`Accepted work is paused: ${text}`)
+    if (text !== lastText) notify(`Queued jobs are paused: ${text}`)
     lastText = text
   }
 }

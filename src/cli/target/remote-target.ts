@@ -87,7 +87,9 @@ async function storeUnusable(
     ...{ id, receivedAt: clock.now(), body },
     headers: { server: origin, operation },
   })
-  notify(`The server's answer cannot be used, and may be paid for. It is stored: prospect events show ${id}`)
+  notify(
+    `The server's answer could not be read and may have been charged. It is stored: prospect events show ${id}`,
+  )
 }
 
 /** Returns the key for the synchronous address: the call's own at the same origin, otherwise the profile's for it. */

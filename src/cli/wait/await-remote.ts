@@ -30,7 +30,7 @@ export async function sendAndWait(
     return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) })
   if (!isOk(reply)) {
     if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply)
-    context.notify('The server delivers nothing to this machine: it is asked instead.')
+    context.notify('The server cannot send webhooks to this machine, so its results are polled.')
     return sendAndWait(context, request, strategy, undefined, interrupted)
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
@@ -58,13 +58,13 @@ async function send(
     })
   } catch (error) {
     if (!(error instanceof ConnectionLost && error.unknown)) throw error
-    const text = `${error.message}. Whether the work was begun and charged is not known`
+    const text = `${error.message}. Whether the job was started and charged is not known`
     throw new Stop(text, exitCodes.unreachable, retryHint(key), 'outcome_unknown')
   }
 }
 
 const retryHint = (key: string): string =>
-  `Run the same command again with --idempotency-key ${key}: a server that honours keys begins once.`
+  `Run the same command again with --idempotency-key ${key}: a server that supports idempotency keys starts the job once.`
 
 /** Whether a server refuses the webhook, as those do that deliver to public addresses only. */
 const refusesAddress = ({ status, body }: Reply): boolean =>

@@ -39,13 +39,13 @@ export function reportOfWork(
   interruption: number | undefined,
 ): Report | undefined {
   if (work.state === 'failed') {
-    const error = `The work failed: ${(work.error ?? 'Internal error').replace(/\.$/, '')}`
+    const error = `The job failed: ${(work.error ?? 'Internal error').replace(/\.$/, '')}`
     const exit_code = exitCodes.unreachable
     return { error, code: 'job_failed', status: null, exit_code, hint: next.afterFailure }
   }
   if (work.state === 'finished') return work.truncated ? reportOfTruncation(work) : undefined
   return {
-    error: `The work is not done: ${countText(work)} so far`,
+    error: `The job has not finished: ${countText(work)} so far`,
     code: interruption === undefined ? 'still_running' : 'stopped',
     status: null,
     exit_code: interruption ?? exitCodes.stillRunning,

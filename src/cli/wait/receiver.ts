@@ -49,7 +49,7 @@ export async function openReceiver(
     clock: context.clock,
     ...(endpoint.address ? { prefix: endpoint.address.prefix } : {}),
     received: arrivals.notify,
-    report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`),
+    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
   })
   const listening = await listenAt(handler, endpoint, derivedPort)
   const url = webhookUrl(listening, token, endpoint.address)
@@ -68,7 +68,7 @@ export async function withReceiver(
   const { options } = request.invocation
   const key = givenKey(options)
   if (key === undefined)
-    context.notify('The path of webhook_url is another one each time, unless --idempotency-key is given.')
+    context.notify('The path of the webhook URL changes each time unless --idempotency-key is given.')
   const derived = await deriveAddress(context, await openEvents(context), key ?? context.ids.uuid())
   const origin = `http://127.0.0.1:${port ?? derived.port}`
   const webhook_url = webhookUrl({ origin }, derived.token, address)

@@ -40,6 +40,8 @@ export async function runAsync(
   if (id === undefined) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
   if (!wait.printsResult) await reportSuccess(context, request, reply)
   if (wait.doesWork) return finishLocalWork(context, { id, wait, lineOf })
-  context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.')
+  context.notify(
+    'The job is queued. Run it with prospect serve, prospect worker or prospect engine jobs run.',
+  )
   return exitCodes.ok
 }

@@ -83,7 +83,7 @@ const isTemporary = ({ status }: Reply): boolean => status === 404 || status ===
 
 function toStop(reply: Reply): Stop {
   const { error, exit_code, hint } = reportOfReply(reply)
-  return new Stop(`The status of the work cannot be read: ${error}`, exit_code, hint)
+  return new Stop(`The status of the job cannot be read: ${error}`, exit_code, hint)
 }
 
 function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {

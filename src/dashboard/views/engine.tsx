@@ -114,7 +114,7 @@ const unitMs = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 } as const
 const readTime = (text: string): number => Date.parse(`${text}Z`)
 
 const toClockResult = ({ now, frozen }: Clock) => ({
-  message: `Engine time is ${new Date(now).toISOString()}${frozen ? ', and stands still' : ''}.`,
+  message: `Engine time is ${new Date(now).toISOString()}${frozen ? ', frozen' : ''}.`,
 })
 
 const ClockSection = ({ clock, isReadOnly }: { readonly clock: Clock; readonly isReadOnly: boolean }) => (

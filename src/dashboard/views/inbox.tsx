@@ -136,7 +136,7 @@ async function showEvent({ ports: { inbox }, isReadOnly }: Page, id: string): Pr
 
 const Forwards = ({ event: { forwards } }: { readonly event: KeptEvent }) =>
   forwards.length === 0 ? (
-    <Empty>It was not sent on. Replay it above, or forward all events from the list.</Empty>
+    <Empty>It was not forwarded. Replay it above, or forward all events from the list.</Empty>
   ) : (
     <Table
       label="Forwarded"

@@ -41,7 +41,7 @@ export const jobs: View = {
       return {
         message:
           retried === 0
-            ? 'It has not ended yet, so that it is not retried.'
+            ? 'It has not finished yet, so it is not retried.'
             : `The delivery ${id} is due again.`,
       }
     },
@@ -69,9 +69,7 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
       </form>
       <Section title={found.length === newest ? `Jobs: the ${newest} newest` : 'Jobs'}>
         {found.length === 0 ? (
-          <Empty command="accounts search --keyword robots">
-            No such job was accepted. Import companies with:{' '}
-          </Empty>
+          <Empty command="accounts search --keyword robots">No matching jobs. Start one with: </Empty>
         ) : (
           <JobTable jobs={found} />
         )}
@@ -81,7 +79,7 @@ async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
           {formatNumber(pending)} pending, {formatNumber(delivered)} delivered, {formatNumber(failed)} failed
         </p>
         {deliveries.length === 0 ? (
-          <Empty>Nothing was sent to a webhook. Accepted work with --webhook-url is delivered there.</Empty>
+          <Empty>No webhook was sent. Jobs with --webhook-url deliver their results there.</Empty>
         ) : (
           <DeliveryTable deliveries={deliveries} />
         )}

@@ -190,7 +190,7 @@ async function movementsOf({ ports, query }: Page): Promise<Html> {
   if (movements.length === 0)
     return (
       <Section title="Movements">
-        <Empty command="engine credits add 500">There is no movement here. Add credits: </Empty>
+        <Empty command="engine credits add 500">There are no entries here. Add credits: </Empty>
       </Section>
     )
   return (

@@ -65,7 +65,7 @@ export const overview: View = {
         <Section title="Quotas" wide>
           <Quotas quotas={limits.quotas} />
         </Section>
-        <Section title="Rate windows" wide>
+        <Section title="Rate limits" wide>
           <Windows windows={limits.windows} />
         </Section>
       </div>
@@ -170,11 +170,10 @@ const Quotas = ({ quotas }: Pick<LimitsReport, 'quotas'>) => (
 /** Windows that requests have opened; the others are full. */
 function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
   const open = windows.filter(({ used }) => used > 0)
-  if (open.length === 0)
-    return <Empty>No window is open: {count(windows.length, 'window')} would take requests at once.</Empty>
+  if (open.length === 0) return <Empty>No rate limit is in use.</Empty>
   return (
     <Table
-      label="Rate windows"
+      label="Rate limits"
       columns={[
         { title: 'Requests of', cell: ({ operation: own, group }) => commandOf(own ?? group ?? '') },
         { title: 'Per', cell: ({ per }) => per },
@@ -239,7 +238,7 @@ async function attention(
         {count(status.deliveries.failed, 'delivery')} failed.
       </a>
     ),
-    status.clock.frozen && <>The engine’s clock is frozen.</>,
+    status.clock.frozen && <>The engine clock is frozen.</>,
   ].filter((note) => note !== false)
   if (notes.length === 0)
     return (

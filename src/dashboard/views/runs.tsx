@@ -82,7 +82,7 @@ export const runs: View = {
     stop: async ({ runs }, fields) => {
       const { id, isShared } = runOf(fields)
       await runs.stop(id, isShared)
-      return { message: `The run ${id} stops once the rows in flight are answered.` }
+      return { message: `The run ${id} stops once the rows it is looking up are answered.` }
     },
   },
 }

@@ -13,7 +13,7 @@ afterEach(() => here.remove())
 const down = '\u001b[B'
 const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--map-only', '--format', 'json']
 const typed = [
-  ['No column is recognised', `${down}\r`],
+  ['No column was recognised', `${down}\r`],
   ['What does "Bar" hold?', `${down}\r`],
   ['Which other column?', '\r'],
 ] as const

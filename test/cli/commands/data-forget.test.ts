@@ -99,7 +99,7 @@ describe('data forget', () => {
     const { code, stdout } = await here.run(['data', 'forget', jane, '--dry-run'], { terminal: true })
     expect([code, stdout]).toEqual([
       0,
-      `Would delete 1 person of the catalogue, 1 reaction to a post, 5 mentions in the catalogue.
+      `Would delete 1 catalogue entry, 1 reaction to a post, 5 mentions in the catalogue.
 These files may still hold them:
   ${join(here.home, 'people.backup')}
 `,
@@ -319,7 +319,7 @@ These files may still hold them:
 
   it('asks for confirmation at a terminal, and deletes nothing after a no', async () => {
     await filled()
-    const typed: [string, string][] = [['This deletes 1 person of the catalogue', '\r']]
+    const typed: [string, string][] = [['This deletes 1 catalogue entry', '\r']]
     const { code, stderr } = await here.run(['data', 'forget', jane], { typed })
     expect([code, stderr]).toEqual([16, expect.stringContaining('Declined: nothing was changed.')])
     expect(await json('data', 'stats')).toMatchObject({ people: 1 })

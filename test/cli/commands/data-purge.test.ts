@@ -132,9 +132,9 @@ describe('data purge', () => {
     await here.json(...search('--wait', '--idempotency-key', 'a'))
     await here.json('engine', 'clock', 'advance', '91d')
     const purge = ['data', 'purge', '--older-than', '90d', '--format', 'table']
-    const refused = await here.run(purge, { typed: [['for good', 'n\r']] })
+    const refused = await here.run(purge, { typed: [['permanently', 'n\r']] })
     expect([refused.code, refused.stdout]).toEqual([16, ''])
-    const { code, stdout } = await here.run(purge, { typed: [['for good', 'y\r']] })
+    const { code, stdout } = await here.run(purge, { typed: [['permanently', 'y\r']] })
     expect([code, stdout]).toEqual([0, 'Deleted 1 jobs, 2 records, 1 replies.\n'])
   })
 

@@ -85,7 +85,7 @@ describe('a catalogue on a shared database', () => {
     expect(told).toContain(join(here.home, 'catalogue.db'))
     expect(told).toContain('prospect data copy server')
     expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
-    expect(await doctor()).toContain("in the engine's database holds data: ")
+    expect(await doctor()).toContain("in the engine's database contains data: ")
   })
 
   it('a role without the right to create it can work without the catalogue', async () => {

@@ -35,7 +35,7 @@ describe('lists create --csv', () => {
     writeFileSync(join(here.home, 'companies.csv'), rows.join('\n'))
     const { code, stderr } = await create('--wait')
     expect([code, stderr.match(/was skipped/g)]).toEqual([11, expect.objectContaining({ length: 10 })])
-    expect(stderr).toContain('2 more lines are left out.')
+    expect(stderr).toContain('2 more lines were skipped.')
   })
 
   it('creates one list of all valid rows, and names the lines of the others', async () => {

@@ -22,7 +22,7 @@ describe('a dry run of a pasted search', () => {
   it('does not know the number of matches of a server', async () => {
     const ended = await explain(known, ...server)
     expect(ended.json).toMatchObject({ search: { filters: { keyword: 'cto' }, total: null } })
-    expect(ended.stderr).toContain('How many match is not known before')
+    expect(ended.stderr).toContain('The number of matches is not known in advance')
   })
 
   it('leaves filters that are not known here to a server, and refuses them for the local engine', async () => {

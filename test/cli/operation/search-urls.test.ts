@@ -32,6 +32,6 @@ describe('--dry-run of a search URL', () => {
     ]
     const { code, json, stderr } = await here.run(argv, { env })
     expect([code, json]).toMatchObject([0, { search: { filters: { functions: ['Sales'] }, total: null } }])
-    expect(stderr).toContain('How many match is not known before')
+    expect(stderr).toContain('The number of matches is not known in advance')
   })
 })

@@ -98,7 +98,7 @@ describe('--jq with many records', () => {
       const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
       expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
         ...[verb, 2, ''],
-        expect.stringContaining('--jq does not go with'),
+        expect.stringContaining('--jq cannot be used with'),
       ])
     }
     here.remove()

@@ -315,7 +315,7 @@ describe('the checks of credits', () => {
       await check('--min-credits 10% --min-daily-profiles 10% --min-daily-companies 1'),
     )
     expect(error).toBe(
-      '499 credits are left, fewer than 10% (500); 99 profiles of the day are left, fewer than 10% (100).',
+      '499 credits are left, fewer than 10% (500); 99 daily profiles are left, fewer than 10% (100).',
     )
   })
 

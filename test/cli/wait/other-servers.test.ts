@@ -96,7 +96,7 @@ describe('servers whose deliveries have no id and no signature', () => {
       return { id: 'one' }
     })
     const { code, stdout, stderr } = await run([...search, '--wait'])
-    expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The work failed: No session')])
+    expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The job failed: No session')])
   })
 
   it('translates the field names of a delivery', async () => {
@@ -218,7 +218,7 @@ describe('servers that never call a webhook', () => {
     )
     const { code, stdout, stderr } = await run([...search, '--wait', ...more])
     expect([code, stdout]).toEqual([10, ''])
-    expect(stderr).toContain('The status of the work cannot be read: Upstream answered without search.status')
+    expect(stderr).toContain('The status of the job cannot be read: Upstream answered without search.status')
     expect(stderr).toContain('The server continues the job')
     expect(requests.filter(({ path }) => path === '/searches/one').length).toBeLessThan(6)
   })
@@ -253,7 +253,7 @@ describe('servers that never call a webhook', () => {
       'https://x.example/hook',
     ])
     expect([code, stdout]).toEqual([3, ''])
-    expect(stderr).toContain('The status of the work cannot be read: The key was revoked')
+    expect(stderr).toContain('The status of the job cannot be read: The key was revoked')
   })
 
   it.each([

@@ -133,7 +133,7 @@ describe('waiting for a prospect server', () => {
     })
     const { code, json, stderr } = await run('leads', 'extract', url, '--wait')
     expect([code, (json as unknown[]).length]).toEqual([0, 3])
-    expect(stderr).toContain('it is asked instead')
+    expect(stderr).toContain('its results are polled')
   })
 })
 

@@ -184,7 +184,7 @@ describe('a job that fails', () => {
     database.close()
     const { code, stderr, stdout } = await here.run([...extract, '--wait', '-o', 'leads.csv'])
     expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([10, '', false])
-    expect(stderr).toContain('The work failed: It stopped its process repeatedly')
+    expect(stderr).toContain('The job failed: It stopped its process repeatedly')
     const [, id = ''] = /engine jobs retry (\S+)/.exec(stderr) ?? []
     const retried = await here.json<{ id: string; state: string }>('engine', 'jobs', 'retry', id)
     expect(retried.state).toBe('queued')
@@ -221,7 +221,7 @@ describe('an import without --wait', () => {
     expect(await run(...hook)).toMatchObject({ code: 0, found: false, isReply: true })
   })
 
-  it('prints the contact of a waterfall on a terminal', async () => {
+  it('prints the waterfall contact on a terminal', async () => {
     await here.run(['data', 'import', 'people', '-'], {
       stdin: 'full_name,email,company_domain\nAnn Sales,ann@acme.example,acme.example\n',
     })

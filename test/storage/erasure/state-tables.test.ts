@@ -67,7 +67,7 @@ const rows = async (run: Run) =>
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
 
-describe.each(states())('erasing a person from stored answers of runs: %s', (_, open) => {
+describe.each(states())('erasing a person from stored run results: %s', (_, open) => {
   beforeEach(async () => {
     state = await open()
   })

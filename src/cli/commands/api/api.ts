@@ -21,15 +21,14 @@ export const apiCommand: CommandFactory = ({ command }) =>
   command('api', 'Call any path of the API, exactly as over HTTP')
     .argument('<method>', 'GET, POST or DELETE')
     .argument('<path>', 'path below the base address, such as /credits')
-    .option(
-      '-f, --field <key=value>',
-      'a field of the body, or of the query of a GET; repeat it for more',
-      repeated,
-    )
+    .option('-f, --field <key=value>', 'a field of the body, or of the query of a GET (repeatable)', repeated)
     .option('--input <file>', 'the body as it is, from a file or - for stdin')
     .option('--include', 'print status and headers, and the body as it came')
-    .option('--paginate', 'ask for every page of a GET, and print them as one')
-    .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
+    .option('--paginate', 'get every page, and print them as one')
+    .option(
+      '--idempotency-key <key>',
+      'a repeated request with the same key gets the same answer and costs nothing',
+    )
     .run(callRaw)
 
 async function callRaw(context: Context, invocation: Invocation): Promise<number> {

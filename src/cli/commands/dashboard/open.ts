@@ -32,8 +32,8 @@ export interface ExposureOptions {
 
 /** Creates the options that say what the dashboard permits, and to whom. */
 export const exposureOptions = (): Option[] => [
-  new Option('--read-only', 'a dashboard without buttons: it changes nothing'),
-  new Option('--dashboard-public', 'permit the dashboard together with --public; it is read-only then'),
+  new Option('--read-only', 'a read-only dashboard, without buttons'),
+  new Option('--dashboard-public', 'allow a read-only dashboard with --public'),
 ]
 
 /** Returns whether the dashboard refuses every action. Throws a `UsageError` when it may not be served at all. */

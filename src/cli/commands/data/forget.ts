@@ -14,10 +14,10 @@ import { openExisting, openExistingCatalogue, rewriteFiles, searchedPlaces } fro
 
 /** `prospect data forget`: erases a person from all databases of this machine. */
 export const forgetCommand: CommandFactory = ({ command }) =>
-  command('forget', 'Delete all that is on record of a person')
+  command('forget', 'Delete everything that is stored about a person')
     .argument('[person]', 'an e-mail address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
-    .option('--dry-run', 'only say what would be deleted')
+    .option('--dry-run', 'only show what would be deleted')
     .addOption(catalogueOption())
     .run(forget)
 
@@ -116,21 +116,21 @@ function formatCounts({
   state,
 }: Pick<ForgetReport, 'catalogue' | 'engine' | 'state'>): string {
   const counts: [number, string, string][] = [
-    [catalogue.people, 'person of the catalogue', 'people of the catalogue'],
+    [catalogue.people, 'catalogue entry', 'catalogue entries'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],
     [
       catalogue.posts + catalogue.jobs + catalogue.companies,
       'mention in the catalogue',
       'mentions in the catalogue',
     ],
-    [engine.records, 'record of a search', 'records of searches'],
-    [engine.contacts, 'contact of a waterfall', 'contacts of waterfalls'],
-    [engine.jobs, 'mention in a request', 'mentions in requests'],
+    [engine.records, 'search result', 'search results'],
+    [engine.contacts, 'waterfall contact', 'waterfall contacts'],
+    [engine.jobs, 'stored request', 'stored requests'],
     [engine.replies, 'stored reply', 'stored replies'],
-    [state.answers, 'answer of a run', 'answers of runs'],
+    [state.answers, 'run result', 'run results'],
     [state.events, 'received event', 'received events'],
   ]
   const found = counts.filter(([count]) => count > 0)
-  if (found.length === 0) return 'nothing: no record mentions this person'
+  if (found.length === 0) return 'nothing: nothing is stored about this person'
   return found.map(([count, one, many]) => `${formatNumber(count)} ${count === 1 ? one : many}`).join(', ')
 }

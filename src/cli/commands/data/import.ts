@@ -26,7 +26,7 @@ export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
-    .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
+    .option('--map <field=column>', 'read this column as this field (repeatable)', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
     .option(

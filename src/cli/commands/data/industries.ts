@@ -8,7 +8,7 @@ export const industriesCommand: CommandFactory = ({ group }) =>
 
 const findCommand: CommandFactory = ({ command }) =>
   command('find', 'Find industries by a part of their name')
-    .argument('[text]', 'a part of the name; all of them without it')
+    .argument('[text]', 'part of the name (default: all industries)')
     .printResult(
       async (context, { args: [text = ''] }) => {
         const found = await readIndustries(context)

@@ -10,7 +10,7 @@ import { type ExistingDatabases, openExisting, rewriteFiles } from './databases.
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
 export const purgeCommand: CommandFactory = ({ command }) =>
-  command('purge', 'Delete finished work, runs and received events that are too old')
+  command('purge', 'Delete old finished jobs, runs and received events')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
     .addOption(catalogueOption())
     .run(purge)
@@ -18,7 +18,8 @@ export const purgeCommand: CommandFactory = ({ command }) =>
 async function purge(outer: Context, { options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const { olderThan } = options as { olderThan: number }
-  if (canAsk(context)) await confirmLoss(context, 'This deletes old work, runs and received events for good.')
+  if (canAsk(context))
+    await confirmLoss(context, 'This permanently deletes old jobs, runs and received events.')
   const databases = await openExisting(context)
   const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
   const { remaining } = await rewriteFiles(context)

@@ -9,9 +9,9 @@ import { formatNumber } from '../../output/text.js'
 /** `prospect data sample`: an invented market to try everything on. */
 export const sampleCommand: CommandFactory = ({ command }) =>
   command('sample', 'Load invented companies, people, jobs and posts')
-    .option('--companies <n>', 'how many companies, beside a few that are always there (default: 500)', whole)
+    .option('--companies <n>', 'how many companies, in addition to a few fixed ones (default: 500)', whole)
     .option('--people <n>', 'how many people (default: 5,000)', whole)
-    .option('--seed <n>', 'another number, another market (default: 1)', whole)
+    .option('--seed <n>', 'a different number makes different data (default: 1)', whole)
     .addOption(catalogueOption())
     .printResult(
       async (context, { options }) => {

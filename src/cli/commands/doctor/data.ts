@@ -32,7 +32,7 @@ export async function database(context: DoctorContext, name: Name): Promise<Find
   const found = await context.databases.find(name)
   switch (found.is) {
     case 'missing':
-      return ok(`${path} is not there yet; the first command that needs it makes it.`)
+      return ok(`${path} does not exist yet; the first command that needs it creates it.`)
     case 'elsewhere':
       return warning(`The database of the ${name} is not a file of this machine, so it is not checked.`)
     case 'unreachable':
@@ -54,11 +54,11 @@ function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */
 function schemaTroubles(about: string, { is, version, newest }: SchemaState): readonly Verdict[] {
   const has = `${about} has schema version ${version}`
-  const older = warning(`${has}; its next use makes that ${newest}.`, keepCopy)
+  const older = warning(`${has}; its next use upgrades that to ${newest}.`, keepCopy)
   const upgrade = 'Upgrade prospect; this version leaves the database as it is.'
   const troubles: Readonly<Record<SchemaState['is'], readonly Verdict[]>> = {
     current: [],
-    empty: [warning(`${about} has no tables yet; its next use makes them.`)],
+    empty: [warning(`${about} has no tables yet; its next use creates them.`)],
     older: [older],
     unreleased: version < newest ? [older] : [warning(`${has}; its next use marks it with that.`, keepCopy)],
     newer: [problem(`${has}, newer than this program's ${newest}.`, upgrade)],
@@ -74,20 +74,21 @@ function soundness(context: DoctorContext, name: Name, { look, size, schema }: R
   const path = context.home[name]
   const about = `${path}: ${formatSize(size)}, schema version ${schema.version}`
   if (size > large && !context.thorough)
-    return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
+    return [ok(`${about}; not checked in full.`, 'To check it: prospect doctor --thorough')]
   try {
     const [first, ...more] = look.faults()
     if (first === undefined) return schema.is === 'current' ? [ok(`${about}, sound.`)] : []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])]
   } catch (error) {
-    return [problem(`${path} cannot be read through: ${reasonOf(error)}.`, repairs[name])]
+    return [problem(`${path} cannot be read to the end: ${reasonOf(error)}.`, repairs[name])]
   }
 }
 
 const about = "The catalogue in the engine's database"
-const look = 'prospect data stats shows what it holds.'
-const filling = 'prospect data sample makes some up; prospect data import companies FILE takes yours.'
+const look = 'See what it contains: prospect data stats'
+const filling =
+  'Load practice data with prospect data sample, or yours with prospect data import companies FILE.'
 
 /** Checks that the catalogue holds data and that its imports finished. */
 export async function localData(context: DoctorContext): Promise<Findings> {
@@ -103,7 +104,7 @@ export async function localData(context: DoctorContext): Promise<Findings> {
     'Where none is under way, prospect data stats builds them; then run the same import again.',
   )
   const empty = warning('The catalogue is empty: local lookups find nothing.', filling)
-  const held = `The catalogue holds data: ${await describeHeld(driver, context)}.`
+  const held = `The catalogue contains data: ${await describeHeld(driver, context)}.`
   return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], held)
 }
 
@@ -135,7 +136,7 @@ async function checkShared(connection: Connection, context: DoctorContext): Prom
   if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty)
     return await reportEmptyShared(context)
   const held = await describeHeld({ read: async (work) => work(connection) }, context)
-  return ok(`${about} holds data: ${held}.`, look)
+  return ok(`${about} contains data: ${held}.`, look)
 }
 
 /** The catalogue does not move to a server with the engine. */
@@ -148,7 +149,7 @@ async function reportEmptyShared({ databases, home }: DoctorContext): Promise<Ve
   return holds
     ? warning(
         `${text} This machine has one in ${home.catalogue}.`,
-        'prospect data copy server brings it there.',
+        'Copy it there: prospect data copy server',
       )
     : warning(text, filling)
 }

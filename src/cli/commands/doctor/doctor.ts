@@ -24,8 +24,8 @@ const columns = ['name', 'status', 'text', 'hint']
 
 /** `prospect doctor`: checks everything that commands rely on, and prints what to do. It changes nothing. */
 export const doctorCommand: CommandFactory = ({ command }) =>
-  command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
-    .option('--thorough', 'read databases of more than 1 GiB through, too')
+  command('doctor', 'Check this machine for problems, and say how to fix them; exit 13 if there are any')
+    .option('--thorough', 'check databases of more than 1 GiB in full, too')
     .run(examine)
 
 async function examine(context: Context, { options }: Invocation): Promise<number> {

@@ -59,12 +59,12 @@ export async function workspace(context: DoctorContext): Promise<Findings> {
   const isThere = (await context.databases.find('engine')).is !== 'missing'
   if (isThere && !(await context.databases.current('engine'))) return []
   const state = await engineState(context)
-  if (!state) return ok('There is no workspace yet; the first local command makes one.')
+  if (!state) return ok('There is no workspace yet; the first local command creates one.')
   const { name, plan } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
   if (isListedPlan(plan)) return ok(`${sentence}.`)
   return warning(
-    `${sentence}, which is not listed: the limits of Free hold.`,
+    `${sentence}, which is not a listed plan: the limits of Free apply.`,
     'prospect engine plan set NAME',
   )
 }
@@ -76,7 +76,7 @@ export async function localKey(context: DoctorContext): Promise<Findings> {
   const given = isForEngine(context) ? await context.givenKey() : undefined
   const stored = readStoredKey(context, localOrigin(state.workspace.id))
   const key = given ?? stored
-  if (key === undefined) return ok('No key is stored for the workspace; the next local command makes one.')
+  if (key === undefined) return ok('No key is stored for the workspace; the next local command creates one.')
   return await checkKey(context, state, key, given !== undefined)
 }
 
@@ -92,8 +92,8 @@ async function checkKey(
 ): Promise<Verdict> {
   const which = isGiven ? 'The key given with the command or the environment' : 'The stored key'
   const hint = isGiven
-    ? 'Unset PROSPECT_API_KEY to use the stored key, or make one: prospect engine keys create --member EMAIL'
-    : `Take "${localOrigin(state.workspace.id)}" out of ${context.home.credentials}: the next command makes itself a key.`
+    ? 'Unset PROSPECT_API_KEY to use the stored key, or create one: prospect engine keys create --member EMAIL'
+    : `Take "${localOrigin(state.workspace.id)}" out of ${context.home.credentials}: the next command creates a new key.`
   const principal = await state.store.read((reads) => reads.principal(hashKey(key)))
   if (!principal) return problem(`${which} is not known to the engine.`, hint)
   const { revokedAt, expiresAt, scopes } = principal.key
@@ -134,24 +134,23 @@ export const toleratedMs = 300_000
 export async function clocks(context: DoctorContext): Promise<readonly Verdict[]> {
   const now = context.clock.now()
   const troubles = [...(await engineClock(context, now)), ...(await machineClock(context, now))]
-  return orElse(troubles, `It is ${isoTime(now)}, for the engine too.`)
+  return orElse(troubles, 'The engine clock matches real time.')
 }
 
 async function engineClock(context: DoctorContext, now: number): Promise<readonly Verdict[]> {
   const state = await engineState(context)
   if (!state) return []
   const { offsetMs, frozenAt } = await state.store.read((reads) => reads.clock())
-  const hint = 'prospect engine clock reset sets it right.'
-  if (frozenAt !== null) return [warning(`The engine's clock stands still at ${isoTime(frozenAt)}.`, hint)]
-  if (offsetMs !== 0)
-    return [warning(`The engine's clock was moved: it is ${isoTime(state.now)} there.`, hint)]
+  const hint = 'Set it to real time: prospect engine clock reset'
+  if (frozenAt !== null) return [warning(`The engine clock is frozen at ${isoTime(frozenAt)}.`, hint)]
+  if (offsetMs !== 0) return [warning(`The engine clock was changed: it shows ${isoTime(state.now)}.`, hint)]
   const { seq } = await state.store.read((reads) => reads.position(state.workspace.id))
   const [newest] = await state.store.read((reads) => reads.movements(state.workspace.id, seq - 1, 1))
   if (!newest || newest.createdAt <= now + toleratedMs) return []
   return [
     warning(
-      `The newest movement of the ledger is of ${isoTime(newest.createdAt)}, which is in the future: a clock went back.`,
-      'Check the time of this machine; until then windows and quotas go on counting what they have.',
+      `The newest ledger entry is dated ${isoTime(newest.createdAt)}, which is in the future: a clock was set back.`,
+      'Check the time of this machine. Until it is right, rate limits and quotas do not reset.',
     ),
   ]
 }
@@ -166,7 +165,7 @@ async function machineClock(context: DoctorContext, now: number): Promise<readon
   const [run] = await runsOver(driver).list()
   const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
   if (newest <= now + toleratedMs) return []
-  const text = `This machine recorded something at ${isoTime(newest)}, which is in the future: its clock went back.`
+  const text = `A record of this machine is dated ${isoTime(newest)}, which is in the future: its clock was set back.`
   return [
     warning(
       text,
@@ -217,7 +216,7 @@ export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
     const failing = [...running, ...queued].filter(({ attempts }) => attempts >= manyAttempts)
     const { queued: waitingCount, running: runningCount } = await reads.countUnfinished(state.workspace.id)
     const open = waitingCount + runningCount
-    const run = 'prospect engine jobs run does what is due.'
+    const run = 'Run them: prospect engine jobs run'
     const troubles = [
       ...countTroubles(alone, 'running without a worker', run),
       ...countTroubles(waiting, 'waiting for longer than 10 minutes', run),
@@ -227,10 +226,7 @@ export const jobs = (context: DoctorContext): Promise<readonly Verdict[]> =>
         'prospect engine jobs show ID shows details.',
       ),
     ]
-    return orElse(
-      troubles,
-      open === 0 ? 'No work is open.' : `${counted(open, 'job')} open, and attended to.`,
-    )
+    return orElse(troubles, open === 0 ? 'No jobs are open.' : `${counted(open, 'job')} open, none stuck.`)
   })
 
 /** Checks that results are delivered. */
@@ -244,7 +240,7 @@ export const deliveries = (context: DoctorContext): Promise<readonly Verdict[]> 
       ...countTroubles(
         overdue,
         'due for longer than 10 minutes',
-        'prospect engine jobs run sends what is due; prospect worker does so continuously.',
+        'Send what is due with prospect engine jobs run, or continuously with prospect worker.',
       ),
       ...failed.map((newest) => failedDelivery(newest, counts.failed)),
     ]
@@ -283,7 +279,7 @@ const overlapMs = 86_400_000
 export const signingSecret = (context: DoctorContext): Promise<readonly Verdict[]> =>
   askEngine(context, async (reads, state) => {
     const since = await signingSince(reads, state)
-    if (since === undefined) return [ok('There is no signing secret yet; the first delivery makes one.')]
+    if (since === undefined) return [ok('There is no signing secret yet; the first delivery creates one.')]
     const text = `The signing secret has not been changed since ${isoTime(since)}`
     if (state.now - since <= yearMs) return [ok(`${text}.`)]
     return [warning(`${text}, for more than a year.`, 'prospect engine webhooks secret --rotate')]

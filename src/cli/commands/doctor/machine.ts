@@ -50,7 +50,8 @@ export function environment({ env }: DoctorContext): readonly Verdict[] {
   const isSet = (name: string) => Boolean(env[name])
   const names = [...plain, ...secret, ...proxies, ...proxies.map(lower), ...others, 'no_proxy']
   const told = names.filter(isSet).map((name) => described(name, env[name] ?? ''))
-  const fine = told.length === 0 ? 'No variable changes what commands do.' : `Set: ${told.join(', ')}.`
+  const fine =
+    told.length === 0 ? 'No environment variable changes what commands do.' : `Set: ${told.join(', ')}.`
   return [ok(fine), ...unknownNames(Object.keys(env).filter(isSet)), ...unusable(env)]
 }
 
@@ -86,7 +87,7 @@ function unusable(env: DoctorContext['env']): readonly Verdict[] {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     warnings.push(
       warning(
-        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates all the same.',
+        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates anyway.',
         'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
       ),
     )
@@ -97,7 +98,7 @@ function unusable(env: DoctorContext['env']): readonly Verdict[] {
 export function folders(context: DoctorContext): readonly Verdict[] {
   const all = foldersOf(context.home)
   const there = all.filter((folder) => context.files.entry(folder))
-  const fine = there.length === 0 ? 'is made by the first command' : 'is private'
+  const fine = there.length === 0 ? 'is created by the first command' : 'is private'
   return orElse(
     all.flatMap((folder) => folderTroubles(context, folder)),
     `${all.join(', ')} ${fine}.`,

@@ -58,7 +58,7 @@ function valueTroubles(name: string, key: keyof typeof profileKeys, value: unkno
   const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} resets it.`
   try {
     if (parse(String(value)) !== undefined) return []
-    return problem(`${key} of the profile ${name} has a value it does not take.`, hint)
+    return problem(`${key} of the profile ${name} has an invalid value.`, hint)
   } catch (error) {
     // An address may hold a password, so the error leaves the value out.
     return problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)
@@ -107,25 +107,25 @@ async function reach(context: DoctorContext, target: RemoteTarget): Promise<read
     const reason = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
     const hint =
       'Check the address, the network and the proxy settings; --local asks the engine of this machine.'
-    return [problem(`${target.origin} is not reached: ${reason}.`, hint)]
+    return [problem(`${target.origin} cannot be reached: ${reason}.`, hint)]
   }
 }
 
 function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: ServerAnswer): Verdict {
-  if (status >= 500) return warning(`${origin} is reached, but reports an error (${status}).`, 'Try later.')
+  if (status >= 500) return warning(`${origin} answers, but reports an error (${status}).`, 'Try later.')
   if (status >= 300 && status < 400)
     return warning(
       `${origin} answers with a redirect, which is not followed.`,
       'Use the address it leads to.',
     )
-  if (idempotency !== undefined || honours(text)) return ok(`${origin} is reached.`)
+  if (idempotency !== undefined || supportsKeys(text)) return ok(`${origin} is reached.`)
   return ok(
-    `${origin} is reached; whether it honours idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
-    'Where it does: prospect config set idempotency Idempotency-Key',
+    `${origin} answers. Whether it supports idempotency keys is unknown, so a call whose answer is lost is not repeated.`,
+    'If it does: prospect config set idempotency Idempotency-Key',
   )
 }
 
-const honours = (text: string): boolean =>
+const supportsKeys = (text: string): boolean =>
   resultOr(false, () => typeof valueAt(JSON.parse(text), 'idempotency') === 'string')
 
 function clockVerdicts({ clock }: DoctorContext, { headers }: ServerAnswer): readonly Verdict[] {
@@ -184,7 +184,7 @@ export async function webhooks(context: DoctorContext): Promise<Findings> {
     return checkAnswer(await context.askPublicUrl(publicUrl), origin)
   } catch (error) {
     const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
-    return warning(`${origin}, where deliveries should come, is not reached: ${reasonOf(error)}.`, hint)
+    return warning(`${origin}, the address for webhooks, cannot be reached: ${reasonOf(error)}.`, hint)
   }
 }
 
@@ -192,7 +192,7 @@ const checkWithoutTunnel = (isOwn: boolean): Verdict =>
   isOwn
     ? ok('The server is on this machine, and its deliveries reach it.')
     : ok(
-        'There is no public_url: imports of companies cannot be waited for, other work is polled.',
+        'No public_url is set: commands cannot wait for company imports, and other jobs are polled.',
         'With a tunnel to port 4011: prospect config set public_url URL',
       )
 

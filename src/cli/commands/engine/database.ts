@@ -12,7 +12,7 @@ import { forgetDeadKey } from './members.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
 export const backupCommand: CommandFactory = ({ command }) =>
-  command('backup', 'Write a consistent copy of the engine, also while it is in use')
+  command('backup', 'Write a consistent copy of the engine, even while it is in use')
     .argument('<file>', 'where to; an existing file is never replaced')
     .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
     .printResult(
@@ -45,9 +45,9 @@ function planCopies({ home, streams, claimFile }: Context, engine: string, file:
 
 /** `prospect engine restore`: replaces the databases with backups. */
 export const restoreCommand: CommandFactory = ({ command }) =>
-  command('restore', 'Put a backup in the place of the engine')
+  command('restore', 'Replace the engine by a backup')
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
-    .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
+    .option('--catalogue <file>', 'replace the catalogue by this backup, too')
     .printResult(
       async (context, { args: [file = ''], options }) => {
         prepareHome(context.home)
@@ -86,7 +86,7 @@ async function planRestore({ home, streams, claimFile }: Context, file: string, 
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export const exportCommand: CommandFactory = ({ command }) =>
-  command('export', 'Write all of the engine to a file that another database takes')
+  command('export', 'Write the whole engine to a file that engine import reads')
     .argument('<file>', 'where to; an existing file is never replaced')
     .run((context, invocation) =>
       transfer(context, invocation, 'write', async (driver, file) => {
@@ -97,7 +97,7 @@ export const exportCommand: CommandFactory = ({ command }) =>
 
 /** `prospect engine import`: brings an exported engine into an empty database. */
 export const importCommand: CommandFactory = ({ command }) =>
-  command('import', 'Bring an exported engine into a database that has no workspace yet')
+  command('import', 'Import an exported engine into a database without a workspace')
     .argument('<file>', 'a file that engine export wrote')
     .run((context, invocation) =>
       transfer(context, invocation, 'read', async (driver, file) => {

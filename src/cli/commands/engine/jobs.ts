@@ -23,7 +23,7 @@ import { recordsOf } from '../../wait/result.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
 export const jobsCommand: CommandFactory = ({ group }) =>
-  group('jobs', 'Accepted work: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
+  group('jobs', 'Queued jobs: imports, waterfalls, list imports', [listJobs, showJob, retryJob, runJobs])
 
 type Admin = Awaited<ReturnType<typeof openAdmin>>
 
@@ -40,7 +40,7 @@ const defaultLimit = 100
 const listJobs: CommandFactory = ({ command }) =>
   command('list', 'List the jobs, newest first')
     .addOption(new Option('--state <state>', `only these: ${jobStates.join(' | ')}`).choices(jobStates))
-    .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
+    .option('-L, --limit <n>', `at most this many (default: ${defaultLimit})`, whole)
     .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
@@ -73,7 +73,7 @@ const showJob: CommandFactory = ({ command }) =>
     })
 
 const retryJob: CommandFactory = ({ command }) =>
-  addStoredId(command('retry', 'Queue the work of a failed job again, as a new job'), storedJob).printAdmin(
+  addStoredId(command('retry', 'Retry a failed job, as a new job'), storedJob).printAdmin(
     async (admin, invocation) => {
       const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       return toJobView(await admin.retryJob(id))
@@ -81,7 +81,7 @@ const retryJob: CommandFactory = ({ command }) =>
   )
 
 const runJobs: CommandFactory = ({ command }) =>
-  command('run', 'Do all work and make all deliveries that are due, once').run(async (outer) => {
+  command('run', 'Run all queued jobs and send all due webhooks, once').run(async (outer) => {
     const names = namesOf(outer.globals, {})
     const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer
     const worker = await context.worker()
@@ -101,7 +101,7 @@ const toJobView = ({ spent: credits, ...job }: AsyncJob) => ({
 
 /** `prospect engine deliveries`: what is sent to webhooks. */
 export const deliveriesCommand: CommandFactory = ({ group }) =>
-  group('deliveries', 'What was sent to webhooks, and what is still due', [
+  group('deliveries', 'Webhooks that were sent, and those still to send', [
     listDeliveries,
     showDelivery,
     retryDeliveries,
@@ -122,7 +122,7 @@ const listDeliveries: CommandFactory = ({ command }) =>
     .addOption(
       new Option('--state <state>', `only these: ${deliveryStates.join(' | ')}`).choices(deliveryStates),
     )
-    .option('-L, --limit <n>', `at most so many (default: ${defaultLimit})`, whole)
+    .option('-L, --limit <n>', `at most this many (default: ${defaultLimit})`, whole)
     .reads('engine')
     .printAdmin(
       async (admin, { options }) => {
@@ -155,7 +155,7 @@ const showDelivery: CommandFactory = ({ command }) =>
 
 const retryDeliveries: CommandFactory = ({ command }) =>
   addStoredId(
-    command('retry', 'Make deliveries that have ended due again, from their first attempt on'),
+    command('retry', 'Send finished deliveries again, with all their attempts'),
     storedDelivery,
     true,
   ).printAdmin(async (admin, invocation) => {

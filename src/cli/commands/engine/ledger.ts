@@ -13,7 +13,7 @@ import { printRecords } from '../../output/print-records.js'
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export const ledgerCommand: CommandFactory = (environment) =>
   environment
-    .command('ledger', 'Movements of credits, oldest first; with --by, the credits consumed')
+    .command('ledger', 'Ledger entries, oldest first; with --by, the credits consumed')
     .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
     .option('--to <time>', 'to this day, included, or up to this time', endMs)
     .addOption(

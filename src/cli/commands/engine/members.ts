@@ -77,7 +77,7 @@ export const keysCommand: CommandFactory = ({ group }) =>
 const createKey: CommandFactory = ({ command }) =>
   command('create', 'Create a key for a member and show it, this once')
     .requiredOption('--member <email>', 'whose key it is')
-    .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
+    .option('--scope <area>', 'an area the key may use (repeatable; default: all)', repeated)
     .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
     .printAdmin(async (admin, { options }) => {
       const { member, scope, expires } = options as {
@@ -92,7 +92,7 @@ const createKey: CommandFactory = ({ command }) =>
     })
 
 const listKeys: CommandFactory = ({ command }) =>
-  command('list', 'List the keys by their first letters; the keys themselves are nowhere')
+  command('list', 'List the keys by their first letters; full keys are never stored')
     .reads('engine')
     .printAdmin(async (admin) => (await admin.keys()).map(toKeyView), {
       columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],

@@ -68,7 +68,7 @@ export const quotasCommand: CommandFactory = ({ group }) =>
 const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
 
 const setQuotas: CommandFactory = ({ command }) =>
-  command('set', 'Set ceilings, one or several at once. What was used stays used.')
+  command('set', 'Set one or several quotas. What was used stays used.')
     .option('--daily-profiles <n>', 'people a day', whole)
     .option('--daily-companies <n>', 'companies a day', whole)
     .option('--monthly-companies <n>', 'companies a month', whole)
@@ -77,7 +77,7 @@ const setQuotas: CommandFactory = ({ command }) =>
         const given = ceilings.filter((name) => options[name] !== undefined)
         if (given.length === 0)
           throw new UsageError(
-            'No ceiling was given.',
+            'No quota was given.',
             'Add --daily-profiles, --daily-companies or --monthly-companies.',
           )
         return toQuotaView(
@@ -102,7 +102,7 @@ export const sessionCommand: CommandFactory = ({ group }) =>
 const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
 
 const setSession: CommandFactory = ({ command }) =>
-  command('set', 'Say which sessions are valid')
+  command('set', 'Set which sessions are valid')
     .addOption(truth('--network <valid>', 'true | false: the session on the network'))
     .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
     .printAdmin(async (admin, { options: { network, premium } }) => {
@@ -120,7 +120,7 @@ export const webhooksCommand: CommandFactory = ({ group }) =>
 
 const secretCommand: CommandFactory = ({ command }) =>
   command('secret', 'Show the secret that signs the deliveries of the workspace')
-    .option('--rotate', 'make a new one; the old one signs along for another day')
+    .option('--rotate', 'create a new one; the old one stays valid for another day')
     .printAdmin(async (admin, { options }) => ({
       secret: await admin.webhookSecret(options.rotate === true),
     }))
@@ -230,15 +230,15 @@ const showClock: CommandFactory = ({ command }) =>
     .printAdmin(async (admin) => toClockView(await admin.clock()))
 
 const setClock: CommandFactory = ({ command }) =>
-  command('set', 'Set engine time; it goes on from there')
+  command('set', 'Set the engine clock; it runs on from there')
     .argument('<time>', 'day or time such as 2026-03-01T08:30:00Z (UTC unless it says)', momentMs)
-    .option('--frozen', 'stand still at that time')
+    .option('--frozen', 'freeze the clock at that time')
     .printAdmin(async (admin, { args: [time = ''], options }) =>
       toClockView(await admin.setClock(momentMs(time), options.frozen === true)),
     )
 
 const advanceClock: CommandFactory = ({ command }) =>
-  command('advance', 'Move engine time forward; a frozen clock stays frozen')
+  command('advance', 'Move the engine clock forward; a frozen clock stays frozen')
     .argument('<duration>', 'such as 90s, 15m, 2h, 1d', durationMs)
     .printAdmin(async (admin, { args: [duration = ''] }) =>
       toClockView(await admin.advanceClock(durationMs(duration))),

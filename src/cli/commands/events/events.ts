@@ -67,7 +67,7 @@ const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
 export const showEvent: CommandFactory = ({ command }) =>
   addStoredId(
-    command('show', 'Show a received event: its body, its headers, and where it was sent on to'),
+    command('show', 'Show a received event: its body, its headers, and where it was forwarded'),
     stored,
   )
     .reads('records')
@@ -143,15 +143,16 @@ const parseTime =
 
 /** Creates the options that select received events. */
 const filterOptions = (): Option[] => [
-  new Option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do'),
-  new Option('--search <id>', 'of this search, import, list or enrichment, or its beginning'),
-  new Option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h').argParser(
-    parseTime(momentMs),
-  ),
-  new Option('--until <time>', 'received until: a day, included, a time, or so long ago').argParser(
+  new Option('--event <name>', 'only this event, such as lead_search.completed, lead_search or completed'),
+  new Option('--search <id>', 'only of this search, import, list or enrichment (an id or its beginning)'),
+  new Option(
+    '--since <time>',
+    'received since this day or time (UTC), or this long ago, such as 2h',
+  ).argParser(parseTime(momentMs)),
+  new Option('--until <time>', 'received until the end of this day, this time, or this long ago').argParser(
     parseTime(endMs),
   ),
-  new Option('-L, --limit <n>', 'at most so many').argParser(positiveWhole),
+  new Option('-L, --limit <n>', 'at most this many').argParser(positiveWhole),
 ]
 
 /** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */

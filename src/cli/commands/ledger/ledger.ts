@@ -47,7 +47,7 @@ async function showLedger(context: Context, { options }: Invocation): Promise<nu
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
 export const checkCommand: CommandFactory = ({ command }) =>
-  command('check', 'Compare with what the target says; exit 13 when more is on record here')
+  command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')
     .addOptions([...dayOptions(), ...sharedOptions()])
     .reads('engine')
     .run(async (outer, { options }) => {

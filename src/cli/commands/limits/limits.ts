@@ -15,7 +15,7 @@ const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remainin
 
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
 export const limitsCommand: CommandFactory = ({ command }) =>
-  command('limits', 'What is left of credits, quotas and requests, and when it resets')
+  command('limits', 'Credits, quotas and rate limits: what is left, and when they reset')
     .option('--all', 'show the rate limits that are not in use, too')
     .reads('engine')
     .run(showLimits)
@@ -34,8 +34,8 @@ async function showLimits(context: Context, { options }: Invocation): Promise<nu
 /** Returns a sentence about the limits that a server does not report. */
 const describeUnknown = ({ windows }: Limits): string =>
   windows.length === 0
-    ? 'What is left of the windows of requests is known to the server only; its weekly limit and resets too.'
-    : 'Requests are those that this machine knows of. A weekly limit, and when quotas reset, is known to the server only.'
+    ? 'Only the server knows its rate limits, its weekly limit and when quotas reset.'
+    : 'Rate limits count the requests of this machine. Only the server knows its weekly limit and when quotas reset.'
 
 /** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
 export function formatLimits(body: unknown, look: Look, isWhole = false): string {

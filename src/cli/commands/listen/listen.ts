@@ -24,11 +24,11 @@ import { openLines } from './lines.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
-  command('listen', 'Receive webhook deliveries on this machine, keep them and print them')
+  command('listen', 'Receive webhook deliveries on this machine, store them and print them')
     .addOptions(listenOptions(deliveriesPort))
-    .option('--public-url <url>', 'where the world reaches it: the address of a tunnel or a proxy')
-    .option('--path <token>', 'use this path (default: one of its own, the same at every start)')
-    .option('--forward-to <url>', 'also send each event on to this address')
+    .option('--public-url <url>', 'its public address, such as that of a tunnel or proxy')
+    .option('--path <token>', 'use this path (default: a random one, the same at every start)')
+    .option('--forward-to <url>', 'also forward each event to this address')
     .addOptions(secretOptions())
     .run(listen)
 
@@ -127,7 +127,7 @@ export function createForwarding(
 
 function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLast: boolean): string {
   const id = delivery.headers['webhook-id'] ?? 'An event'
-  const next = isLast ? 'given up; send it again with: prospect events replay' : 'it is tried again'
+  const next = isLast ? 'given up. Send it again with: prospect events replay' : 'it will be tried again'
   return `${id} was not forwarded (attempt ${attempts + 1}: ${answer}): ${next}.`
 }
 
@@ -151,11 +151,11 @@ export async function readTrust(context: Context, choice: SecretChoice): Promise
   const from = secretSource(context.streams, choice) ?? null
   if (secrets.length > 0) {
     const prints = secrets.map(fingerprint).join(' and ')
-    const words = `Signatures are checked with the secret of ${from} (SHA-256 ${prints}).`
+    const words = `Signatures are verified with the secret of ${from} (SHA-256 ${prints}).`
     return { secrets, secret: null, from, words }
   }
   if (!context.isLocal())
-    return { secrets, secret: null, from, words: 'Signatures are not checked: no secret.' }
+    return { secrets, secret: null, from, words: 'Signatures are not verified: no secret is known.' }
   return trustWorkspace(context)
 }
 
@@ -170,7 +170,7 @@ async function trustWorkspace(context: TargetContext): Promise<Trust> {
     return last
   }
   const words =
-    "What this machine's workspace signs is verified with the secret shown; the rest is not checked."
+    'Deliveries signed by your workspace are verified with this secret. Others are accepted unverified.'
   return { secrets: [], known, secret, from: 'workspace', words }
 }
 

@@ -42,7 +42,7 @@ const listCommand: CommandFactory = ({ command }) =>
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
     .addOptions([sameFile(), ...spending()].map((option) => option.helpGroup(groups.batch)))
-    .option('--dry-run', 'show what the rest can cost, send nothing')
+    .option('--dry-run', 'show what the rest can cost, and send nothing')
     .addOptions(sharedOptions())
     .addLayout()
     .run(async (outer, invocation) => {
@@ -70,7 +70,7 @@ const exportCommand: CommandFactory = ({ command }) =>
 
 const forgetCommand: CommandFactory = ({ command }) =>
   addStoredId(
-    command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store'),
+    command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept'),
     stored,
     true,
   )

@@ -20,7 +20,7 @@ const defaultApiPort = 4010
 export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'Look at everything in the browser: credits, runs, jobs, deliveries, events')
     .addOptions(listenOptions(defaultPort))
-    .option('--allow-host <name>', 'another name browsers may call it by; repeat it for more', repeated)
+    .option('--allow-host <name>', 'another host name that browsers use (repeatable)', repeated)
     .addOption(engineOption())
     .addOptions(exposureOptions())
     .option('--no-open', 'print the link only, and open no browser')

@@ -117,10 +117,10 @@ export interface AddressOptions {
 export const listenOptions = (defaultPort: number): Option[] => [
   new Option('--host <address>', 'address to listen on (default: 127.0.0.1)'),
   new Option('--port <n>', `port to listen on, 0 for a free one (default: ${defaultPort})`).argParser(port),
-  new Option('--public', 'permit a --host that other machines can reach'),
+  new Option('--public', 'allow a --host that other machines can reach'),
   new Option(
     '--trusted-proxy <network>',
-    'do not limit the idle connections of this proxy or network, such as 10.1.0.0/16; repeat it for more',
+    'do not limit the idle connections of this proxy or network, such as 10.1.0.0/16 (repeatable)',
   ).argParser(networks),
 ]
 

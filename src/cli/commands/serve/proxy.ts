@@ -71,13 +71,13 @@ async function openProxyBackend(
       : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined
-  const keys = kind === 'direct' ? 'Keys are passed on.' : 'Keys are those of this workspace.'
-  const webhooks = address ? ' Deliveries come here first.' : ''
+  const keys = kind === 'direct' ? 'Each request uses its own key.' : 'Requests use keys of this workspace.'
+  const webhooks = address ? ' Webhooks come here first.' : ''
   return {
     handler: async (request) => retargeting?.deliveries.take(request) ?? serve(request),
     ...(apiKey === undefined ? {} : { own: { context, caller, source: server.source } }),
     hosts: address ? [address.host] : [],
-    text: `Serving ${origin}, ${kind}. ${keys}${webhooks} Ctrl-C ends it.`,
+    text: `Proxying ${origin}${kind === 'direct' ? '' : ' with rate limits and a ledger'}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {
       running = Promise.all([retargeting?.forwarding.run(over.signal), runChunkWorker(over.signal)])
     },

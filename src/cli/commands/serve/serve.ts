@@ -31,17 +31,20 @@ const defaultPort = 4010
 export const serveCommand: CommandFactory = ({ command }) =>
   command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
     .addOptions(listenOptions(defaultPort))
-    .option('--allow-host <name>', 'another name clients may call it by; repeat it for more', repeated)
+    .option('--allow-host <name>', 'another host name that clients use (repeatable)', repeated)
     .addOptions(deliveringOptions())
-    .option('--observed-limits', 'count limits that were observed: 50 synchronous waterfalls a second')
+    .option('--observed-limits', 'also apply the observed limit of 50 synchronous waterfalls a second')
     .option('--log-requests', 'log each request on stderr; as NDJSON with --json')
-    .option('--no-worker', 'accept work, and leave it to prospect worker')
-    .option('--upstream <url>', 'serve this server, which ends in /api/v2, in place of the local engine')
+    .option('--no-worker', 'queue jobs, and leave them to prospect worker')
+    .option(
+      '--upstream <url>',
+      'proxy this server (an address that ends in /api/v2) instead of serving the local engine',
+    )
     .option(
       '--public-url <url>',
-      'where it reaches this machine: its deliveries come here, and go on from here',
+      'the address where it reaches this machine: its webhooks come here and are forwarded',
     )
-    .option('--dashboard', 'also serve the dashboard under /dashboard; its link works once')
+    .option('--dashboard', 'also serve the dashboard under /dashboard, and print a one-time link to it')
     .addOptions(exposureOptions())
     .addOptions(secretOptions())
     .run(serve)

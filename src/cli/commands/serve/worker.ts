@@ -14,7 +14,7 @@ import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
 export const workerCommand: CommandFactory = ({ command }) =>
-  command('worker', 'Do the imports and waterfalls that were accepted, and deliver them')
+  command('worker', 'Run queued jobs and send webhooks')
     .addOptions(deliveringOptions())
     .option(
       '--upstream <url>',

@@ -71,7 +71,7 @@ function listSettings(context: Context): Readonly<Record<string, unknown>> {
 }
 
 const getConfig: CommandFactory = ({ command }) =>
-  command('get', 'Print one setting, bare; nothing when it was not set')
+  command('get', 'Print the value of one setting; nothing if it is not set')
     .argument('<name>', `one of profile, ${keyNames}`)
     .run(async (context, { args: [name = ''] }) => {
       if (name !== 'profile') parseKeyName(name)
@@ -81,7 +81,7 @@ const getConfig: CommandFactory = ({ command }) =>
 const setConfig: CommandFactory = ({ command }) =>
   command('set', 'Change one setting of the profile in use')
     .argument('<name>', 'a setting, as config list shows them')
-    .argument('<value>', 'the value, or default to take it back')
+    .argument('<value>', 'the value, or default to reset it')
     .addNote(keysHelp)
     .run(changeSetting)
 
@@ -108,7 +108,7 @@ async function changeSetting(
 }
 
 const unsetConfig: CommandFactory = ({ command }) =>
-  command('unset', 'Take back one setting of the profile in use')
+  command('unset', 'Reset one setting of the profile in use')
     .argument('<name>', `one of ${keyNames}`)
     .run((context, { args: [name = ''], ...given }) =>
       changeSetting(context, { ...given, args: [name, 'default'] }),

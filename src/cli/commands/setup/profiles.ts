@@ -52,7 +52,7 @@ const addProfile: CommandFactory = ({ command }) =>
   command('add', 'Add a profile; the options that are given become its settings')
     .argument('<name>', 'letters, digits, - and _')
     .option('--plan <name>', "the plan of the server's workspace, such as growth")
-    .option('--idempotency <header>', 'the header of idempotency keys that the server honours, or none')
+    .option('--idempotency <header>', 'the header of idempotency keys that the server supports, or none')
     .option(
       '--sync-base-url <url>',
       'the address of its synchronous waterfall, where it has one; ends in /v2',
@@ -145,8 +145,8 @@ const parseMatching = (pattern: RegExp) => (text: string) =>
 
 /** The settings of a profile, by name. */
 export const profileKeys = {
-  timeout: { description: 'seconds after which a request is given up', parse: parseSeconds(0, true) },
-  max_wait: { description: 'seconds that a rate limit is waited for', parse: parseSeconds(0, false) },
+  timeout: { description: 'seconds until a request times out', parse: parseSeconds(0, true) },
+  max_wait: { description: 'seconds to wait for a rate limit', parse: parseSeconds(0, false) },
   base_url: {
     description: 'the address of a server, which ends in /api/v2',
     // Permission for an http address is given with each command.
@@ -162,7 +162,7 @@ export const profileKeys = {
     parse: parseMatching(/^[\w -]{1,64}$/),
   },
   idempotency: {
-    description: 'the header of idempotency keys that the server honours, or none',
+    description: 'the header of idempotency keys that the server supports, or none',
     parse: parseMatching(/^[A-Za-z0-9-]{1,64}$/),
   },
   network_name: { description: "the server's word for network in fields", parse: parseMatching(fieldWord) },
@@ -185,7 +185,7 @@ export const profileKeys = {
     description: `the format on a terminal: ${formats.join(', ')}`,
     parse: (text) => formats.find((each) => each === text),
   },
-  concurrency: { description: 'rows of a batch in flight at once', parse: parseWhole(1) },
+  concurrency: { description: 'rows of a batch that are looked up at the same time', parse: parseWhole(1) },
   pager: {
     description: 'the command that shows long text, such as less -R',
     parse: parseMatching(/^.{1,200}$/),

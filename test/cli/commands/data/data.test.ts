@@ -153,7 +153,7 @@ describe('data import', () => {
     ['-', '--rejects needs the name of a file.'],
     ['bad.xlsx', '--rejects writes text in the format of the input, no workbooks.'],
     ['in.csv', '--rejects would overwrite the input file'],
-    ['catalogue.db', "--rejects names a file of prospect's own data"],
+    ['catalogue.db', "--rejects names one of prospect's own data files"],
   ])('refuses %s as the file of --rejects', async (name, sentence) => {
     writeFileSync(join(here.home, 'in.csv'), companies)
     const { code, stderr } = await here.run(['data', 'import', 'companies', 'in.csv', '--rejects', name])

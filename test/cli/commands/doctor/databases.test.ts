@@ -45,7 +45,7 @@ describe('doctor: databases', () => {
   })
 
   it('accepts a database that does not exist yet, without creating it', async () => {
-    expect(await here.lines('state database')).toEqual([expect.stringMatching(/^ok .* is not there yet/)])
+    expect(await here.lines('state database')).toEqual([expect.stringMatching(/^ok .* does not exist yet/)])
     expect(readdirSync(here.home)).not.toContain('state.db')
   })
 
@@ -127,7 +127,7 @@ describe('doctor: databases', () => {
     const entries = { 'engine.db': { size: 3_221_225_472 } }
     expect(await here.lines('engine database', { entries })).toEqual([
       expect.stringMatching(
-        /^ok .*engine\.db: 3\.0 GiB, schema version 1; not read through\. \| prospect doctor --thorough/,
+        /^ok .*engine\.db: 3\.0 GiB, schema version 1; not checked in full\. \| To check it: prospect doctor --thorough/,
       ),
     ])
     expect(await here.lines('engine database', { entries, thorough: true })).toEqual([
@@ -164,7 +164,9 @@ describe('doctor: databases', () => {
 describe('doctor: catalogue', () => {
   it('warns about an empty catalogue, and suggests sample data', async () => {
     expect(await here.lines('catalogue')).toEqual([
-      expect.stringMatching(/^warning \| The catalogue is empty.* \| prospect data sample/),
+      expect.stringMatching(
+        /^warning \| The catalogue is empty.* \| Load practice data with prospect data sample/,
+      ),
     ])
   })
 

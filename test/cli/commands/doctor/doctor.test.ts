@@ -95,7 +95,7 @@ describe('doctor', () => {
     const { stdout } = await command(['doctor'], { env, terminal: true })
     expect(stdout).toMatch(/^ok {7}node +Node \d+\.\d+\.\d+ is new enough\.\n/)
     expect(stdout).toMatch(
-      /\nwarning {2}clock +The engine's clock was moved.*\n +→ prospect engine clock reset/,
+      /\nwarning {2}clock +The engine clock was changed.*\n +→ Set it to real time: prospect engine clock reset/,
     )
     expect(stdout).toMatch(/\n\n\d problems?, \d warnings?\.\n$/)
   })

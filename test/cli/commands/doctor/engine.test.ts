@@ -27,18 +27,20 @@ describe('doctor: clock', () => {
   it('warns about a clock that was moved or frozen', async () => {
     await here.engine((admin) => admin.advanceClock(day))
     expect(await here.lines('clock')).toEqual([
-      expect.stringMatching(/^warning \| The engine's clock was moved: .* \| prospect engine clock reset/),
+      expect.stringMatching(
+        /^warning \| The engine clock was changed: .* \| Set it to real time: prospect engine clock reset/,
+      ),
     ])
     await here.engine((admin) => admin.setClock(Date.parse('2030-01-01T00:00:00Z'), true))
     expect(await here.lines('clock')).toEqual([
-      expect.stringContaining('stands still at 2030-01-01T00:00:00.000Z'),
+      expect.stringContaining('is frozen at 2030-01-01T00:00:00.000Z'),
     ])
   })
 
   it('warns about a ledger from the future', async () => {
     const clock = { now: () => Date.now() - 10 * minutes }
     expect(await here.lines('clock', { clock })).toEqual([
-      expect.stringMatching(/^warning \| The newest movement of the ledger is of .*in the future/),
+      expect.stringMatching(/^warning \| The newest ledger entry is dated .*in the future/),
     ])
   })
 
@@ -49,7 +51,7 @@ describe('doctor: clock', () => {
     else await eventsOver(state).keep({ ...event, receivedAt: later })
     await state.close()
     expect(await here.lines('clock')).toEqual([
-      expect.stringMatching(/^warning \| This machine recorded something/),
+      expect.stringMatching(/^warning \| A record of this machine is dated/),
     ])
   })
 })
@@ -184,9 +186,9 @@ const delivery = (workspaceId: string, at: number): Delivery => ({
 
 describe('doctor: jobs', () => {
   it('accepts no open jobs, or jobs with a worker', async () => {
-    expect(await here.lines('jobs')).toEqual(['ok | No work is open. | '])
+    expect(await here.lines('jobs')).toEqual(['ok | No jobs are open. | '])
     await working([{ id: 'j1', state: 'running', leaseUntil: Date.now() + minutes }, { id: 'j2' }])
-    expect(await here.lines('jobs')).toEqual(['ok | 2 jobs open, and attended to. | '])
+    expect(await here.lines('jobs')).toEqual(['ok | 2 jobs open, none stuck. | '])
   })
 
   it.each([
@@ -206,7 +208,9 @@ describe('doctor: jobs', () => {
       { id: 'j2', createdAt: 2 },
     ])
     expect(await here.lines('jobs')).toEqual([
-      expect.stringMatching(/^warning \| 2 jobs \(j\d, …\) are waiting .* \| prospect engine jobs run/),
+      expect.stringMatching(
+        /^warning \| 2 jobs \(j\d, …\) are waiting .* \| Run them: prospect engine jobs run/,
+      ),
     ])
   })
 })
@@ -221,7 +225,9 @@ describe('doctor: deliveries', () => {
   it('warns about overdue deliveries', async () => {
     await working([{ id: 'j1' }], [{ dueAt: Date.now() - 11 * minutes }])
     expect(await here.lines('deliveries')).toEqual([
-      expect.stringMatching(/^warning \| 1 delivery \(d0\) is due for longer .* \| prospect engine jobs run/),
+      expect.stringMatching(
+        /^warning \| 1 delivery \(d0\) is due for longer .* \| Send what is due with prospect engine jobs run/,
+      ),
     ])
   })
 

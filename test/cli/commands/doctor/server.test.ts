@@ -68,7 +68,7 @@ describe('doctor: server', () => {
     const error = new Error('The certificate of api.example.com has expired')
     expect(await lines(serving({ health: error }, asked))).toEqual([
       expect.stringMatching(
-        /^problem \| https:\/\/api\.example\.com is not reached: The certificate .* has expired\. \| Check/,
+        /^problem \| https:\/\/api\.example\.com cannot be reached: The certificate .* has expired\. \| Check/,
       ),
     ])
     expect(asked).toEqual(['health'])

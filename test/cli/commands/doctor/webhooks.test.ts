@@ -38,13 +38,13 @@ describe('doctor: webhooks', () => {
       throw new Error('connection refused')
     }
     expect(await lines({ askPublicUrl })).toEqual([
-      expect.stringMatching(/^warning .*not reached: connection refused/),
+      expect.stringMatching(/^warning .*cannot be reached: connection refused/),
     ])
   })
 
   it('calls the public URL to see whether it is down, leads elsewhere or leads here', async () => {
     await tunnel(`http://127.0.0.1:${await freePort()}`)
-    expect(await lines()).toEqual([expect.stringMatching(/not reached|in use/)])
+    expect(await lines()).toEqual([expect.stringMatching(/cannot be reached|in use/)])
     const elsewhere = await answering((_, response) => response.writeHead(418).end())
     await tunnel(`http://127.0.0.1:${elsewhere.port}/in`)
     expect(await lines()).toEqual([expect.stringMatching(/answers 418|in use/)])

@@ -131,7 +131,7 @@ describe('limits of a server', () => {
       ...{ operation: null, group: 'accounts.technologies', live: null },
       ...{ per: 'minute', limit: 2, used: 0, remaining: 2, resets_at: null },
     })
-    expect(ended.stderr).toContain('known to the server only')
+    expect(ended.stderr).toContain('Only the server knows its weekly limit')
   })
 
   it("counts the requests that this machine sent, corrected by the server's headers", async () => {

@@ -65,7 +65,7 @@ describe('listen', () => {
         body: { event: 'list_import.completed', id: 'l', list: {} },
       },
     ])
-    expect(ended.stderr).toContain('not checked')
+    expect(ended.stderr).toContain('accepted unverified')
   })
 
   it('prints a body of several lines in one, with its numbers', async () => {

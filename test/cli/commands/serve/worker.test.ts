@@ -55,7 +55,7 @@ it('reports the same trouble of accepted work once until another comes', () => {
   const notices: string[] = []
   const report = reportTrouble({ notify: (text: string) => void notices.push(text) } as never)
   for (const text of ['disk full', 'disk full', 'database away', 'disk full']) report(new Error(text))
-  expect(notices.map((text) => text.replace('Accepted work is paused: ', ''))).toEqual([
+  expect(notices.map((text) => text.replace('Queued jobs are paused: ', ''))).toEqual([
     ...['disk full', 'database away', 'disk full'],
   ])
 })
