@@ -14,7 +14,7 @@ import { type Admin, createAdmin } from './engine/admin/admin.js'
 import { sharedClock } from './engine/clock.js'
 import type { Clock, Ids, Targets } from './engine/ports/ports.js'
 import { createEngine } from './engine/request/engine.js'
-import { openStore } from './engine/tables/store.js'
+import { openEngineDatabase } from './engine/tables/schema.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
 import { openShared } from './storage/database/open.js'
@@ -71,7 +71,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
     if (problem !== undefined) throw new TypeError(`The location of a database ${problem}.`)
   }
   const { ids = systemIds, targets = nowhereElse } = options
-  const store = await openStore(engine)
+  const store = await openEngineDatabase(engine)
   const clock = options.clock ?? sharedClock(store, systemClock)
   const catalogue = await openCatalogueAt(place, { clock, ids }).catch(async (error: unknown) => {
     await store.close()

@@ -56,7 +56,7 @@ async function engineParts() {
     'engine/request/engine',
     'engine/admin/admin',
     'engine/worker/worker',
-    'engine/tables/store',
+    'engine/tables/schema',
     'client/sender',
   ]
     .map((path) => `export * from './src/${path}.js'`)
@@ -73,7 +73,7 @@ async function engineParts() {
 
 /** Milliseconds of an extraction, with every rule on and each step durable, until the receiver has all of it. */
 async function extract(parts, file, { url, leads, streaming }) {
-  const store = await parts.openStore(file)
+  const store = await parts.openEngineDatabase(file)
   const sender = parts.createSender()
   const ports = {
     ...{ store, sender, source: sourceOf(leads), clock: { now: Date.now } },

@@ -16,7 +16,6 @@ const compositionRoots = [
   'src/cli/target/local-target.ts',
   'src/engine/handlers/registry.ts',
   'src/engine/request/pipeline.ts',
-  'src/engine/tables/store.ts',
 ]
 
 const importPattern =

@@ -1,4 +1,6 @@
-import type { Clock, Counter, Lease, Store, StoredClock } from './ports/ports.js'
+import type { Driver } from '../storage/driver/connection.js'
+import type { Clock, Counter, Lease, StoredClock } from './ports/ports.js'
+import { hasCounterAfter, restartCounters } from './tables/counters.js'
 
 const dayMs = 86_400_000
 
@@ -58,16 +60,19 @@ export function countedAt(counter: Counter | undefined, span: CounterSpan, now: 
  * Lets every counter that began in the future begin now, so that what is left of its time decreases from now on. Returns
  * at once when there is none, which is always so unless the clock went back.
  */
-export async function settleCounters(store: Pick<Store, 'read' | 'transaction'>, now: number): Promise<void> {
-  if (await store.read((reads) => reads.hasCounterAfter(now)))
-    await store.transaction((tx) => tx.restartCounters(now))
+export async function settleCounters(
+  store: Pick<Driver, 'read' | 'transaction'>,
+  now: number,
+): Promise<void> {
+  if (await store.read((tx) => hasCounterAfter(tx, now)))
+    await store.transaction((tx) => restartCounters(tx, now))
 }
 
 /** A step back of less than this is the clock being set right. */
 const toleranceMs = 1_000
 
 /** Notices when the clock goes back, and settles the counters then; also at the first request, as it may have before. */
-export function createClockWatch(store: Pick<Store, 'read' | 'transaction'>) {
+export function createClockWatch(store: Pick<Driver, 'read' | 'transaction'>) {
   let latest = Number.POSITIVE_INFINITY
   let settling: Promise<void> | undefined
   return (now: number): Promise<void> | undefined => {
@@ -95,7 +100,7 @@ export function nextRenewal(createdAt: number, after: number): number {
 }
 
 /** Returns the clock that all processes of a store share, even when a machine's own clock is wrong. */
-export const sharedClock = (store: Pick<Store, 'aheadMs'>, clock: Clock): Clock => ({
+export const sharedClock = (store: Pick<Driver, 'aheadMs'>, clock: Clock): Clock => ({
   now: () => clock.now() + store.aheadMs(),
 })
 

@@ -7,6 +7,7 @@ import type { Journal } from '../../src/batch/journal/journal.js'
 import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/batch/output/writer.js'
 import { execute } from '../../src/batch/run/execute.js'
 import type { Batch } from '../../src/batch/run/ports.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
@@ -108,7 +109,7 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
           names.map((name) => (name.startsWith('known') ? 'found' : 'not_found')),
         )
         const found = new Set(names.filter((name) => name.startsWith('known'))).size
-        const { spent } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+        const { spent } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
         expect(spent).toBe(found)
         expect(rows.reduce((sum, row) => sum + Number(row._credits), 0)).toBe(found)
         await bench.store.close()

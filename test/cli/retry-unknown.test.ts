@@ -99,8 +99,8 @@ describe('a run whose process was killed', () => {
       'stopped',
     ])
     const after = await openState(join(home, 'state.db'))
-    const record = await after.read((reads) =>
-      reads.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
+    const record = await after.read((tx) =>
+      tx.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
     )
     await after.close()
     expect(record).toEqual({ status: 'stopped', reserved: 256, ended_at: 2 })

@@ -5,7 +5,7 @@ import { createAdmin } from '../../src/engine/admin/admin.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'
 import type { Clock } from '../../src/engine/ports/ports.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { openState } from '../../src/storage/state/open.js'
@@ -45,7 +45,7 @@ async function governedProxy() {
   const { bench, server, close } = await served()
   const { clock } = bench
   const remote = await governedRemote(server, clock)
-  const store = await openStore(':memory:')
+  const store = await openEngineDatabase(':memory:')
   const members = createAdmin({ store, clock, ids: randomIds })
   const { key = '' } = await members.init()
   const sleep = async () => {}

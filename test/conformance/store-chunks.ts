@@ -1,5 +1,31 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { NewChunk, Store } from '../../src/engine/ports/ports.js'
+import type { NewChunk } from '../../src/engine/ports/ports.js'
+import {
+  answerChunk,
+  claimChunk,
+  countChunkWorkers,
+  dropChunkRun,
+  dropChunks,
+  dropDeadChunks,
+  holdsChunk,
+  holdsChunkRun,
+  insertChunks,
+  keepChunkWorker,
+  listAnsweredChunks,
+  readChunkWork,
+  renewChunk,
+  renewChunkRun,
+  takeChunkRun,
+  withdrawChunks,
+} from '../../src/engine/tables/chunks.js'
+import { releaseJobs } from '../../src/engine/tables/jobs.js'
+import {
+  findPrincipalOfKey,
+  insertKey,
+  insertMember,
+  insertWorkspace,
+} from '../../src/engine/tables/members.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { key, member, workspace } from './rows.js'
 import { lease } from './store-work.js'
 
@@ -10,28 +36,33 @@ const chunk: NewChunk = { id: 'c1', run: 'r1', operation: 'accounts.enrich', cal
 const before = (chunks: number) => ({ chunks, runs: chunks - 50_000, workers: chunks })
 
 /** What every store must do with rows that are spread over machines. */
-export function describeChunks(name: string, open: () => Promise<Store>): void {
-  let store: Store
+export function describeChunks(name: string, open: () => Promise<Driver>): void {
+  let store: Driver
   const claim = (token: string, realNow: number, source = '') =>
-    store.transaction((tx) => tx.claimChunk({ token, source, ...lease(realNow) }))
+    store.transaction((tx) => claimChunk(tx, { token, source, ...lease(realNow) }))
   const put = (...chunks: Partial<NewChunk>[]) =>
-    store.transaction((tx) => tx.addChunks(chunks.map((one) => ({ ...chunk, ...one }))))
-  const answer = (token: string) => store.transaction((tx) => tx.answerChunk('c1', token, '[2]'))
+    store.transaction((tx) =>
+      insertChunks(
+        tx,
+        chunks.map((one) => ({ ...chunk, ...one })),
+      ),
+    )
+  const answer = (token: string) => store.transaction((tx) => answerChunk(tx, 'c1', token, '[2]'))
   const work = (realNow: number, source = '') =>
-    store.read((reads) => reads.chunkWork(source, lease(realNow), before(100_000)))
-  const tidy = (chunks: number) => store.transaction((tx) => tx.dropDeadChunks(before(chunks)))
+    store.read((tx) => readChunkWork(tx, source, lease(realNow), before(100_000)))
+  const tidy = (chunks: number) => store.transaction((tx) => dropDeadChunks(tx, before(chunks)))
   const left = async (chunks: number) =>
-    (await store.read((reads) => reads.chunkWork('', lease(0), before(chunks)))).left
-  const renew = (token = 'command') => store.transaction((tx) => tx.renewChunkRun('r1', token, 200_000))
+    (await store.read((tx) => readChunkWork(tx, '', lease(0), before(chunks)))).left
+  const renew = (token = 'command') => store.transaction((tx) => renewChunkRun(tx, 'r1', token, 200_000))
 
   describe(`rows that are spread over ${name}`, () => {
     beforeEach(async () => {
       store = await open()
       await store.transaction(async (tx) => {
-        await tx.addWorkspace(workspace, true)
-        await tx.addMember(member)
-        await tx.addKey(key)
-        await tx.takeChunkRun(run)
+        await insertWorkspace(tx, workspace, true)
+        await insertMember(tx, member)
+        await insertKey(tx, key)
+        await takeChunkRun(tx, run)
       })
     })
 
@@ -52,17 +83,17 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       await put({})
       await claim('a', 0)
       await claim('b', 30_000)
-      expect(await store.transaction((tx) => tx.holdsChunk('c1', 'a'))).toBe(false)
-      expect(await store.transaction((tx) => tx.renewChunk('c1', 'a', 90_000))).toBe(false)
+      expect(await store.transaction((tx) => holdsChunk(tx, 'c1', 'a'))).toBe(false)
+      expect(await store.transaction((tx) => renewChunk(tx, 'c1', 'a', 90_000))).toBe(false)
       expect(await answer('a')).toBe(false)
-      expect(await store.transaction((tx) => tx.holdsChunk('c1', 'b'))).toBe(true)
+      expect(await store.transaction((tx) => holdsChunk(tx, 'c1', 'b'))).toBe(true)
       expect(await answer('b')).toBe(true)
       expect(await answer('b')).toBe(false)
-      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([
+      expect(await store.read((tx) => listAnsweredChunks(tx, 'r1', 9))).toEqual([
         { id: 'c1', taken: 2, replies: '[2]' },
       ])
-      await store.transaction((tx) => tx.dropChunks(['c1']))
-      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([])
+      await store.transaction((tx) => dropChunks(tx, ['c1']))
+      expect(await store.read((tx) => listAnsweredChunks(tx, 'r1', 9))).toEqual([])
     })
 
     it('are started for a live command, by workers of its source', async () => {
@@ -79,18 +110,18 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       await claim('a', 0)
       await answer('a')
       await claim('b', 0)
-      expect(await store.transaction((tx) => tx.withdrawChunks('r1', false))).toEqual(['c3'])
-      expect(await store.transaction((tx) => tx.withdrawChunks('r1', true))).toEqual(['c2'])
-      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toHaveLength(1)
+      expect(await store.transaction((tx) => withdrawChunks(tx, 'r1', false))).toEqual(['c3'])
+      expect(await store.transaction((tx) => withdrawChunks(tx, 'r1', true))).toEqual(['c2'])
+      expect(await store.read((tx) => listAnsweredChunks(tx, 'r1', 9))).toHaveLength(1)
     })
 
     it('are deleted with their command when another one follows, and when it is long dead', async () => {
       await put({})
-      await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next' }))
+      await store.transaction((tx) => takeChunkRun(tx, { ...run, token: 'next' }))
       expect(await claim('a', 0)).toBeUndefined()
       expect(await renew()).toBe('lost')
-      expect(await store.transaction((tx) => tx.holdsChunkRun('r1', 'command'))).toBe(false)
-      await store.transaction((tx) => tx.dropChunkRun('r1', 'command'))
+      expect(await store.transaction((tx) => holdsChunkRun(tx, 'r1', 'command'))).toBe(false)
+      await store.transaction((tx) => dropChunkRun(tx, 'r1', 'command'))
       await put({})
       await tidy(100_000)
       expect(await work(0)).toMatchObject({ runs: 1, isDue: true })
@@ -109,7 +140,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
         { runs: 1, left: 0, isDue: false },
       ])
       await tidy(200_001)
-      await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next', leaseUntil: 200_000 }))
+      await store.transaction((tx) => takeChunkRun(tx, { ...run, token: 'next', leaseUntil: 200_000 }))
       expect(await renew()).toBe('lost')
       await tidy(200_001)
       expect(await renew('next')).toBe('anew')
@@ -120,19 +151,19 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
 
     it('are deleted when a person is erased', async () => {
       await put({})
-      await store.transaction((tx) => tx.releaseJobs())
+      await store.transaction((tx) => releaseJobs(tx))
       expect(await work(0)).toEqual({ runs: 0, left: 0, isDue: false })
       expect(await renew()).toBe('lost')
     })
 
     it('show how many workers take part', async () => {
-      const count = (now: number) => store.read((reads) => reads.chunkWorkers('', now))
-      await store.transaction((tx) => tx.keepChunkWorker('a', '', 10))
-      await store.transaction((tx) => tx.keepChunkWorker('a', '', 20))
-      await store.transaction((tx) => tx.keepChunkWorker('b', '', 10))
-      await store.transaction((tx) => tx.keepChunkWorker('c', 'https://other.example/', 10))
+      const count = (now: number) => store.read((tx) => countChunkWorkers(tx, '', now))
+      await store.transaction((tx) => keepChunkWorker(tx, 'a', '', 10))
+      await store.transaction((tx) => keepChunkWorker(tx, 'a', '', 20))
+      await store.transaction((tx) => keepChunkWorker(tx, 'b', '', 10))
+      await store.transaction((tx) => keepChunkWorker(tx, 'c', 'https://other.example/', 10))
       expect([await count(9), await count(10), await count(20)]).toEqual([2, 1, 0])
-      await store.transaction((tx) => tx.keepChunkWorker('a', '', null))
+      await store.transaction((tx) => keepChunkWorker(tx, 'a', '', null))
       expect(await count(10)).toBe(0)
       expect(await left(11)).toBe(2)
       await tidy(11)
@@ -140,9 +171,9 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
     })
 
     it('find the principal by the id of a key', async () => {
-      const found = await store.read((reads) => reads.principalOfKey(key.id))
+      const found = await store.read((tx) => findPrincipalOfKey(tx, key.id))
       expect([found?.member.id, found?.workspace.id]).toEqual([member.id, workspace.id])
-      expect(await store.read((reads) => reads.principalOfKey('nobody'))).toBeUndefined()
+      expect(await store.read((tx) => findPrincipalOfKey(tx, 'nobody'))).toBeUndefined()
     })
   })
 }

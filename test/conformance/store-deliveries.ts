@@ -1,5 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Delivery, DueDeliveries, Store } from '../../src/engine/ports/ports.js'
+import type { Delivery, DueDeliveries } from '../../src/engine/ports/ports.js'
+import {
+  claimDelivery,
+  countDeliveries,
+  findDelivery,
+  insertDeliveries,
+  isDeliveryDue,
+  listDeliveries,
+  listSigningSecrets,
+  listWaitingDeliveries,
+  readDeliveryQueue,
+  releaseNextDelivery,
+  replayDeliveries,
+  setSigningSecrets,
+  updateDelivery,
+} from '../../src/engine/tables/deliveries.js'
+import { insertJob } from '../../src/engine/tables/jobs.js'
+import { insertMember, insertWorkspace } from '../../src/engine/tables/members.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { member, workspace } from './rows.js'
 import { job, lease } from './store-work.js'
 
@@ -18,32 +36,32 @@ const behind = (seq: number, more: Partial<Delivery> = {}): Delivery => ({
 })
 
 /** What every store must do with deliveries. */
-export function describeDeliveries(name: string, open: () => Promise<Store>): void {
-  let store: Store
-  const add = (...deliveries: Delivery[]) => store.transaction((tx) => tx.addDeliveries(deliveries))
+export function describeDeliveries(name: string, open: () => Promise<Driver>): void {
+  let store: Driver
+  const add = (...deliveries: Delivery[]) => store.transaction((tx) => insertDeliveries(tx, deliveries))
   const due = (now: number, more: Partial<DueDeliveries> = {}): DueDeliveries => ({
     ...lease(0),
     ...{ now, farthest: now + 1_000_000, busy: [] },
     ...more,
   })
   const claim = (token: string, now: number, more: Partial<DueDeliveries> = {}) =>
-    store.transaction((tx) => tx.claimDelivery({ ...due(now, more), token }))
+    store.transaction((tx) => claimDelivery(tx, { ...due(now, more), token }))
   const isDue = (now: number, more: Partial<DueDeliveries> = {}) =>
-    store.read((reads) => reads.isDeliveryDue(due(now, more)))
-  const one = (id: string) => store.read((reads) => reads.delivery('w1', id))
+    store.read((tx) => isDeliveryDue(tx, due(now, more)))
+  const one = (id: string) => store.read((tx) => findDelivery(tx, 'w1', id))
   const dues = async () =>
     Object.fromEntries(
-      (await store.read((reads) => reads.deliveries('w1', {}, 99))).map(({ id, dueAt }) => [id, dueAt]),
+      (await store.read((tx) => listDeliveries(tx, 'w1', {}, 99))).map(({ id, dueAt }) => [id, dueAt]),
     )
 
   describe(`deliveries over ${name}`, () => {
     beforeEach(async () => {
       store = await open()
       await store.transaction(async (tx) => {
-        await tx.addWorkspace(workspace, true)
-        await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
-        await tx.addMember(member)
-        for (const id of ['j1', 'j2', 'j3']) await tx.addJob({ ...job, id })
+        await insertWorkspace(tx, workspace, true)
+        await insertWorkspace(tx, { ...workspace, id: 'w2', name: 'Second' }, false)
+        await insertMember(tx, member)
+        for (const id of ['j1', 'j2', 'j3']) await insertJob(tx, { ...job, id })
       })
     })
 
@@ -53,21 +71,21 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       const whole = { ...delivery, part: 1, parts: 2, status: 500, error: 'no', finishedAt: 9, token: 't' }
       await add(whole)
       expect(await one('d1')).toEqual(whole)
-      expect(await store.read((reads) => reads.delivery('w2', 'd1'))).toBeUndefined()
+      expect(await store.read((tx) => findDelivery(tx, 'w2', 'd1'))).toBeUndefined()
     })
 
     it('are listed newest first, by job and state', async () => {
       await add(delivery, behind(2, { state: 'failed' }), behind(1, { id: 'x1', jobId: 'j2', createdAt: 20 }))
-      await store.read(async (reads) => {
-        const ids = async (filter: Parameters<typeof reads.deliveries>[1], limit = 9) =>
-          (await reads.deliveries('w1', filter, limit)).map(({ id }) => id)
+      await store.read(async (tx) => {
+        const ids = async (filter: Parameters<typeof listDeliveries>[2], limit = 9) =>
+          (await listDeliveries(tx, 'w1', filter, limit)).map(({ id }) => id)
         expect(await ids({})).toEqual(['x1', 'd2', 'd1'])
         expect(await ids({}, 1)).toEqual(['x1'])
         expect(await ids({ jobId: 'j1' })).toEqual(['d2', 'd1'])
         expect(await ids({ jobId: 'j1', state: 'failed' })).toEqual(['d2'])
-        expect(await reads.deliveries('w2', {}, 9)).toEqual([])
-        expect(await reads.countDeliveries('w1')).toEqual({ pending: 2, delivered: 0, failed: 1 })
-        expect(await reads.countDeliveries('w2')).toEqual({ pending: 0, delivered: 0, failed: 0 })
+        expect(await listDeliveries(tx, 'w2', {}, 9)).toEqual([])
+        expect(await countDeliveries(tx, 'w1')).toEqual({ pending: 2, delivered: 0, failed: 1 })
+        expect(await countDeliveries(tx, 'w2')).toEqual({ pending: 0, delivered: 0, failed: 0 })
       })
     })
 
@@ -75,10 +93,10 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       await add(delivery)
       await expect(add(behind(1, { id: 'other' }))).rejects.toThrow()
       await add(behind(1, { id: 'other', jobId: 'j2' }))
-      await store.read(async (reads) => {
-        expect(await reads.deliveryQueue('j1')).toEqual({ last: 1, open: true })
-        expect(await reads.deliveryQueue('j2')).toEqual({ last: 1, open: false })
-        expect(await reads.deliveryQueue('j3')).toEqual({ last: 0, open: false })
+      await store.read(async (tx) => {
+        expect(await readDeliveryQueue(tx, 'j1')).toEqual({ last: 1, open: true })
+        expect(await readDeliveryQueue(tx, 'j2')).toEqual({ last: 1, open: false })
+        expect(await readDeliveryQueue(tx, 'j3')).toEqual({ last: 0, open: false })
       })
     })
 
@@ -113,10 +131,10 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect(await claim('b', 10, lease(leaseUntil - 1))).toBeUndefined()
       expect((await claim('b', 10, lease(leaseUntil)))?.token).toBe('b')
       await store.transaction(async (tx) => {
-        expect(await tx.changeDelivery('d1', 'a', { state: 'delivered' })).toBe(false)
-        expect(await tx.changeDelivery('d1', 'b', { attempts: 1, dueAt: 50, status: 500, error: 'no' })).toBe(
-          true,
-        )
+        expect(await updateDelivery(tx, 'd1', 'a', { state: 'delivered' })).toBe(false)
+        expect(
+          await updateDelivery(tx, 'd1', 'b', { attempts: 1, dueAt: 50, status: 500, error: 'no' }),
+        ).toBe(true)
       })
       expect(await one('d1')).toMatchObject({ attempts: 1, dueAt: 50, status: 500, leaseUntil: 0 })
       expect((await claim('c', 50, lease(leaseUntil)))?.id).toBe('d1')
@@ -124,7 +142,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
 
     it('change no more once they have ended', async () => {
       await add({ ...delivery, token: 't', state: 'delivered' })
-      expect(await store.transaction((tx) => tx.changeDelivery('d1', 't', { state: 'failed' }))).toBe(false)
+      expect(await store.transaction((tx) => updateDelivery(tx, 'd1', 't', { state: 'failed' }))).toBe(false)
       expect([await isDue(9e9), await claim('a', 9e9)]).toEqual([false, undefined])
     })
 
@@ -157,26 +175,26 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
     it('that wait are listed in order, and change together with the one before them', async () => {
       await add(delivery, behind(4), behind(2), behind(3), behind(5, { attempts: 1, dueAt: 90 }))
       await store.transaction(async (tx) => {
-        await tx.claimDelivery({ ...due(10), token: 'a' })
-        const waiting = await tx.waitingDeliveries('j1', 2)
+        await claimDelivery(tx, { ...due(10), token: 'a' })
+        const waiting = await listWaitingDeliveries(tx, 'j1', 2)
         expect(waiting).toEqual([behind(2), behind(3)])
-        expect(await tx.waitingDeliveries('j2', 2)).toEqual([])
-        expect(await tx.changeDelivery('d3', 'a', { state: 'delivered' })).toBe(false)
-        expect(await tx.changeDelivery('d3', null, { attempts: 1, state: 'delivered' })).toBe(true)
-        expect(await tx.changeDelivery('d1', null, { state: 'delivered' })).toBe(false)
-        expect(await tx.waitingDeliveries('j1', 9)).toEqual([behind(2), behind(4)])
+        expect(await listWaitingDeliveries(tx, 'j2', 2)).toEqual([])
+        expect(await updateDelivery(tx, 'd3', 'a', { state: 'delivered' })).toBe(false)
+        expect(await updateDelivery(tx, 'd3', null, { attempts: 1, state: 'delivered' })).toBe(true)
+        expect(await updateDelivery(tx, 'd1', null, { state: 'delivered' })).toBe(false)
+        expect(await listWaitingDeliveries(tx, 'j1', 9)).toEqual([behind(2), behind(4)])
       })
     })
 
     it('are released one at a time', async () => {
       await add(delivery, behind(2), behind(3), behind(1, { id: 'x1', jobId: 'j2' }))
-      const release = (jobId = 'j1') => store.transaction((tx) => tx.releaseNext(jobId, 70))
+      const release = (jobId = 'j1') => store.transaction((tx) => releaseNextDelivery(tx, jobId, 70))
       await release()
       expect(await dues()).toEqual({ d1: 10, d2: null, d3: null, x1: null })
       await claim('a', 10)
       await release()
       expect(await dues()).toMatchObject({ d2: null })
-      await store.transaction((tx) => tx.changeDelivery('d1', 'a', { attempts: 1, dueAt: 99 }))
+      await store.transaction((tx) => updateDelivery(tx, 'd1', 'a', { attempts: 1, dueAt: 99 }))
       await release()
       await release()
       expect(await dues()).toEqual({ d1: 99, d2: 70, d3: null, x1: null })
@@ -189,8 +207,8 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       const ended = { state: 'failed', attempts: 8, status: 500, error: 'no', finishedAt: 9 } as const
       await add(behind(1, ended), behind(2, ended), behind(3, { ...ended, state: 'delivered' }), behind(4))
       await store.transaction(async (tx) => {
-        expect(await tx.replayDeliveries('w2', ['d1'], 40)).toBe(0)
-        expect(await tx.replayDeliveries('w1', ['d3', 'd2', 'd4', 'nobody', 'd3'], 40)).toBe(2)
+        expect(await replayDeliveries(tx, 'w2', ['d1'], 40)).toBe(0)
+        expect(await replayDeliveries(tx, 'w1', ['d3', 'd2', 'd4', 'nobody', 'd3'], 40)).toBe(2)
       })
       const fresh = { state: 'pending', attempts: 0, status: null, error: null, finishedAt: null }
       expect(await one('d2')).toMatchObject({ ...fresh, dueAt: 40 })
@@ -201,15 +219,15 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
     it('wait for the one in progress when they are replayed', async () => {
       await add(behind(1, { state: 'failed', attempts: 8 }), behind(2, { dueAt: 5 }))
       await claim('a', 10)
-      await store.transaction((tx) => tx.replayDeliveries('w1', ['d1'], 40))
+      await store.transaction((tx) => replayDeliveries(tx, 'w1', ['d1'], 40))
       expect(await dues()).toEqual({ d1: null, d2: 5 })
     })
 
     it('are given to as many workers as ask at once, each to one', async () => {
       await store.transaction(async (tx) => {
         for (let at = 0; at < 50; at++) {
-          await tx.addJob({ ...job, id: `job ${at}` })
-          await tx.addDeliveries([{ ...delivery, id: `x${at}`, jobId: `job ${at}` }])
+          await insertJob(tx, { ...job, id: `job ${at}` })
+          await insertDeliveries(tx, [{ ...delivery, id: `x${at}`, jobId: `job ${at}` }])
         }
       })
       const claimed = await Promise.all(Array.from({ length: 80 }, (_, at) => claim(`t${at}`, 10)))
@@ -219,8 +237,8 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
 
     it('are signed with the secrets of their workspace, newest first', async () => {
       const set = (workspaceId: string, ...secrets: { secret: string; until: number | null }[]) =>
-        store.transaction((tx) => tx.setSigningSecrets(workspaceId, secrets))
-      const of = (workspaceId: string) => store.read((reads) => reads.signingSecrets(workspaceId))
+        store.transaction((tx) => setSigningSecrets(tx, workspaceId, secrets))
+      const of = (workspaceId: string) => store.read((tx) => listSigningSecrets(tx, workspaceId))
       expect(await of('w1')).toEqual([])
       await set('w1', { secret: 'a', until: null })
       await set('w2', { secret: 'z', until: null })

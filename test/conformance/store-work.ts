@@ -6,8 +6,42 @@ import type {
   JobState,
   Lease,
   NewList,
-  Store,
 } from '../../src/engine/ports/ports.js'
+import {
+  claimJob,
+  countJobs,
+  countRecords,
+  countUnfinishedJobs,
+  dropJobs,
+  findEnrichment,
+  findJob,
+  insertEnrichments,
+  insertJob,
+  insertRecords,
+  isJobDue,
+  listEnrichments,
+  listJobs,
+  listRecords,
+  lockJob,
+  lockJobOf,
+  readFirstHold,
+  readHeldBy,
+  renewJob,
+  updateJob,
+} from '../../src/engine/tables/jobs.js'
+import {
+  findList,
+  findListByNumber,
+  insertList,
+  listCompanies,
+  listMatchedAccounts,
+  setMatchedAccount,
+  updateList,
+} from '../../src/engine/tables/lists.js'
+import { insertMember, insertWorkspace } from '../../src/engine/tables/members.js'
+import { appendMovement } from '../../src/engine/tables/movements.js'
+import { listTable } from '../../src/engine/tables/record-tables.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { member, workspace } from './rows.js'
 
 /** A job as it is when it is accepted. */
@@ -36,23 +70,23 @@ const record = (ordinal: number, status: JobRecord['status'] = 'QUALIFIED'): Job
 })
 
 /** What every store must do with accepted work. */
-export function describeWork(name: string, open: () => Promise<Store>): void {
-  let store: Store
+export function describeWork(name: string, open: () => Promise<Driver>): void {
+  let store: Driver
   const claim = (token: string, realNow: number, id?: string) =>
-    store.transaction((tx) => tx.claimJob({ token, ...lease(realNow), ...(id ? { id } : {}) }))
+    store.transaction((tx) => claimJob(tx, { token, ...lease(realNow), ...(id ? { id } : {}) }))
   const add = (...jobs: Partial<AsyncJob>[]) =>
     store.transaction(async (tx) => {
-      for (const one of jobs) await tx.addJob({ ...job, ...one })
+      for (const one of jobs) await insertJob(tx, { ...job, ...one })
     })
-  const isDue = (realNow: number) => store.read((reads) => reads.isJobDue(lease(realNow)))
+  const isDue = (realNow: number) => store.read((tx) => isJobDue(tx, lease(realNow)))
 
   describe(`accepted work over ${name}`, () => {
     beforeEach(async () => {
       store = await open()
       await store.transaction(async (tx) => {
-        await tx.addWorkspace(workspace, true)
-        await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
-        await tx.addMember(member)
+        await insertWorkspace(tx, workspace, true)
+        await insertWorkspace(tx, { ...workspace, id: 'w2', name: 'Second' }, false)
+        await insertMember(tx, member)
       })
     })
 
@@ -60,10 +94,10 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
 
     it('returns a job as it was stored, to its own workspace only', async () => {
       await add({})
-      await store.read(async (reads) => {
-        expect(await reads.job('w1', 'j1')).toEqual(job)
-        expect(await reads.job('w2', 'j1')).toBeUndefined()
-        expect(await reads.jobs('w2', {}, { skip: 0, limit: 9 })).toEqual([])
+      await store.read(async (tx) => {
+        expect(await findJob(tx, 'w1', 'j1')).toEqual(job)
+        expect(await findJob(tx, 'w2', 'j1')).toBeUndefined()
+        expect(await listJobs(tx, 'w2', {}, { skip: 0, limit: 9 })).toEqual([])
       })
     })
 
@@ -77,13 +111,13 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
 
     it('takes the oldest job of the next workspace, so that many jobs of one do not delay another', async () => {
       const second = { workspaceId: 'w2', memberId: 'm2', createdAt: 99 }
-      await store.transaction((tx) => tx.addMember({ ...member, id: 'm2', workspaceId: 'w2' }))
+      await store.transaction((tx) => insertMember(tx, { ...member, id: 'm2', workspaceId: 'w2' }))
       await add(...[3, 1, 2].map((at) => ({ id: `first-${at}`, createdAt: at })))
       await add({ ...second, id: 'second-1' }, { ...second, id: 'second-2', createdAt: 98 })
       const taken: (string | undefined)[] = []
       for (let after = ''; taken.length < 6; ) {
         const claim = { token: `t${taken.length}`, after, ...lease(100) }
-        const found = await store.transaction((tx) => tx.claimJob(claim))
+        const found = await store.transaction((tx) => claimJob(tx, claim))
         taken.push(found?.id)
         after = found?.workspaceId ?? after
       }
@@ -102,7 +136,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       await add({})
       await claim('a', 100)
       expect(await claim('b', 100 + leaseMs - 1)).toBeUndefined()
-      expect(await store.transaction((tx) => tx.renewJob('j1', 'a', 100 + leaseMs + 50))).toBe(true)
+      expect(await store.transaction((tx) => renewJob(tx, 'j1', 'a', 100 + leaseMs + 50))).toBe(true)
       expect([await isDue(100 + leaseMs), await claim('b', 100 + leaseMs)]).toEqual([false, undefined])
       expect(await isDue(100 + leaseMs + 50)).toBe(true)
       expect(await claim('b', 100 + leaseMs + 50)).toMatchObject({ token: 'b', attempts: 2 })
@@ -111,14 +145,14 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
     it('gives a job to its own owner at once, which fences off the previous token, and to nobody else', async () => {
       await add({})
       const take = (owner: string, token: string) =>
-        store.transaction((tx) => tx.claimJob({ token, owner, id: 'j1', ...lease(100) }))
+        store.transaction((tx) => claimJob(tx, { token, owner, id: 'j1', ...lease(100) }))
       expect(await take('run-1', 'run-1 a')).toMatchObject({ token: 'run-1 a' })
       expect([await take('run', 'run b'), await take('run-2', 'run-2 b'), await claim('c', 100)]).toEqual([
         ...[undefined, undefined, undefined],
       ])
       expect(await take('run-1', 'run-1 b')).toMatchObject({ token: 'run-1 b', attempts: 2 })
-      expect(await store.transaction((tx) => tx.lockJob('j1', 'run-1 a'))).toBeUndefined()
-      await store.transaction((tx) => tx.changeJob('j1', { state: 'finished' }))
+      expect(await store.transaction((tx) => lockJob(tx, 'j1', 'run-1 a'))).toBeUndefined()
+      await store.transaction((tx) => updateJob(tx, 'j1', { state: 'finished' }))
       expect(await take('run-1', 'run-1 c')).toBeUndefined()
     })
 
@@ -135,22 +169,22 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       await claim('a', 100, 'j1')
       await store.transaction(async (tx) => {
         for (const id of ['j1', 'j2']) {
-          await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: '{}' }])
-          await tx.addEnrichments([
+          await insertRecords(tx, id, [{ ordinal: 1, status: 'QUALIFIED', record: '{}' }])
+          await insertEnrichments(tx, [
             { ...{ id: `e ${id}`, jobId: id, ordinal: 1 }, firstName: 'Ada', lastName: null, custom: null },
           ])
         }
       })
       await store.transaction(async (tx) => {
-        expect(await tx.lockJobOf('w2', 'j1')).toBeUndefined()
-        expect(await tx.lockJobOf('w1', 'j1')).toMatchObject({ id: 'j1', token: 'a' })
-        await tx.dropJob('j1')
-        expect(await tx.lockJob('j1', 'a')).toBeUndefined()
+        expect(await lockJobOf(tx, 'w2', 'j1')).toBeUndefined()
+        expect(await lockJobOf(tx, 'w1', 'j1')).toMatchObject({ id: 'j1', token: 'a' })
+        await dropJobs(tx, ['j1'])
+        expect(await lockJob(tx, 'j1', 'a')).toBeUndefined()
       })
-      await store.read(async (reads) => {
-        expect(await reads.job('w1', 'j1')).toBeUndefined()
-        expect([await reads.countRecords('j1'), await reads.countRecords('j2')]).toEqual([0, 1])
-        expect([await reads.enrichments('j1'), (await reads.enrichments('j2')).length]).toEqual([[], 1])
+      await store.read(async (tx) => {
+        expect(await findJob(tx, 'w1', 'j1')).toBeUndefined()
+        expect([await countRecords(tx, 'j1'), await countRecords(tx, 'j2')]).toEqual([0, 1])
+        expect([await listEnrichments(tx, 'j1'), (await listEnrichments(tx, 'j2')).length]).toEqual([[], 1])
       })
     })
 
@@ -159,12 +193,12 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       await claim('a', 100)
       await claim('b', 100 + leaseMs)
       await store.transaction(async (tx) => {
-        expect(await tx.lockJob('j1', 'a')).toBeUndefined()
-        expect(await tx.renewJob('j1', 'a', 9e9)).toBe(false)
-        expect(await tx.lockJob('j1', 'b')).toMatchObject({ id: 'j1', token: 'b' })
-        await tx.changeJob('j1', { state: 'finished', finishedAt: 7 })
-        expect(await tx.lockJob('j1', 'b')).toBeUndefined()
-        expect(await tx.renewJob('j1', 'b', 9e9)).toBe(false)
+        expect(await lockJob(tx, 'j1', 'a')).toBeUndefined()
+        expect(await renewJob(tx, 'j1', 'a', 9e9)).toBe(false)
+        expect(await lockJob(tx, 'j1', 'b')).toMatchObject({ id: 'j1', token: 'b' })
+        await updateJob(tx, 'j1', { state: 'finished', finishedAt: 7 })
+        expect(await lockJob(tx, 'j1', 'b')).toBeUndefined()
+        expect(await renewJob(tx, 'j1', 'b', 9e9)).toBe(false)
       })
       expect(await claim('c', 9e9)).toBeUndefined()
     })
@@ -175,11 +209,11 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       'lets a job go from %s to %s only where that is forward',
       async (from, to) => {
         await add({ state: from })
-        const changed = store.transaction((tx) => tx.changeJob('j1', { state: to }))
+        const changed = store.transaction((tx) => updateJob(tx, 'j1', { state: to }))
         if (legal.includes(`${from} ${to}`)) await changed
         else await expect(changed).rejects.toThrow()
         const after = legal.includes(`${from} ${to}`) ? to : from
-        expect((await store.read((reads) => reads.job('w1', 'j1')))?.state).toBe(after)
+        expect((await store.read((tx) => findJob(tx, 'w1', 'j1')))?.state).toBe(after)
       },
     )
 
@@ -189,10 +223,10 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
         ...{ state: 'running', done: 7, place: 'p', truncated: true, parts: [1, 5], partBytes: 99 },
         ...{ enriched: true, held: 3, spent: 21, error: 'no', finishedAt: 8, attempts: 2 },
       }
-      await store.transaction((tx) => tx.changeJob('j1', change))
-      expect(await store.read((reads) => reads.job('w1', 'j1'))).toEqual({ ...job, ...change })
-      await store.transaction((tx) => tx.changeJob('j1', { place: null }))
-      expect(await store.read((reads) => reads.job('w1', 'j1'))).toEqual({ ...job, ...change, place: null })
+      await store.transaction((tx) => updateJob(tx, 'j1', change))
+      expect(await store.read((tx) => findJob(tx, 'w1', 'j1'))).toEqual({ ...job, ...change })
+      await store.transaction((tx) => updateJob(tx, 'j1', { place: null }))
+      expect(await store.read((tx) => findJob(tx, 'w1', 'j1'))).toEqual({ ...job, ...change, place: null })
     })
 
     it('lists and counts jobs by kind, state and contact data, newest first', async () => {
@@ -202,18 +236,18 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
         { id: 'j3', createdAt: 2, state: 'running' },
         { id: 'j4', createdAt: 3, workspaceId: 'w2' },
       )
-      await store.read(async (reads) => {
-        const ids = async (filter: Parameters<typeof reads.jobs>[1], skip = 0, limit = 9) =>
-          (await reads.jobs('w1', filter, { skip, limit })).map(({ id }) => id)
+      await store.read(async (tx) => {
+        const ids = async (filter: Parameters<typeof listJobs>[2], skip = 0, limit = 9) =>
+          (await listJobs(tx, 'w1', filter, { skip, limit })).map(({ id }) => id)
         expect(await ids({})).toEqual(['j3', 'j2', 'j1'])
         expect(await ids({}, 1, 1)).toEqual(['j2'])
         expect(await ids({ kind: 'lead_search' })).toEqual(['j2'])
         expect(await ids({ state: 'running' })).toEqual(['j3'])
         expect(await ids({ enriched: true })).toEqual(['j1'])
         expect(await ids({ enriched: false, kind: 'stack_import' })).toEqual(['j3'])
-        expect(await reads.countJobs('w1', {})).toBe(3)
-        expect(await reads.countJobs('w1', { enriched: false })).toBe(2)
-        expect(await reads.countUnfinished('w1')).toEqual({ queued: 2, running: 1 })
+        expect(await countJobs(tx, 'w1', {})).toBe(3)
+        expect(await countJobs(tx, 'w1', { enriched: false })).toBe(2)
+        expect(await countUnfinishedJobs(tx, 'w1')).toEqual({ queued: 2, running: 1 })
       })
     })
 
@@ -230,50 +264,50 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
           credit: 'credits',
           amount: 9,
         } as const
-        await tx.append({ ...grant, reference: null, credits: 9, held: 0, spent: 0 })
-        await tx.append({ ...who, ...hold, seq: 2, reference: 'j1', credits: 5, held: 4, spent: 0 })
-        expect(await tx.heldBy('m1')).toBe(12)
-        expect(await tx.heldBy('m2')).toBe(0)
-        expect(await tx.heldFor('w1', 'j1')).toBe(4)
-        expect(await tx.heldFor('w1', 'j2')).toBeUndefined()
-        expect(await tx.heldFor('w2', 'j1')).toBeUndefined()
+        await appendMovement(tx, { ...grant, reference: null, credits: 9, held: 0, spent: 0 })
+        await appendMovement(tx, { ...who, ...hold, seq: 2, reference: 'j1', credits: 5, held: 4, spent: 0 })
+        expect(await readHeldBy(tx, 'm1')).toBe(12)
+        expect(await readHeldBy(tx, 'm2')).toBe(0)
+        expect(await readFirstHold(tx, 'w1', 'j1')).toBe(4)
+        expect(await readFirstHold(tx, 'w1', 'j2')).toBeUndefined()
+        expect(await readFirstHold(tx, 'w2', 'j1')).toBeUndefined()
       })
     })
 
     it('stores each record of a job once, and returns them in order', async () => {
       await add({})
       const records = [record(2, 'DISQUALIFIED'), record(1), record(3)]
-      await store.transaction((tx) => tx.addRecords('j1', records))
-      await expect(store.transaction((tx) => tx.addRecords('j1', [record(4), record(3)]))).rejects.toThrow()
-      await store.read(async (reads) => {
-        const of = async (range: Parameters<typeof reads.records>[1], limit = 9) =>
-          (await reads.records('j1', range, limit)).map(({ ordinal }) => ordinal)
-        expect(await reads.records('j1', { after: 0 }, 9)).toEqual([records[1], records[0], records[2]])
+      await store.transaction((tx) => insertRecords(tx, 'j1', records))
+      await expect(
+        store.transaction((tx) => insertRecords(tx, 'j1', [record(4), record(3)])),
+      ).rejects.toThrow()
+      await store.read(async (tx) => {
+        const of = async (range: Parameters<typeof listRecords>[2], limit = 9) =>
+          (await listRecords(tx, 'j1', range, limit)).map(({ ordinal }) => ordinal)
+        expect(await listRecords(tx, 'j1', { after: 0 }, 9)).toEqual([records[1], records[0], records[2]])
         expect(await of({ after: 1 })).toEqual([2, 3])
         expect(await of({ after: 0, last: 2 })).toEqual([1, 2])
         expect(await of({ after: 0, status: 'QUALIFIED' })).toEqual([1, 3])
         expect(await of({ after: 0, status: 'QUALIFIED', skip: 1 })).toEqual([3])
         expect(await of({ after: 0 }, 1)).toEqual([1])
-        expect([await reads.countRecords('j1'), await reads.countRecords('j1', 'DISQUALIFIED')]).toEqual([
-          3, 1,
-        ])
-        expect(await reads.records('j2', { after: 0 }, 9)).toEqual([])
+        expect([await countRecords(tx, 'j1'), await countRecords(tx, 'j1', 'DISQUALIFIED')]).toEqual([3, 1])
+        expect(await listRecords(tx, 'j2', { after: 0 }, 9)).toEqual([])
       })
     })
 
     it('stores no record of an unknown job', async () => {
-      await expect(store.transaction((tx) => tx.addRecords('nobody', [record(1)]))).rejects.toThrow()
+      await expect(store.transaction((tx) => insertRecords(tx, 'nobody', [record(1)]))).rejects.toThrow()
     })
 
     it('finds the contacts of a waterfall by their ids and by their job', async () => {
       await add({})
       const one = { id: 'e1', jobId: 'j1', ordinal: 1, firstName: 'Ada', lastName: null, custom: { n: 1 } }
       const two = { id: 'e2', jobId: 'j1', ordinal: 2, firstName: null, lastName: 'Byron', custom: null }
-      await store.transaction((tx) => tx.addEnrichments([two, one]))
-      await store.read(async (reads) => {
-        expect(await reads.enrichments('j1')).toEqual([one, two])
-        expect(await reads.enrichment('e2')).toEqual(two)
-        expect(await reads.enrichment('j1')).toBeUndefined()
+      await store.transaction((tx) => insertEnrichments(tx, [two, one]))
+      await store.read(async (tx) => {
+        expect(await listEnrichments(tx, 'j1')).toEqual([one, two])
+        expect(await findEnrichment(tx, 'e2')).toEqual(two)
+        expect(await findEnrichment(tx, 'j1')).toBeUndefined()
       })
     })
 
@@ -282,29 +316,31 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       const companies = [...given]
       await add({})
       await store.transaction(async (tx) => {
-        await tx.addList(list)
-        await tx.setListed('j1', 1, 'a1')
-        await tx.setListed('j1', 3, 'a1')
-        await tx.setListed('j1', 2, null)
-        await tx.changeList('j1', { status: 'completed', updatedAt: 8 })
+        await insertList(tx, list)
+        await setMatchedAccount(tx, 'j1', 1, 'a1')
+        await setMatchedAccount(tx, 'j1', 3, 'a1')
+        await setMatchedAccount(tx, 'j1', 2, null)
+        await updateList(tx, 'j1', { status: 'completed', updatedAt: 8 })
       })
-      await store.read(async (reads) => {
+      await store.read(async (tx) => {
         const completed = { ...kept, status: 'completed', updatedAt: 8 }
-        expect(await reads.list('w1', 'j1')).toEqual(completed)
-        expect(await reads.listByNumber('w1', list.networkListId)).toEqual(completed)
-        expect(await reads.lists('w1', { skip: 0, limit: 9 })).toEqual([completed])
-        expect([await reads.list('w2', 'j1'), await reads.listByNumber('w2', list.networkListId)]).toEqual([
-          undefined,
-          undefined,
+        expect(await findList(tx, 'w1', 'j1')).toEqual(completed)
+        expect(await findListByNumber(tx, 'w1', list.networkListId)).toEqual(completed)
+        expect(await listTable.slice(tx, { skip: 0, limit: 9 }, 'workspace_id = ?', 'w1')).toEqual([
+          completed,
         ])
-        expect([await reads.countLists('w1'), await reads.countLists('w2')]).toEqual([1, 0])
-        expect(await reads.listed('j1', 0, 9)).toEqual([
+        expect([
+          await findList(tx, 'w2', 'j1'),
+          await findListByNumber(tx, 'w2', list.networkListId),
+        ]).toEqual([undefined, undefined])
+        expect(await listTable.count(tx, 'workspace_id = ?', 'w2')).toBe(0)
+        expect(await listCompanies(tx, 'j1', 0, 9)).toEqual([
           { ordinal: 1, company: companies[0], accountId: 'a1' },
           { ordinal: 2, company: companies[1], accountId: null },
           { ordinal: 3, company: companies[2], accountId: 'a1' },
         ])
-        expect((await reads.listed('j1', 1, 1)).map(({ ordinal }) => ordinal)).toEqual([2])
-        expect(await reads.listedAccounts('j1')).toEqual(['a1'])
+        expect((await listCompanies(tx, 'j1', 1, 1)).map(({ ordinal }) => ordinal)).toEqual([2])
+        expect(await listMatchedAccounts(tx, 'j1')).toEqual(['a1'])
       })
     })
 

@@ -1,5 +1,47 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Persona, Store } from '../../src/engine/ports/ports.js'
+import { keepCursorSecret, readCursorSecret } from '../../src/engine/handlers/pagination.js'
+import { findPersona } from '../../src/engine/handlers/personas.js'
+import type { Persona } from '../../src/engine/ports/ports.js'
+import {
+  dropCounter,
+  hasCounterAfter,
+  readCounter,
+  restartCounters,
+  setCounter,
+} from '../../src/engine/tables/counters.js'
+import {
+  findPrincipal,
+  findWorkspace,
+  insertKey,
+  insertMember,
+  insertWorkspace,
+  listKeys,
+  listMembers,
+  listWorkspaces,
+  revokeKey,
+  setUsedWorkspace,
+  updateMember,
+  updateWorkspace,
+  writeClock,
+} from '../../src/engine/tables/members.js'
+import {
+  appendMovement,
+  listMovements,
+  readBalances,
+  readConsumed,
+  readConsumption,
+} from '../../src/engine/tables/movements.js'
+import { personaTable } from '../../src/engine/tables/record-tables.js'
+import {
+  dropClaim,
+  dropReplies,
+  findReply,
+  insertClaim,
+  renewClaim,
+  replaceClaim,
+  storeReply,
+} from '../../src/engine/tables/replies.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { key, member, workspace } from './rows.js'
 import { describeChunks } from './store-chunks.js'
 import { describeDeliveries } from './store-deliveries.js'
@@ -20,53 +62,53 @@ const persona: Persona = {
 }
 
 /** What every store must do, whatever database is behind it. */
-export function describeStore(name: string, open: () => Promise<Store>): void {
+export function describeStore(name: string, open: () => Promise<Driver>): void {
   describeWork(name, open)
   describeDeliveries(name, open)
   describeChunks(name, open)
   describe(`store over ${name}`, () => {
-    let store: Store
+    let store: Driver
 
     beforeEach(async () => {
       store = await open()
       await store.transaction(async (tx) => {
-        await tx.addWorkspace(workspace, true)
-        await tx.addMember(member)
-        await tx.addKey(key)
+        await insertWorkspace(tx, workspace, true)
+        await insertMember(tx, member)
+        await insertKey(tx, key)
       })
     })
 
     afterEach(() => store.close())
 
     it('returns records as they were stored', async () => {
-      const principal = await store.read((reads) => reads.principal(key.hash))
+      const principal = await store.read((tx) => findPrincipal(tx, key.hash))
       expect(principal).toEqual({ key, member, workspace, clock: { offsetMs: 0, frozenAt: null } })
-      expect(await store.read((reads) => reads.workspaces())).toEqual([workspace])
-      expect(await store.read((reads) => reads.members('w1'))).toEqual([member])
-      expect(await store.read((reads) => reads.keys('w1'))).toEqual([key])
+      expect(await store.read((tx) => listWorkspaces(tx))).toEqual([workspace])
+      expect(await store.read((tx) => listMembers(tx, 'w1'))).toEqual([member])
+      expect(await store.read((tx) => listKeys(tx, 'w1'))).toEqual([key])
     })
 
     it('returns nothing for an unknown id', async () => {
-      await store.read(async (reads) => {
-        expect(await reads.principal('b'.repeat(64))).toBeUndefined()
-        expect(await reads.workspace('w2')).toBeUndefined()
-        expect(await reads.members('w2')).toEqual([])
-        expect(await reads.counter('nobody', 'nothing')).toBeUndefined()
-        expect(await reads.reply('w1', 'nothing')).toBeUndefined()
-        expect(await reads.position('w1')).toEqual({ seq: 0, credits: 0, held: 0, spent: 0 })
+      await store.read(async (tx) => {
+        expect(await findPrincipal(tx, 'b'.repeat(64))).toBeUndefined()
+        expect(await findWorkspace(tx, 'w2')).toBeUndefined()
+        expect(await listMembers(tx, 'w2')).toEqual([])
+        expect(await readCounter(tx, 'nobody', 'nothing')).toBeUndefined()
+        expect(await findReply(tx, 'w1', 'nothing')).toBeUndefined()
+        expect(await readBalances(tx, 'w1')).toEqual({ seq: 0, credits: 0, held: 0, spent: 0 })
       })
     })
 
     it('changes only the given fields', async () => {
       await store.transaction(async (tx) => {
-        await tx.changeWorkspace('w1', { plan: 'Free', networkSession: false, dailyCompanies: null })
-        await tx.changeMember('m1', { weeklyLimit: null })
-        await tx.changeMember('m1', {})
-        await tx.setClock({ offsetMs: -5, frozenAt: 7 })
-        expect(await tx.revokeKey('k1', 3)).toBe(true)
-        expect(await tx.revokeKey('k1', 4)).toBe(false)
+        await updateWorkspace(tx, 'w1', { plan: 'Free', networkSession: false, dailyCompanies: null })
+        await updateMember(tx, 'm1', { weeklyLimit: null })
+        await updateMember(tx, 'm1', {})
+        await writeClock(tx, { offsetMs: -5, frozenAt: 7 })
+        expect(await revokeKey(tx, 'k1', 3)).toBe(true)
+        expect(await revokeKey(tx, 'k1', 4)).toBe(false)
       })
-      expect(await store.read((reads) => reads.principal(key.hash))).toEqual({
+      expect(await store.read((tx) => findPrincipal(tx, key.hash))).toEqual({
         key: { ...key, revokedAt: 3 },
         member: { ...member, weeklyLimit: null },
         workspace: { ...workspace, plan: 'Free', networkSession: false, dailyCompanies: null },
@@ -75,32 +117,32 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     })
 
     it('uses one workspace at a time', async () => {
-      await store.transaction((tx) => tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false))
-      expect((await store.read((reads) => reads.workspace()))?.id).toBe('w1')
-      await store.transaction((tx) => tx.useWorkspace('w2'))
-      expect((await store.read((reads) => reads.workspace()))?.id).toBe('w2')
+      await store.transaction((tx) => insertWorkspace(tx, { ...workspace, id: 'w2', name: 'Second' }, false))
+      expect((await store.read((tx) => findWorkspace(tx)))?.id).toBe('w1')
+      await store.transaction((tx) => setUsedWorkspace(tx, 'w2'))
+      expect((await store.read((tx) => findWorkspace(tx)))?.id).toBe('w2')
     })
 
     it('keeps nothing of a failed transaction', async () => {
       const failed = store.transaction(async (tx) => {
-        await tx.setCounter('o', 'n', { startedAt: 1, count: 1 })
+        await setCounter(tx, 'o', 'n', { startedAt: 1, count: 1 })
         throw new Error('no')
       })
       await expect(failed).rejects.toThrow('no')
-      expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
+      expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toBeUndefined()
     })
 
     it('lets counters that began in the future begin now, and keeps their counts', async () => {
       await store.transaction(async (tx) => {
-        await tx.setCounter('o', 'past', { startedAt: 1_000, count: 3 })
-        await tx.setCounter('o', 'future', { startedAt: 3_000, count: 4 })
+        await setCounter(tx, 'o', 'past', { startedAt: 1_000, count: 3 })
+        await setCounter(tx, 'o', 'future', { startedAt: 3_000, count: 4 })
       })
-      const hasAfter = (now: number) => store.read((reads) => reads.hasCounterAfter(now))
+      const hasAfter = (now: number) => store.read((tx) => hasCounterAfter(tx, now))
       expect([await hasAfter(2_000), await hasAfter(3_000)]).toEqual([true, false])
-      await store.transaction((tx) => tx.restartCounters(2_000))
+      await store.transaction((tx) => restartCounters(tx, 2_000))
       expect(await hasAfter(2_000)).toBe(false)
-      expect(await store.read((reads) => reads.counter('o', 'past'))).toEqual({ startedAt: 1_000, count: 3 })
-      expect(await store.read((reads) => reads.counter('o', 'future'))).toEqual({
+      expect(await store.read((tx) => readCounter(tx, 'o', 'past'))).toEqual({ startedAt: 1_000, count: 3 })
+      expect(await store.read((tx) => readCounter(tx, 'o', 'future'))).toEqual({
         startedAt: 2_000,
         count: 4,
       })
@@ -109,13 +151,13 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
     it('loses no count under concurrency', async () => {
       const hit = () =>
         store.transaction(async (tx) => {
-          const count = (await tx.lockCounter('o', 'n'))?.count ?? 0
-          await tx.setCounter('o', 'n', { startedAt: 1, count: count + 1 })
+          const count = (await readCounter(tx, 'o', 'n'))?.count ?? 0
+          await setCounter(tx, 'o', 'n', { startedAt: 1, count: count + 1 })
         })
       await Promise.all(Array.from({ length: 200 }, hit))
-      expect(await store.read((reads) => reads.counter('o', 'n'))).toEqual({ startedAt: 1, count: 200 })
-      await store.transaction((tx) => tx.dropCounter('o', 'n'))
-      expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
+      expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toEqual({ startedAt: 1, count: 200 })
+      await store.transaction((tx) => dropCounter(tx, 'o', 'n'))
+      expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toBeUndefined()
     })
 
     it('adds movements and sums consumption', async () => {
@@ -136,30 +178,30 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       } as const
       const day = 86_400_000
       await store.transaction(async (tx) => {
-        await tx.append({ ...grant, seq: 1, amount: 10, credits: 10, spent: 0, createdAt: 0 })
-        await tx.append({ ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 })
-        await tx.append({ ...charge, seq: 3, amount: 2, credits: 5, spent: 5, createdAt: day })
+        await appendMovement(tx, { ...grant, seq: 1, amount: 10, credits: 10, spent: 0, createdAt: 0 })
+        await appendMovement(tx, { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 })
+        await appendMovement(tx, { ...charge, seq: 3, amount: 2, credits: 5, spent: 5, createdAt: day })
       })
-      await store.read(async (reads) => {
-        expect(await reads.position('w1')).toEqual({ seq: 3, credits: 5, held: 0, spent: 5 })
-        expect(await reads.movements('w1', 1, 1)).toEqual([
+      await store.read(async (tx) => {
+        expect(await readBalances(tx, 'w1')).toEqual({ seq: 3, credits: 5, held: 0, spent: 5 })
+        expect(await listMovements(tx, 'w1', 1, 1)).toEqual([
           { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 },
         ])
-        expect(await reads.consumed('w1', 0, day)).toBe(3)
-        expect(await reads.consumed('w1', day, 2 * day)).toBe(2)
-        expect(await reads.consumed('w1', 0, 2 * day, 'm1')).toBe(5)
-        expect(await reads.consumed('w1', 0, 2 * day, 'm2')).toBe(0)
-        expect(await reads.consumption('w1', 0, 2 * day, 'day')).toEqual([
+        expect(await readConsumed(tx, 'w1', 0, day)).toBe(3)
+        expect(await readConsumed(tx, 'w1', day, 2 * day)).toBe(2)
+        expect(await readConsumed(tx, 'w1', 0, 2 * day, 'm1')).toBe(5)
+        expect(await readConsumed(tx, 'w1', 0, 2 * day, 'm2')).toBe(0)
+        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'day')).toEqual([
           { by: '1970-01-01', credits: 3, movements: 1 },
           { by: '1970-01-02', credits: 2, movements: 1 },
         ])
-        expect(await reads.consumption('w1', 0, 2 * day, 'operation')).toEqual([
+        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'operation')).toEqual([
           { by: 'accounts.enrich', credits: 5, movements: 2 },
         ])
-        expect(await reads.consumption('w1', 0, 2 * day, 'member')).toEqual([
+        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'member')).toEqual([
           { by: 'ada@localhost', credits: 5, movements: 2 },
         ])
-        expect(await reads.consumption('w1', 0, 2 * day, 'operation', { after: 1, last: 2 })).toEqual([
+        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'operation', { after: 1, last: 2 })).toEqual([
           { by: 'accounts.enrich', credits: 3, movements: 1 },
         ])
       })
@@ -187,34 +229,34 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         { seq: 1, credits: 6 },
         { seq: 1, credits: 5, held: 1 },
       ])
-        await expect(store.transaction((tx) => tx.append({ ...grant, ...wrong }))).rejects.toThrow()
-      await store.transaction((tx) => tx.append({ ...grant, seq: 1, credits: 5 }))
+        await expect(store.transaction((tx) => appendMovement(tx, { ...grant, ...wrong }))).rejects.toThrow()
+      await store.transaction((tx) => appendMovement(tx, { ...grant, seq: 1, credits: 5 }))
     })
 
     it('lets one process claim a key, and only its holder store the reply', async () => {
       await store.transaction(async (tx) => {
-        expect(await tx.claim('w1', 'k', claim)).toBe(true)
-        expect(await tx.claim('w1', 'k', { ...claim, token: 'other' })).toBe(false)
-        expect(await tx.keepReply('w1', 'k', 'other', 200, '{}')).toBe(false)
-        expect(await tx.renewClaim('w1', 'k', 't', 99)).toBe(true)
-        expect(await tx.reply('w1', 'k')).toEqual({ ...claim, leaseUntil: 99 })
-        expect(await tx.reclaim('w1', 'k', 'other', claim)).toBe(false)
-        expect(await tx.reclaim('w1', 'k', 't', { ...claim, token: 'u' })).toBe(true)
-        expect(await tx.keepReply('w1', 'k', 't', 200, '{}')).toBe(false)
-        expect(await tx.keepReply('w1', 'k', 'u', 200, '{}')).toBe(true)
-        await tx.dropClaim('w1', 'k', 'u')
-        expect(await tx.reply('w1', 'k')).toMatchObject({ status: 200, body: '{}' })
-        expect(await tx.dropReplies(4, 10)).toBe(0)
-        expect(await tx.dropReplies(5, 0)).toBe(0)
-        expect(await tx.dropReplies(5, 10)).toBe(1)
+        expect(await insertClaim(tx, 'w1', 'k', claim)).toBe(true)
+        expect(await insertClaim(tx, 'w1', 'k', { ...claim, token: 'other' })).toBe(false)
+        expect(await storeReply(tx, 'w1', 'k', 'other', 200, '{}')).toBe(false)
+        expect(await renewClaim(tx, 'w1', 'k', 't', 99)).toBe(true)
+        expect(await findReply(tx, 'w1', 'k')).toEqual({ ...claim, leaseUntil: 99 })
+        expect(await replaceClaim(tx, 'w1', 'k', 'other', claim)).toBe(false)
+        expect(await replaceClaim(tx, 'w1', 'k', 't', { ...claim, token: 'u' })).toBe(true)
+        expect(await storeReply(tx, 'w1', 'k', 't', 200, '{}')).toBe(false)
+        expect(await storeReply(tx, 'w1', 'k', 'u', 200, '{}')).toBe(true)
+        await dropClaim(tx, 'w1', 'k', 'u')
+        expect(await findReply(tx, 'w1', 'k')).toMatchObject({ status: 200, body: '{}' })
+        expect(await dropReplies(tx, 4, 10)).toBe(0)
+        expect(await dropReplies(tx, 5, 0)).toBe(0)
+        expect(await dropReplies(tx, 5, 10)).toBe(1)
       })
     })
 
     it('frees a key whose claim is dropped', async () => {
       await store.transaction(async (tx) => {
-        await tx.claim('w1', 'k', claim)
-        await tx.dropClaim('w1', 'k', 't')
-        expect(await tx.reply('w1', 'k')).toBeUndefined()
+        await insertClaim(tx, 'w1', 'k', claim)
+        await dropClaim(tx, 'w1', 'k', 't')
+        expect(await findReply(tx, 'w1', 'k')).toBeUndefined()
       })
     })
 
@@ -227,9 +269,16 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
           ['p0', 7],
           ['p9', 1],
         ] as const)
-          await tx.addPersona({ ...persona, id, createdAt })
+          await personaTable.insert(tx, { ...persona, id, createdAt })
         const ids = async (skip: number, limit: number, after?: { createdAt: number; id: string }) =>
-          (await tx.personas('w1', { skip, limit, ...(after ? { after } : {}) })).map(({ id }) => id)
+          (
+            await personaTable.slice(
+              tx,
+              { skip, limit, ...(after ? { after } : {}) },
+              'workspace_id = ?',
+              'w1',
+            )
+          ).map(({ id }) => id)
         return [
           await ids(0, 10),
           await ids(2, 2),
@@ -240,25 +289,27 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       })
       const all = ['p0', 'p3', 'p2', 'p1', 'p9']
       expect(listed).toEqual([all, ['p2', 'p1'], ['p1', 'p9'], ['p3', 'p2'], []])
-      expect(await store.read((reads) => reads.countPersonas('w1'))).toBe(5)
+      expect(await store.read((tx) => personaTable.count(tx, 'workspace_id = ?', 'w1'))).toBe(5)
     })
 
-    it('returns and deletes a persona for its own workspace only', async () => {
+    it('returns a persona to its own workspace only', async () => {
       await store.transaction(async (tx) => {
-        await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
-        await tx.addPersona(persona)
-        expect(await tx.persona('w1', 'p1')).toEqual(persona)
-        expect([await tx.persona('w2', 'p1'), await tx.dropPersona('w2', 'p1')]).toEqual([undefined, false])
-        expect([await tx.countPersonas('w2'), await tx.countPersonas('w1')]).toEqual([0, 1])
-        expect([await tx.dropPersona('w1', 'p1'), await tx.dropPersona('w1', 'p1')]).toEqual([true, false])
+        await insertWorkspace(tx, { ...workspace, id: 'w2', name: 'Second' }, false)
+        await personaTable.insert(tx, persona)
+        expect(await findPersona(tx, 'w1', 'p1')).toEqual(persona)
+        expect(await findPersona(tx, 'w2', 'p1')).toBeUndefined()
+        expect([
+          await personaTable.count(tx, 'workspace_id = ?', 'w2'),
+          await personaTable.count(tx, 'workspace_id = ?', 'w1'),
+        ]).toEqual([0, 1])
       })
     })
 
     it('keeps the first cursor secret of a workspace', async () => {
-      expect(await store.read((reads) => reads.cursorSecret('w1'))).toBeUndefined()
-      expect(await store.transaction((tx) => tx.keepCursorSecret('w1', 'aa'))).toBe('aa')
-      expect(await store.transaction((tx) => tx.keepCursorSecret('w1', 'bb'))).toBe('aa')
-      expect(await store.read((reads) => reads.cursorSecret('w1'))).toBe('aa')
+      expect(await store.read((tx) => readCursorSecret(tx, 'w1'))).toBeUndefined()
+      expect(await store.transaction((tx) => keepCursorSecret(tx, 'w1', 'aa'))).toBe('aa')
+      expect(await store.transaction((tx) => keepCursorSecret(tx, 'w1', 'bb'))).toBe('aa')
+      expect(await store.read((tx) => readCursorSecret(tx, 'w1'))).toBe('aa')
     })
   })
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { takeQuota } from '../../src/engine/credits/quotas.js'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { findWorkspace } from '../../src/engine/tables/members.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'
 
 const second = 1_000
@@ -16,7 +17,7 @@ const weekly = async (bench: Bench) => (await bench.admin.limits(bench.key)).wee
 
 const takeCompany = (bench: Bench) =>
   bench.store.transaction(async (tx) => {
-    const workspace = await tx.workspace()
+    const workspace = await findWorkspace(tx)
     return workspace && (await takeQuota(tx, workspace, 'companies', 1, bench.clock.now()))
   })
 

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildBodies, RecordsGone } from '../../src/engine/deliveries/payloads.js'
 import type { Delivery, DeliveryAttempt } from '../../src/engine/ports/ports.js'
+import { claimDelivery, insertDeliveries, listDeliveries } from '../../src/engine/tables/deliveries.js'
+import { claimJob } from '../../src/engine/tables/jobs.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
@@ -31,7 +33,7 @@ async function searched({ bench, worker }: World, matches: number, more: object 
 }
 
 const deliveriesOf = async ({ bench }: World, jobId: string): Promise<Delivery[]> => {
-  const all = await bench.store.read((reads) => reads.deliveries(bench.workspaceId, { jobId }, 1_000))
+  const all = await bench.store.read((tx) => listDeliveries(tx, bench.workspaceId, { jobId }, 1_000))
   return [...all].sort((one, other) => one.seq - other.seq)
 }
 
@@ -260,7 +262,7 @@ describe('first attempts of one search', () => {
   const claimAndDie = async ({ bench }: World) => {
     const now = bench.clock.now()
     const claim = { token: 'dead', now, farthest: now + 24 * hour, realNow: now, leaseUntil: now + 30_000 }
-    await bench.store.transaction((tx) => tx.claimDelivery({ ...claim, busy: [] }))
+    await bench.store.transaction((tx) => claimDelivery(tx, { ...claim, busy: [] }))
   }
 
   it('are made one after the other when they were replayed together', async () => {
@@ -352,7 +354,7 @@ describe('a delivery whose records were deleted', () => {
     const gone = { ...all[0], first: 900, last: 900, id: 'msg_gone', seq: 90, state: 'pending', attempts: 0 }
     world.sender.answer = () => undefined
     await world.bench.store.transaction(async (tx) => {
-      await tx.addDeliveries([{ ...gone, dueAt: 1, token: null } as Delivery])
+      await insertDeliveries(tx, [{ ...gone, dueAt: 1, token: null } as Delivery])
     })
     await world.bench.admin.retryDeliveries(all.map((delivery) => delivery.id))
     await world.worker.drain()
@@ -367,13 +369,13 @@ describe('a delivery whose records were deleted', () => {
     const [first, second, third] = (await deliveriesOf(world, id)) as [Delivery, Delivery, Delivery]
     const gone = { ...second, first: 900, last: 900 }
     const { store } = world.bench
-    expect(await store.read((reads) => buildBodies(reads, [first, gone, third]))).toHaveLength(1)
-    await expect(store.read((reads) => buildBodies(reads, [gone]))).rejects.toThrow(RecordsGone)
-    const failing = store.read((reads) => {
+    expect(await store.read((tx) => buildBodies(tx, [first, gone, third]))).toHaveLength(1)
+    await expect(store.read((tx) => buildBodies(tx, [gone]))).rejects.toThrow(RecordsGone)
+    const failing = store.read((tx) => {
       let jobsRead = 0
-      const records: typeof reads.records = (...asked) =>
-        jobsRead++ === 0 ? reads.records(...asked) : Promise.reject(new Error('the disk failed'))
-      return buildBodies({ ...reads, records }, [first, second])
+      const all: typeof tx.all = (...statement) =>
+        jobsRead++ === 0 ? tx.all(...statement) : Promise.reject(new Error('the disk failed'))
+      return buildBodies({ ...tx, all }, [first, second])
     })
     await expect(failing).rejects.toThrow('the disk failed')
   })
@@ -402,7 +404,7 @@ describe('when the clock goes back', () => {
     const { body } = await world.bench.call('leads.advanced_search', lead)
     const far = world.bench.clock.now() + 24 * hour
     await world.bench.store.transaction((tx) =>
-      tx.claimJob({ token: 'dead', realNow: far, leaseUntil: far + 30_000 }),
+      claimJob(tx, { token: 'dead', realNow: far, leaseUntil: far + 30_000 }),
     )
     expect(await world.worker.finish(idOf(body))).toMatchObject({ state: 'finished', done: 1 })
   })

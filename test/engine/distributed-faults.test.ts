@@ -8,6 +8,8 @@ import {
   writeResults,
 } from '../../src/engine/distributed/chunk.js'
 import { RunLease } from '../../src/engine/distributed/lease.js'
+import { answerChunk, claimChunk, dropDeadChunks, holdsChunk } from '../../src/engine/tables/chunks.js'
+import { setCounter } from '../../src/engine/tables/counters.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { emptySchema, type TestDatabase } from '../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
@@ -42,13 +44,13 @@ async function taken(token: string, ms = 60_000): Promise<string> {
   await until(async () => (await chunks('queued')).length + (await chunks('running')).length > 0)
   const realNow = Date.now() + work.store.aheadMs()
   const claim = { token, source: '', realNow, leaseUntil: realNow + ms }
-  const chunk = await work.store.transaction((tx) => tx.claimChunk(claim), 'test')
+  const chunk = await work.store.transaction((tx) => claimChunk(tx, claim), 'test')
   return chunk?.id ?? ''
 }
 
 async function answered(token: string, came: readonly CallResult[]): Promise<void> {
   const id = await taken(token)
-  await work.store.transaction((tx) => tx.answerChunk(id, token, writeResults(came)), 'test')
+  await work.store.transaction((tx) => answerChunk(tx, id, token, writeResults(came)), 'test')
 }
 
 async function killed(): Promise<void> {
@@ -131,7 +133,7 @@ describe('rows of a chunk that another worker may have called', () => {
     const replies = command.all(domains(2))
     const [first, second] = [await taken('first'), await taken('second')]
     const answer = (id: string, token: string, came: CallResult) =>
-      work.store.transaction((tx) => tx.answerChunk(id, token, writeResults([came])), 'test')
+      work.store.transaction((tx) => answerChunk(tx, id, token, writeResults([came])), 'test')
     await answer(first, 'first', { ...busy, status: 402 })
     await until(async () => (await chunks('answered')).length === 0)
     await answer(second, 'second', null)
@@ -195,7 +197,7 @@ describe('a command that pauses', () => {
     const reply = work.command('run').call(0, 'known.example')
     await killed()
     const before = { chunks: Number.MAX_SAFE_INTEGER, runs: 0, workers: 0 }
-    await work.store.transaction((tx) => tx.dropDeadChunks(before))
+    await work.store.transaction((tx) => dropDeadChunks(tx, before))
     expect(await queuedCalls()).toMatchObject([{ ordinal: 0, fresh: false, doubted: true }])
     work.work()
     expect(await reply).toMatchObject({ status: 200, credits: 1 })
@@ -279,12 +281,12 @@ describe('charges of several chunks', () => {
     let isHeld = false
     const charging = work.store.transaction(async (tx) => {
       tries++
-      await tx.holdsChunk('b', 'worker')
+      await holdsChunk(tx, 'b', 'worker')
       isHeld = true
       // Longer than the server waits before it looks for a circle: it would be found here.
       await sleep(1_200)
-      await tx.holdsChunk('a', 'worker')
-      await tx.setCounter('test', 'charged', { startedAt: 0, count: 1 } as never)
+      await holdsChunk(tx, 'a', 'worker')
+      await setCounter(tx, 'test', 'charged', { startedAt: 0, count: 1 } as never)
     }, work.workspaceId)
     await until(() => isHeld)
     await new RunLease(ports).begin()
@@ -307,16 +309,16 @@ describe('charges of several chunks', () => {
     if (!a || !b) throw new Error('two chunks are expected')
     // The signs of both are due while one of them cannot be given.
     const before = work.store.transaction(async (tx) => {
-      await tx.holdsChunk(...a)
+      await holdsChunk(tx, ...a)
       await sleep(700)
     }, 'before')
     await sleep(400)
     let tries = 0
     await work.store.transaction(async (tx) => {
       tries++
-      await tx.holdsChunk(...a)
+      await holdsChunk(tx, ...a)
       await sleep(1_200)
-      await tx.holdsChunk(...b)
+      await holdsChunk(tx, ...b)
     }, work.workspaceId)
     await before
     release()

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { countRecords } from '../../src/engine/tables/jobs.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { tries } from '../support/effort.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
@@ -56,7 +57,7 @@ describe('workers on several nodes and one PostgreSQL', () => {
     const job = await work.admin.job(id)
     expect(job).toMatchObject({ state: 'finished', done: 1_000 })
     expect(before).toBeLessThan(1_000)
-    expect(await work.store.read((reads) => reads.countRecords(id))).toBe(1_000)
+    expect(await work.store.read((tx) => countRecords(tx, id))).toBe(1_000)
     for (const { child, ended } of [first, second]) {
       child.kill('SIGTERM')
       expect(await ended).toBe(0)

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
 import { tries } from '../support/effort.js'
@@ -121,7 +122,7 @@ describe('P12: a process that is killed while it accepts work', () => {
     const jobs = await work.jobs()
     expect(new Set(jobs.map(({ id }) => id))).toEqual(ids)
     expect(jobs).toHaveLength(rounds.length)
-    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(rounds.length * 9)
+    expect((await work.store.read((tx) => readBalances(tx, work.workspaceId))).held).toBe(rounds.length * 9)
     expect((await work.admin.verify()).problems).toEqual([])
   })
 })

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keepStep, LeaseLost } from '../../src/engine/jobs/progress.js'
 import type { AsyncJob, Provider } from '../../src/engine/ports/ports.js'
+import { claimJob, listRecords, updateJob } from '../../src/engine/tables/jobs.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import { runJob } from '../../src/engine/worker/run-job.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'
@@ -22,9 +24,9 @@ async function finished(bench: Bench, id: string): Promise<AsyncJob> {
 }
 
 const recordsOf = (bench: Bench, id: string) =>
-  bench.store.read((reads) => reads.records(id, { after: 0 }, 100_000))
+  bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 100_000))
 
-const positionOf = (bench: Bench) => bench.store.read((reads) => reads.position(bench.workspaceId))
+const positionOf = (bench: Bench) => bench.store.read((tx) => readBalances(tx, bench.workspaceId))
 
 const idOf = (body: unknown): string => {
   const { id, message, enrichment_id } = body as Record<string, unknown>
@@ -187,7 +189,7 @@ describe('a job', () => {
   const claimed = async ({ bench, id }: Awaited<ReturnType<typeof queued>>, token: string) => {
     const realNow = bench.clock.now()
     const claim = { token, realNow, leaseUntil: realNow + 30_000, id }
-    return await bench.store.transaction((tx) => tx.claimJob(claim))
+    return await bench.store.transaction((tx) => claimJob(tx, claim))
   }
 
   it('belongs to one worker while its lease lasts, then to the next', async () => {
@@ -247,7 +249,7 @@ describe('a job', () => {
     const all = await queued(1)
     await finished(all.bench, all.id)
     for (const state of ['queued', 'running', 'failed'] as const)
-      await expect(all.bench.store.transaction((tx) => tx.changeJob(all.id, { state }))).rejects.toThrow()
+      await expect(all.bench.store.transaction((tx) => updateJob(tx, all.id, { state }))).rejects.toThrow()
     expect(await claimed(all, 'c')).toBeUndefined()
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { personaTable } from '../../src/engine/tables/record-tables.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
@@ -217,13 +218,13 @@ class Model {
     const { workspaceId } = this.#bench
     const lists = { jobTitles: [], excludedJobTitles: [], functions: [], seniorityLevels: [] }
     const persona = { id, workspaceId, name: id, ...lists, createdAt, updatedAt: createdAt }
-    await this.#bench.store.transaction((tx) => tx.addPersona(persona))
+    await this.#bench.store.transaction((tx) => personaTable.insert(tx, persona))
   }
 
   async drop(which: number): Promise<void> {
     const id = [...this.rows.keys()][which % Math.max(1, this.rows.size)]
     if (id === undefined) return
-    await this.#bench.store.transaction((tx) => tx.dropPersona(this.#bench.workspaceId, id))
+    await this.#bench.store.transaction((tx) => tx.run('DELETE FROM personas WHERE id = ?', id))
     this.rows.delete(id)
     if (!this.met.includes(id)) this.due.delete(id)
   }

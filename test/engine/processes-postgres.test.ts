@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import type { Store } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { listWorkspaces } from '../../src/engine/tables/members.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { runBank } from '../support/bank.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
@@ -12,7 +13,7 @@ import { bundled, start } from '../support/processes.js'
 let program: string
 let bank: string
 let schema: TestDatabase
-let store: Store
+let store: Driver
 let admin: Admin
 let key: string
 
@@ -28,7 +29,7 @@ afterAll(() => {
 
 beforeEach(async () => {
   schema = await freshSchema()
-  store = await openStore(schema.url)
+  store = await openEngineDatabase(schema.url)
   admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
   key = (await admin.init()).key ?? ''
 })
@@ -112,8 +113,8 @@ describe('several nodes on one PostgreSQL', () => {
 
   it('P39: migrate the schema once when eight start at the same time', async () => {
     const fresh = await freshSchema()
-    const stores = await Promise.all(Array.from({ length: 8 }, () => openStore(fresh.url)))
-    for (const one of stores) expect(await one.read((reads) => reads.workspaces())).toEqual([])
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openEngineDatabase(fresh.url)))
+    for (const one of stores) expect(await one.read((tx) => listWorkspaces(tx))).toEqual([])
     await Promise.all(stores.map((one) => one.close()))
     await fresh.drop()
   })

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import type { Store } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { findWorkspace } from '../../src/engine/tables/members.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { served } from '../client/serving.js'
 import { tries } from '../support/effort.js'
@@ -14,7 +16,7 @@ import { bundled, start } from '../support/processes.js'
 let program: string
 let folder: string
 let file: string
-let store: Store
+let store: Driver
 let admin: Admin
 let key: string
 
@@ -27,7 +29,7 @@ afterAll(() => rmSync(program))
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-processes-'))
   file = join(folder, 'engine.db')
-  store = await openStore(file)
+  store = await openEngineDatabase(file)
   admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
   key = (await admin.init()).key ?? ''
 })
@@ -52,8 +54,8 @@ describe('several processes on one store', () => {
     await admin.setCredits(100)
     let lowest = 100
     const watching = setInterval(async () => {
-      const { credits } = await store.read(async (reads) =>
-        reads.position((await reads.workspace())?.id ?? ''),
+      const { credits } = await store.read(async (tx) =>
+        readBalances(tx, (await findWorkspace(tx))?.id ?? ''),
       )
       lowest = Math.min(lowest, credits)
     }, 5)

@@ -6,6 +6,9 @@ import { type Operation, operations } from '../../src/api/operations/table.js'
 import { parseUrl } from '../../src/api/values/url.js'
 import { acceptJob } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
+import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { personaTable } from '../../src/engine/tables/record-tables.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { sample, tries } from '../support/effort.js'
@@ -158,15 +161,15 @@ function addPersona({ store, workspaceId, clock }: Bench): Promise<void> {
   const lists = { jobTitles: ['CEO'], excludedJobTitles: [], functions: [], seniorityLevels: [] }
   const [createdAt, updatedAt] = [clock.now(), clock.now()]
   const persona = { id: knownId, workspaceId, name: 'Buyers', ...lists, createdAt, updatedAt }
-  return store.transaction((tx) => tx.addPersona(persona))
+  return store.transaction((tx) => personaTable.insert(tx, persona))
 }
 
 /** A list, a search and an enrichment of the known id. */
 async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
   const now = clock.now()
   await store.transaction(async (tx) => {
-    const [member] = await tx.members(workspaceId)
-    const workspace = await tx.workspace(workspaceId)
+    const [member] = await listMembers(tx, workspaceId)
+    const workspace = await findWorkspace(tx, workspaceId)
     if (!member || !workspace) return
     const bill = { workspace, member, credits: 0, topUpUrl: '' }
     const none = { name: 'Known', expected: 0, enrichments: [] }
@@ -276,7 +279,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
       const property = fc.asyncProperty(requests(describedOf(row)), (sent) => send(row, shape, sent))
       await fc.assert(property, { seed, numRuns: runs })
       // No worker runs here, so the credits of accepted work stay held.
-      const { credits, held } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+      const { credits, held } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
       expect(credits + held).toBe(granted - paid)
       expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
       expect(({} as { polluted?: unknown }).polluted).toBeUndefined()

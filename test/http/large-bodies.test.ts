@@ -10,6 +10,7 @@ import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { createProxiedWork, type ProxiedWorkLedger } from '../../src/client/proxied-work.js'
 import { wireRequest } from '../../src/client/request.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
+import { listCompanies } from '../../src/engine/tables/lists.js'
 import { performTask } from '../../src/http/body-tasks.js'
 import { type BodyThreads, createBodyThreads } from '../../src/http/body-threads.js'
 import { handler } from '../../src/http/handler.js'
@@ -112,7 +113,7 @@ describe('a large body', () => {
     )
     expect(response.status).toBe(201)
     const { id } = (await response.json()) as { id: string }
-    const listed = await bench.store.read((reads) => reads.listed(id, 0, 5_000))
+    const listed = await bench.store.read((tx) => listCompanies(tx, id, 0, 5_000))
     expect(listed.map(({ ordinal, company }) => ({ ordinal, ...company }))).toEqual(
       companies(2_345).map((company, at) => ({ ordinal: at + 1, ...company })),
     )

@@ -4,7 +4,7 @@ import { sharedClock } from '../../src/engine/clock.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { guardCaller } from '../../src/engine/request/proxy-guard.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { remoteTo } from '../client/serving.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
@@ -25,7 +25,7 @@ const [
 ] = process.argv.slice(2)
 
 const clock = { now: () => Date.now() + Number(skew) }
-const opened = await openStore(store, clock.now)
+const opened = await openEngineDatabase(store, clock.now)
 const shared = { store: opened, clock: sharedClock(opened, clock) }
 const [server, serverKey = ''] = upstream
 const engine =

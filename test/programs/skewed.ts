@@ -1,6 +1,6 @@
 import { sharedClock } from '../../src/engine/clock.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**
@@ -10,7 +10,7 @@ import { randomIds, TestSource } from '../support/engine.js'
 const [store = '', apiKey = '', skew = '0', forMs = '0'] = process.argv.slice(2)
 
 const clock = { now: () => Date.now() + Number(skew) }
-const opened = await openStore(store, clock.now)
+const opened = await openEngineDatabase(store, clock.now)
 const engine = createEngine({
   ...{ store: opened, source: new TestSource(), ids: randomIds },
   clock: sharedClock(opened, clock),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sharedClock } from '../../src/engine/clock.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { handler } from '../../src/http/handler.js'
 import { listen } from '../../src/http/listen.js'
 import { randomIds, TestSource } from '../support/engine.js'
@@ -12,7 +12,7 @@ import { randomIds, TestSource } from '../support/engine.js'
  */
 const [location = '', forMs = '0'] = process.argv.slice(2)
 
-const store = await openStore(location)
+const store = await openEngineDatabase(location)
 const source = new TestSource()
 source.before = async () => {
   process.stdout.write('asked\n')

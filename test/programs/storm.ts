@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**
@@ -11,7 +11,7 @@ import { randomIds, TestSource } from '../support/engine.js'
  */
 const [store = '', apiKey = '', prefix = '', atOnce = '4', everyMs = '0'] = process.argv.slice(2)
 
-const opened = await openStore(store)
+const opened = await openEngineDatabase(store)
 const engine = createEngine({
   ...{ store: opened, source: new TestSource(), ids: randomIds, clock: { now: Date.now } },
 })

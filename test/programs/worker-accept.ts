@@ -1,6 +1,6 @@
-import type { Store } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
 /**
@@ -14,8 +14,8 @@ const die = (at: string): void => {
 }
 
 let transactions = 0
-const store = await openStore(location)
-const deadly: Store = {
+const store = await openEngineDatabase(location)
+const deadly: Driver = {
   ...store,
   transaction: async (work) => {
     const number = ++transactions

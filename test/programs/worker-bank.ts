@@ -1,21 +1,23 @@
 import { ApiError } from '../../src/api/calls/errors.js'
 import { addMovement } from '../../src/engine/credits/ledger.js'
-import type { Transaction } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { listWorkspaces } from '../../src/engine/tables/members.js'
+import { lockPosition, readBalances } from '../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Connection } from '../../src/storage/driver/connection.js'
 
 /**
  * Moves credits between the workspaces of a bank, or looks at what all of them have, until it is ended or killed. A line
  * says what came of each: `ok`, `away` where the database was, or what was wrong. Arguments: store, write or read, what all of them have together.
  */
 const [location = '', role = '', total = '0'] = process.argv.slice(2)
-const store = await openStore(location)
-const ids = await store.read(async (reads) =>
-  (await reads.workspaces()).filter(({ name }) => name.startsWith('bank')).map(({ id }) => id),
+const store = await openEngineDatabase(location)
+const ids = await store.read(async (tx) =>
+  (await listWorkspaces(tx)).filter(({ name }) => name.startsWith('bank')).map(({ id }) => id),
 )
 const any = () => ids[Math.floor(Math.random() * ids.length)] ?? ''
 
-async function transfer(tx: Transaction, from: string, to: string, wanted: number): Promise<void> {
-  const position = await tx.lockPosition(from)
+async function transfer(tx: Connection, from: string, to: string, wanted: number): Promise<void> {
+  const position = await lockPosition(tx, from)
   const amount = Math.min(wanted, position.credits)
   if (amount === 0 || from === to) return
   const step = { kind: 'adjustment', amount, at: Date.now() } as const
@@ -25,9 +27,9 @@ async function transfer(tx: Transaction, from: string, to: string, wanted: numbe
 
 /** What is wrong with what is seen at one moment. */
 async function look(): Promise<string> {
-  const positions = await store.read(async (reads) => {
+  const positions = await store.read(async (tx) => {
     const seen = []
-    for (const id of ids) seen.push(await reads.position(id))
+    for (const id of ids) seen.push(await readBalances(tx, id))
     return seen
   })
   const credits = positions.map((position) => position?.credits)

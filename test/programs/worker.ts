@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSender } from '../../src/client/sender.js'
 import type { Provider, Sender } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { randomIds, TestSource } from '../support/engine.js'
 
@@ -39,7 +39,7 @@ const deadly = (sender: Sender): Sender => ({
   },
 })
 
-const opened = await openStore(store)
+const opened = await openEngineDatabase(store)
 const sender = createSender()
 const worker = createWorker({
   ...{ store: opened, source, ids: randomIds, clock: { now: Date.now } },

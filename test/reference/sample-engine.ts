@@ -6,7 +6,7 @@ import { loadSample } from '../../src/catalogue/sample/sample.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import type { DeliveryAttempt, Sender, Source } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { handler } from '../../src/http/handler.js'
 import { openShared } from '../../src/storage/database/open.js'
@@ -53,7 +53,7 @@ export async function openSampleEngine(
 ): Promise<SampleEngine> {
   const clock = new TestClock()
   const ids = seededIds('sample')
-  const store = await openStore(location)
+  const store = await openEngineDatabase(location)
   // Of its own where the engine has a file: that of an earlier run would be there with it.
   const database = isPostgres(location) ? await openShared(location) : openSqlite(':memory:')
   const catalogue = await openCatalogue(database, { clock, ids: countedIds() })

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createEngine } from '../../src/engine/request/engine.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { bundled, start } from '../support/processes.js'
@@ -53,7 +54,7 @@ it('P12: work is accepted once when its process is killed at any point and the r
     const jobs = await work.jobs()
     expect(new Set(jobs.map(({ id }) => id))).toEqual(ids)
     expect(jobs).toHaveLength(kills)
-    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(kills * 9)
+    expect((await work.store.read((tx) => readBalances(tx, work.workspaceId))).held).toBe(kills * 9)
     expect((await work.admin.verify()).problems).toEqual([])
     found({
       promise: 'P12',

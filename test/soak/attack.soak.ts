@@ -9,9 +9,9 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import type { Store } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openapi } from '../../src/reference/openapi.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { inputs, type Schema } from '../http/requests.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
@@ -235,9 +235,9 @@ it.runIf(process.platform === 'linux').each(kinds)(
         env: { PROSPECT_HOME: own, ...(database ? { PROSPECT_DATABASE_URL: address } : {}) },
       })
     await run(homes.engine, 'data', 'sample', '--companies', '2000', '--people', '5000')
-    const stores: Store[] = []
+    const stores: Driver[] = []
     const openAdmin = async (place: string) => {
-      const store = await openStore(place)
+      const store = await openEngineDatabase(place)
       stores.push(store)
       const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
       await admin.init()

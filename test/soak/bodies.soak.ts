@@ -8,7 +8,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { requests } from '../spec/requests.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
@@ -152,7 +152,7 @@ it.runIf(process.platform === 'linux').each([
 ])('P46: the largest bodies hold the event loop of %s at most 50 ms (plan %s)', async (name, plan) => {
   const home = mkdtempSync(join(tmpdir(), 'prospect-bodies-'))
   const seed = seedOf()
-  const store = await openStore(join(home, 'engine.db'))
+  const store = await openEngineDatabase(join(home, 'engine.db'))
   const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
   await admin.init()
   await admin.setPlan(plan)

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { sharedClock } from '../../src/engine/clock.js'
 import { takeQuota } from '../../src/engine/credits/quotas.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { findWorkspace } from '../../src/engine/tables/members.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openEngine } from '../../src/index.js'
 import { freePort } from '../client/listeners.js'
 import { randomIds } from '../support/engine.js'
@@ -165,7 +166,7 @@ it.each(['SQLite', 'PostgreSQL'])(
     const home = mkdtempSync(join(tmpdir(), 'prospect-steps-'))
     const own = database === 'PostgreSQL' ? await ownServer() : undefined
     const location = own?.url ?? join(home, 'engine.db')
-    const store = await openStore(location)
+    const store = await openEngineDatabase(location)
     const admin = createAdmin({ store, clock: sharedClock(store, { now: Date.now }), ids: randomIds })
     const { key = '' } = await admin.init()
     await admin.changeMember('me@localhost', { weeklyLimit: 1_000_000 })
@@ -187,7 +188,7 @@ it.each(['SQLite', 'PostgreSQL'])(
     /** Takes a company from the quota of the day. */
     const importOne = () =>
       store.transaction(async (tx) => {
-        const workspace = await tx.workspace()
+        const workspace = await findWorkspace(tx)
         if (workspace) await takeQuota(tx, workspace, 'companies', 1, Math.round(engineNow()))
       })
     let engineAt = { now: (await admin.clock()).now, at: performance.now() }

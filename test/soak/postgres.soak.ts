@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
 import { bundled, type Running, start } from '../support/processes.js'
@@ -30,7 +30,7 @@ const withStatus = ({ lines }: Running, status: string) =>
   lines.map((line) => line.split(' ')).filter(([, found]) => found === status)
 
 it(`P43: three nodes pay once and lose nothing while their database crashes`, async () => {
-  const store = await openStore(server.url)
+  const store = await openEngineDatabase(server.url)
   const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
   const { key = '' } = await admin.init()
   await admin.setCredits(1_000_000)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { countUnfinishedJobs, findJob, insertJob } from '../../src/engine/tables/jobs.js'
 import { openAcceptedWork } from '../support/accepted-work.js'
 import { ownServer } from '../support/postgres.js'
 import { bundled, start } from '../support/processes.js'
@@ -35,7 +36,7 @@ it.each(kinds)(
     const work = await openAcceptedWork(database?.url)
     const second = await work.addWorkspace()
     const jobOf = (workspaceId: string, jobId: string) =>
-      work.store.read((reads) => reads.job(workspaceId, jobId))
+      work.store.read((tx) => findJob(tx, workspaceId, jobId))
     // All but the first job of a workspace are copies: the limits of requests are not what is tried.
     const copies = async (workspaceId: string, key: string, limit: number) => {
       const input = { ...search, webhook_url: work.receiver.url, limit }
@@ -43,7 +44,7 @@ it.each(kinds)(
       if (!first) throw new Error('there is no job')
       return async () => {
         const copy = { ...first, id: randomUUID(), createdAt: first.createdAt + 1 }
-        await work.store.transaction((tx) => tx.addJob(copy))
+        await work.store.transaction((tx) => insertJob(tx, copy))
         return copy.id
       }
     }
@@ -63,8 +64,8 @@ it.each(kinds)(
         }
         waits.push(Math.round(performance.now() - began))
       }
-      const { queued: left, running } = await work.store.read((reads) =>
-        reads.countUnfinished(work.workspaceId),
+      const { queued: left, running } = await work.store.read((tx) =>
+        countUnfinishedJobs(tx, work.workspaceId),
       )
       const sorted = [...waits].sort((one, other) => one - other)
       found({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { ownServer } from '../support/postgres.js'
 import { bundled, launchServer, prospect, type Running, start } from '../support/processes.js'
@@ -57,7 +57,7 @@ it.each(kinds)(
     const home = mkdtempSync(join(tmpdir(), 'prospect-slow-'))
     const database = nodes > 1 ? await ownServer() : undefined
     const location = database?.url ?? join(home, 'upstream.db')
-    const store = await openStore(location)
+    const store = await openEngineDatabase(location)
     const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
     const { key = '' } = await admin.init()
     await admin.setPlan('scale')
@@ -71,7 +71,7 @@ it.each(kinds)(
       ? await launchServer(prospect, ['serve', '--port', '0', '--upstream', bases[0] ?? ''], home, env)
       : undefined
     if (proxy) {
-      const ownStore = await openStore(join(env.PROSPECT_HOME, 'engine.db'))
+      const ownStore = await openEngineDatabase(join(env.PROSPECT_HOME, 'engine.db'))
       const own = createAdmin({ store: ownStore, clock: { now: Date.now }, ids: randomIds })
       await own.setPlan('scale')
       const [member] = await own.members()

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import { execa } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
 import { bundled, prospect, type Running, start } from '../support/processes.js'
@@ -22,7 +22,7 @@ let file: string
 let key: string
 
 const withAdmin = async <T>(act: (admin: Admin) => Promise<T>, of = file): Promise<T> => {
-  const store = await openStore(of)
+  const store = await openEngineDatabase(of)
   try {
     return await act(createAdmin({ store, clock: { now: Date.now }, ids: randomIds }))
   } finally {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
+import { countDeliveries } from '../../src/engine/tables/deliveries.js'
+import { countJobs } from '../../src/engine/tables/jobs.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { findReply } from '../../src/engine/tables/replies.js'
 import { openService, type Service } from './service.js'
 
 const shown = async (service: Service) =>
@@ -99,11 +103,11 @@ describe('what the service does: rules', () => {
       else await service.admin.changeMember('me@localhost', { weeklyLimit: 0 })
       const { store, workspaceId, source } = service
       const state = () =>
-        store.read(async (reads) => ({
-          position: await reads.position(workspaceId),
-          jobs: await reads.countJobs(workspaceId, {}),
-          deliveries: await reads.countDeliveries(workspaceId),
-          reply: await reads.reply(workspaceId, 'key'),
+        store.read(async (tx) => ({
+          position: await readBalances(tx, workspaceId),
+          jobs: await countJobs(tx, workspaceId, {}),
+          deliveries: await countDeliveries(tx, workspaceId),
+          reply: await findReply(tx, workspaceId, 'key'),
         }))
       const before = await state()
       expect((await service.ask(id, undefined, { idempotencyKey: 'key' })).status).toBe(status)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import { type Fields, requests } from './requests.js'
 import { openService, type Service } from './service.js'
 
@@ -45,7 +46,7 @@ const misses: Partial<Record<OperationId, Fields>> = {
 async function spentOn(id: OperationId, fields: Fields = requests[id]): Promise<[number, number]> {
   const { status } = await service.ask(id, fields)
   await service.work()
-  const { credits, held } = await service.store.read((reads) => reads.position(service.workspaceId))
+  const { credits, held } = await service.store.read((tx) => readBalances(tx, service.workspaceId))
   expect(held).toBe(0)
   expect(await service.admin.verify()).toMatchObject({ ok: true })
   return [status, 1_000 - credits]

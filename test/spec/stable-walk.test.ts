@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { acceptJob, type NewJob } from '../../src/engine/credits/accept.js'
+import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
@@ -45,8 +46,8 @@ const searches: Pages = {
 /** Puts a row beneath the engine. */
 const addRow = ({ store, workspaceId }: Bench, pages: Pages, id: string, at: number): Promise<void> =>
   store.transaction(async (tx) => {
-    const [member] = await tx.members(workspaceId)
-    const workspace = await tx.workspace(workspaceId)
+    const [member] = await listMembers(tx, workspaceId)
+    const workspace = await findWorkspace(tx, workspaceId)
     if (!member || !workspace) throw new Error('no workspace')
     const operation = pages.rows === 'lists' ? 'lists.create' : 'leads.search'
     const work = { id, name: id, expected: 0, ...pages.work(id, workspaceId, at) }

@@ -1,14 +1,14 @@
 import { afterAll } from 'vitest'
-import type { Store } from '../../src/engine/ports/ports.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { describeStore } from '../conformance/store.js'
 import { emptyEngine, emptySchema, type TestDatabase } from '../support/postgres.js'
 
-let opened: { readonly schema: TestDatabase; readonly store: Store } | undefined
+let opened: { readonly schema: TestDatabase; readonly store: Driver } | undefined
 
 async function open() {
   const schema = await emptySchema()
-  return { schema, store: await openStore(schema.url) }
+  return { schema, store: await openEngineDatabase(schema.url) }
 }
 
 afterAll(async () => {

@@ -2,14 +2,14 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { describeStore } from '../conformance/store.js'
 
-describeStore('SQLite in memory', () => openStore(':memory:'))
+describeStore('SQLite in memory', () => openEngineDatabase(':memory:'))
 
 describeStore('SQLite in a file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-store-'))
-  const store = await openStore(join(folder, 'engine.db'))
+  const store = await openEngineDatabase(join(folder, 'engine.db'))
   return {
     ...store,
     close: async () => {

@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import type { Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import type { AsyncJob, Delivery, Store } from '../../src/engine/ports/ports.js'
+import type { AsyncJob, Delivery } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { listDeliveries } from '../../src/engine/tables/deliveries.js'
+import { listJobs } from '../../src/engine/tables/jobs.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { randomIds, TestSource } from './engine.js'
 import { receiveWebhooks, type WebhookReceiver } from './webhook-receiver.js'
 
@@ -17,7 +20,7 @@ const pageSize = 500
 /** Accepted work in a store that other processes do, and the receiver of what they deliver. */
 export interface AcceptedWork {
   readonly file: string
-  readonly store: Store
+  readonly store: Driver
   readonly admin: Admin
   readonly key: string
   readonly workspaceId: string
@@ -40,7 +43,7 @@ export interface AcceptedWork {
 export async function openAcceptedWork(location?: string): Promise<AcceptedWork> {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-work-'))
   const file = location ?? join(folder, 'engine.db')
-  const store = await openStore(file)
+  const store = await openEngineDatabase(file)
   const clock = { now: Date.now }
   const admin = createAdmin({ store, clock, ids: randomIds })
   const { key = '', workspace } = await admin.init()
@@ -80,7 +83,7 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
       await createWorker(ports).drain()
     },
     jobs: () => jobsOf(store, workspace.id),
-    deliveries: (jobId) => store.read((reads) => reads.deliveries(workspace.id, { jobId }, 1_000_000)),
+    deliveries: (jobId) => store.read((tx) => listDeliveries(tx, workspace.id, { jobId }, 1_000_000)),
     close: async () => {
       await receiver.close()
       await store.close()
@@ -89,11 +92,11 @@ export async function openAcceptedWork(location?: string): Promise<AcceptedWork>
   }
 }
 
-async function jobsOf(store: Store, workspaceId: string): Promise<AsyncJob[]> {
+async function jobsOf(store: Driver, workspaceId: string): Promise<AsyncJob[]> {
   const jobs: AsyncJob[] = []
   for (;;) {
     const slice = { skip: jobs.length, limit: pageSize }
-    const page = await store.read((reads) => reads.jobs(workspaceId, {}, slice))
+    const page = await store.read((tx) => listJobs(tx, workspaceId, {}, slice))
     jobs.push(...page)
     if (page.length < pageSize) return jobs
   }

@@ -1,6 +1,7 @@
 import type { Scheduler } from 'fast-check'
 import { expect } from 'vitest'
 import type { Sender, Source } from '../../src/engine/ports/ports.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from './engine.js'
 
@@ -65,7 +66,7 @@ async function look(bench: Bench, end: Promise<unknown>): Promise<void> {
       credits: left,
       held,
       spent,
-    } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+    } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
     expect(Math.min(left, held, spent)).toBeGreaterThanOrEqual(0)
     const granted = seq === 0 ? 0 : left + held + spent
     expect([1_000, credits, credits + 50]).toContain(granted)
@@ -76,7 +77,7 @@ async function look(bench: Bench, end: Promise<unknown>): Promise<void> {
 async function expectDone(bench: Bench, sent: readonly string[]): Promise<void> {
   const jobs = await bench.admin.jobs(100)
   expect(jobs.map(({ state }) => state)).toEqual(jobs.map(() => 'finished'))
-  const { credits: left, held, spent } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+  const { credits: left, held, spent } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
   expect([held, left + spent]).toEqual([0, credits + 50])
   const paid = jobs.reduce((sum, job) => sum + job.spent, 0)
   expect(spent - paid).toBeLessThanOrEqual(2)

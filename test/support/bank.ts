@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { verifyLedger } from '../../src/engine/credits/ledger.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { randomIds } from './engine.js'
 import { type Running, start } from './processes.js'
 
@@ -39,7 +39,7 @@ export async function runBank(
 ): Promise<Banked> {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bank-'))
   const file = location ?? join(folder, 'engine.db')
-  const store = await openStore(file)
+  const store = await openEngineDatabase(file)
   try {
     const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
     await admin.init({ workspace: 'bank 0' })

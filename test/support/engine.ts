@@ -18,12 +18,12 @@ import type {
   Search,
   SearchKind,
   Source,
-  Store,
   TechnologyUse,
   UnknownCompanies,
 } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openEngineDatabase, storeOver } from '../../src/engine/tables/store.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 
 /** A clock that stands where a test puts it. */
@@ -309,7 +309,7 @@ export class TestSource implements Source {
 export interface Bench {
   readonly caller: Caller
   readonly database: Driver
-  readonly store: Store
+  readonly store: Driver
   readonly admin: Admin
   readonly clock: TestClock
   readonly source: TestSource
@@ -327,7 +327,7 @@ export async function openBench(
 ): Promise<Bench> {
   const clock = new TestClock()
   const database = await openEngineDatabase(location)
-  const store = storeOver(database)
+  const store = database
   const admin = createAdmin({ store, clock, ids })
   const source = new TestSource()
   const sleeps: number[] = []
@@ -347,6 +347,6 @@ export async function openBench(
     workspaceId: workspace.id,
     sleeps,
     call: (id, input, options) => caller.call(id, input, { apiKey: key, ...options }),
-    balance: async () => (await store.read((reads) => reads.position(workspace.id))).credits,
+    balance: async () => (await store.read((tx) => readBalances(tx, workspace.id))).credits,
   }
 }

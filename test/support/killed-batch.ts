@@ -127,7 +127,7 @@ const filesOf = (home: string) => ({ engine: join(home, 'engine.db'), catalogue:
 async function answered(folder: string): Promise<number> {
   const { openState } = await import('../../src/storage/state/open.js')
   const state = await openState(join(folder, 'home', 'state.db'))
-  const found = await state.read((reads) => reads.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
+  const found = await state.read((tx) => tx.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
   await state.close()
   return found?.n ?? 0
 }

@@ -1,5 +1,8 @@
 import { expect } from 'vitest'
 import { operation } from '../../src/api/operations/table.js'
+import { countDeliveries } from '../../src/engine/tables/deliveries.js'
+import { listRecords } from '../../src/engine/tables/jobs.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
 import type { AcceptedWork } from './accepted-work.js'
 
 const contact = (at: number) => ({
@@ -39,7 +42,7 @@ export async function acceptMixed(work: AcceptedWork, jobs: number): Promise<voi
 /** How far accepted work is, from 0 to 1: records kept, jobs ended, deliveries received. */
 export async function progressOf(work: AcceptedWork): Promise<number> {
   const jobs = await work.jobs()
-  const { pending, delivered } = await work.store.read((reads) => reads.countDeliveries(work.workspaceId))
+  const { pending, delivered } = await work.store.read((tx) => countDeliveries(tx, work.workspaceId))
   const ended = jobs.filter(({ state }) => state === 'finished' || state === 'failed').length
   if (ended === jobs.length && pending === 0) return 1
   const expected = jobs.reduce((sum, job) => sum + job.expected, 0)
@@ -66,7 +69,7 @@ export async function expectNothingLost(work: AcceptedWork): Promise<Counted> {
     if (!firstArrivals.has(id)) firstArrivals.set(id, at)
   for (const job of jobs) {
     expect([job.state, job.error, job.held, job.truncated]).toEqual(['finished', null, 0, false])
-    const kept = await work.store.read((reads) => reads.records(job.id, { after: 0 }, 1_000_000))
+    const kept = await work.store.read((tx) => listRecords(tx, job.id, { after: 0 }, 1_000_000))
     const isList = job.kind === 'list_import'
     expect(kept.map(({ ordinal }) => ordinal)).toEqual(
       Array.from({ length: isList ? 0 : job.expected }, (_, one) => one + 1),
@@ -97,7 +100,7 @@ function paidFor(id: Parameters<typeof operation>[0], kept: readonly { record: s
 }
 
 async function expectLedger({ admin, store, workspaceId }: AcceptedWork, spent: number, companies: number) {
-  const position = await store.read((reads) => reads.position(workspaceId))
+  const position = await store.read((tx) => readBalances(tx, workspaceId))
   expect([position.spent, position.held]).toEqual([spent, 0])
   expect((await admin.verify()).problems).toEqual([])
   const { quotas } = await admin.status()

@@ -1,10 +1,11 @@
 import type { Reply } from '../../src/api/calls/caller.js'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
-import type { Store } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/engine/tables/store.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker, type Worker } from '../../src/engine/worker/worker.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
 import { randomIds, TestSource } from './engine.js'
 
 const clock = { now: () => Date.now() }
@@ -12,7 +13,7 @@ const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 
 /** An engine whose rows are spread, all in this process, each worker with a source of its own. */
 export interface SpreadWork {
-  readonly store: Store
+  readonly store: Driver
   readonly admin: Admin
   readonly key: string
   readonly workspaceId: string
@@ -41,7 +42,7 @@ export interface Command {
 }
 
 export async function openSpreadWork(location: string): Promise<SpreadWork> {
-  const store = await openStore(location)
+  const store = await openEngineDatabase(location)
   const admin = createAdmin({ store, clock, ids: randomIds })
   const { key = '', workspace } = await admin.init()
   await admin.setCredits(1_000_000)
@@ -85,7 +86,7 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   }
   return {
     ...{ store, admin, key, workspaceId: workspace.id, work: workOn, command: commandOf },
-    spent: async () => (await store.read((reads) => reads.position(workspace.id))).spent,
+    spent: async () => (await store.read((tx) => readBalances(tx, workspace.id))).spent,
     close: async () => {
       for (const end of ends.reverse()) await end()
       await store.close()

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { Clock, Store } from '../../engine/ports/ports.js'
+import type { Clock } from '../../engine/ports/ports.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
@@ -35,11 +35,11 @@ export async function openEvents(context: Pick<HomeContext, 'home' | 'onClose'>)
 /** Opens the engine's store, with the clock of all who share its database. It closes with the command. */
 export async function openEngineStore(
   context: ClockContext & HomeContext,
-): Promise<{ readonly store: Store; readonly clock: Clock }> {
+): Promise<{ readonly store: Driver; readonly clock: Clock }> {
   prepareHome(context.home)
-  const { openStore } = await import('../../engine/tables/store.js')
+  const { openEngineDatabase } = await import('../../engine/tables/schema.js')
   const { sharedClock } = await import('../../engine/clock.js')
-  const store = await openStore(context.home.engine, () => context.clock.now())
+  const store = await openEngineDatabase(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   return { store, clock: sharedClock(store, context.clock) }
 }

@@ -5,6 +5,7 @@ import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Sender, Source, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
+import { findWorkspace } from '../../engine/tables/members.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, DistributedRun, Machine, StreamsContext, TargetOptions } from '../context/context.js'
@@ -72,7 +73,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
      * reports it. A lost key is replaced by a new one.
      */
     key: once(async (context: Machine): Promise<string> => {
-      const workspace = await (await shared()).store.read((reads) => reads.workspace())
+      const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
       const known = workspace && storedKey(machine.home, localOrigin(workspace.id))
       return known ?? makeKey(context, await admin())
     }),

@@ -1,5 +1,7 @@
 import { engineTime } from '../clock.js'
 import type { StoredClock } from '../ports/ports.js'
+import { restartCounters } from '../tables/counters.js'
+import { readClock, writeClock } from '../tables/members.js'
 import { AdminError, type AdminPorts } from './workspaces.js'
 
 /** Engine time as it is now. */
@@ -22,17 +24,17 @@ export function clockAdmin({ store, clock }: AdminPorts) {
   }
   const change = (next: (stored: StoredClock, real: number) => StoredClock) =>
     store.transaction(async (tx) => {
-      const before = await tx.clock()
+      const before = await readClock(tx)
       const stored = next(before, clock.now())
       const at = engineTime(stored, clock.now())
       if (!(at >= earliest && at < latest))
         throw new AdminError('Engine time must be from the year 2000 to 2199')
-      await tx.setClock(stored)
-      if (at < engineTime(before, clock.now())) await tx.restartCounters(at)
+      await writeClock(tx, stored)
+      if (at < engineTime(before, clock.now())) await restartCounters(tx, at)
       return stateOf(stored)
     })
   return {
-    clock: async () => stateOf(await store.read((reads) => reads.clock())),
+    clock: async () => stateOf(await store.read((tx) => readClock(tx))),
     /** Sets engine time. It runs on from there, or stands still when frozen. */
     setClock: (at: number, frozen: boolean) =>
       change((_, real) => ({ offsetMs: Math.round(at - real), frozenAt: frozen ? at : null })),

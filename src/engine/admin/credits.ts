@@ -1,4 +1,5 @@
 import { addMovement, grantDue } from '../credits/ledger.js'
+import { lockPosition } from '../tables/movements.js'
 import { type AdminPorts, checkWhole, readCurrent } from './workspaces.js'
 
 /** Changes the balance of the workspace in use; every change is a movement of its ledger. */
@@ -20,10 +21,10 @@ async function adjust(
   kind: 'top_up' | 'adjustment',
   difference: (credits: number) => number,
 ): Promise<{ credits: number }> {
-  const { workspace, now } = await store.read((reads) => readCurrent(reads, clock))
+  const { workspace, now } = await store.read((tx) => readCurrent(tx, clock))
   await grantDue(store, workspace, now)
   return await store.transaction(async (tx) => {
-    const balance = await tx.lockPosition(workspace.id)
+    const balance = await lockPosition(tx, workspace.id)
     const amount = difference(balance.credits)
     if (amount === 0) return { credits: balance.credits }
     const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)

@@ -1,11 +1,16 @@
 import { planOf } from '../../api/operations/plans.js'
 import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, engineTime, settleCounters } from '../clock.js'
 import { grantDue } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { readWeek } from '../credits/weekly-limit.js'
-import type { Member, Reads } from '../ports/ports.js'
+import type { Member } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
+import { readCounter } from '../tables/counters.js'
+import { readHeldBy } from '../tables/jobs.js'
+import { findWorkspace } from '../tables/members.js'
+import { readBalances } from '../tables/movements.js'
 import type { AdminPorts } from './workspaces.js'
 
 /** What a member can still spend this week, in credits, at engine time. */
@@ -54,41 +59,41 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
       const now = engineTime(principal.clock, clock.now())
       await grantDue(store, principal.workspace, now)
       await settleCounters(store, now)
-      return await store.read(async (reads) => {
-        const workspace = (await reads.workspace(principal.workspace.id)) ?? principal.workspace
-        const { credits, held } = await reads.position(workspace.id)
+      return await store.read(async (tx) => {
+        const workspace = (await findWorkspace(tx, principal.workspace.id)) ?? principal.workspace
+        const { credits, held } = await readBalances(tx, workspace.id)
         const { monthlyCredits } = planOf(workspace.plan)
         const nextAllocation = { credits: monthlyCredits, at: workspace.nextAllocationAt }
         return {
           plan: workspace.plan,
           credits: { enrichment: credits, held, nextAllocation },
-          weekly: await readWeeklyState(reads, member, now),
-          quotas: await readQuotas(reads, workspace, now),
-          windows: await readWindows(reads, member, workspace.plan, now),
+          weekly: await readWeeklyState(tx, member, now),
+          quotas: await readQuotas(tx, workspace, now),
+          windows: await readWindows(tx, member, workspace.plan, now),
         }
       })
     },
   }
 }
 
-async function readWeeklyState(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
+async function readWeeklyState(tx: Connection, member: Member, now: number): Promise<WeeklyState | null> {
   const limit = member.weeklyLimit
   if (limit === null) return null
-  const { count: spent, resetsAt } = await readWeek(reads, member, now)
-  const held = await reads.heldBy(member.id)
+  const { count: spent, resetsAt } = await readWeek(tx, member, now)
+  const held = await readHeldBy(tx, member.id)
   const left = Math.max(0, limit - spent - held)
   return { limit, spent, held, left, resetsAt }
 }
 
 async function readWindows(
-  reads: Reads,
+  tx: Connection,
   member: Member,
   plan: string,
   now: number,
 ): Promise<readonly WindowState[]> {
   const states: WindowState[] = []
   for (const { window, operation, group, live } of windowsOn(plan)) {
-    const counter = await reads.counter(`user:${member.id}`, window.name)
+    const counter = await readCounter(tx, `user:${member.id}`, window.name)
     const { count, resetsAt: endsAt } = countedAt(counter, window, now)
     const remaining = Math.max(0, window.limit - count)
     const per = window.windowMs === 1_000 ? 'second' : 'minute'

@@ -1,8 +1,18 @@
 import { areaOf, operations } from '../../api/operations/table.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import { forgetSpending, readSpentThisWeek } from '../credits/weekly-limit.js'
-import type { Member, Reads, Workspace } from '../ports/ports.js'
+import type { Member, Workspace } from '../ports/ports.js'
 import { hashKey } from '../request/keys.js'
+import {
+  findPrincipal,
+  insertMember,
+  listKeys,
+  listMembers,
+  readClock,
+  revokeKey,
+  updateMember,
+} from '../tables/members.js'
 import { AdminError, type AdminPorts, addKey, checkWhole, readCurrent } from './workspaces.js'
 
 /** Members of the workspace in use. */
@@ -29,7 +39,7 @@ export function memberAdmin(ports: AdminPorts) {
           consentPersonalEmail: input.consentPersonalEmail ?? false,
           createdAt: now,
         }
-        await tx.addMember(member)
+        await insertMember(tx, member)
         return member
       }),
     /** `weeklyLimit: null` removes the limit. */
@@ -41,31 +51,31 @@ export function memberAdmin(ports: AdminPorts) {
         const { workspace } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'A weekly limit')
-        await tx.changeMember(member.id, change)
+        await updateMember(tx, member.id, change)
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
         return { ...member, ...change }
       }),
     /** Returns the email of the member with a key; `undefined` where no member has it. */
     emailOf: (apiKey: string): Promise<string | undefined> =>
-      store.read(async (reads) => (await reads.principal(hashKey(apiKey)))?.member.email),
+      store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.member.email),
     /** Returns the members, with the credits that each has spent this week. */
     members: (readSpent = readSpentThisWeek) =>
-      store.read(async (reads) => {
-        const { workspace, now } = await readCurrent(reads, clock)
+      store.read(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
         const members = []
-        for (const member of await reads.members(workspace.id))
-          members.push({ ...member, spentThisWeek: await readSpent(reads, member, now) })
+        for (const member of await listMembers(tx, workspace.id))
+          members.push({ ...member, spentThisWeek: await readSpent(tx, member, now) })
         return members
       }),
   }
 }
 
-const find = async (reads: Reads, workspace: Workspace, email: string) =>
-  (await reads.members(workspace.id)).find((member) => member.email === email.toLowerCase())
+const find = async (tx: Connection, workspace: Workspace, email: string) =>
+  (await listMembers(tx, workspace.id)).find((member) => member.email === email.toLowerCase())
 
 /** Returns the member with an e-mail address; throws when there is none. */
-async function memberOf(reads: Reads, workspace: Workspace, email: string): Promise<Member> {
-  const member = await find(reads, workspace, email)
+async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
+  const member = await find(tx, workspace, email)
   if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)
   return member
 }
@@ -93,10 +103,10 @@ export function keyAdmin(ports: AdminPorts) {
         return { ...made, member: member.email }
       }),
     keys: () =>
-      store.read(async (reads) => {
-        const { workspace } = await readCurrent(reads, clock)
-        const emails = new Map((await reads.members(workspace.id)).map(({ id, email }) => [id, email]))
-        return (await reads.keys(workspace.id)).map((key) => ({
+      store.read(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const emails = new Map((await listMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
+        return (await listKeys(tx, workspace.id)).map((key) => ({
           ...key,
           member: emails.get(key.memberId) ?? '',
         }))
@@ -104,9 +114,11 @@ export function keyAdmin(ports: AdminPorts) {
     revokeKey: (id: string): Promise<void> =>
       store.transaction(async (tx) => {
         const { workspace } = await readCurrent(tx, clock)
-        const known = (await tx.keys(workspace.id)).some((key) => key.id === id && key.revokedAt === null)
+        const known = (await listKeys(tx, workspace.id)).some(
+          (key) => key.id === id && key.revokedAt === null,
+        )
         if (!known) throw new AdminError(`There is no valid key ${id}; see: prospect engine keys list`)
-        await tx.revokeKey(id, engineTime(await tx.clock(), clock.now()))
+        await revokeKey(tx, id, engineTime(await readClock(tx), clock.now()))
       }),
   }
 }

@@ -1,9 +1,15 @@
 import { isListedPlan } from '../../api/operations/plans.js'
+import { readVersion } from '../../storage/database/migrate.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { settleCounters } from '../clock.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
 import { searchOf } from '../handlers/imports.js'
-import type { Consumption, DecodedSearch, Movement, Reads, Search } from '../ports/ports.js'
+import type { Consumption, DecodedSearch, Movement, Search } from '../ports/ports.js'
+import { countDeliveries } from '../tables/deliveries.js'
+import { countUnfinishedJobs } from '../tables/jobs.js'
+import { listKeys, listMembers, listWorkspaces } from '../tables/members.js'
+import { listMovements, readBalances, readConsumption } from '../tables/movements.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
@@ -23,8 +29,8 @@ export type Grouping = 'day' | 'operation' | 'member'
 export type MovementRecord = ReturnType<typeof toMovementRecord>
 
 /** Returns a function from the id of a member to their e-mail address. */
-async function readMemberNames(reads: Reads, workspaceId: string): Promise<(id: string) => string> {
-  const emails = new Map((await reads.members(workspaceId)).map(({ id, email }) => [id, email]))
+async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id: string) => string> {
+  const emails = new Map((await listMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
   return (id) => emails.get(id) ?? id
 }
 
@@ -45,21 +51,20 @@ function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
 /** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
-  const used = () => store.read((reads) => readCurrent(reads, clock))
+  const used = () => store.read((tx) => readCurrent(tx, clock))
   return {
     status: () => readStatus(ports),
     /** The balances of the workspace in use after its last movement, whose number is `seq`. */
-    position: () =>
-      store.read(async (reads) => reads.position((await readCurrent(reads, clock)).workspace.id)),
+    position: () => store.read(async (tx) => readBalances(tx, (await readCurrent(tx, clock)).workspace.id)),
     /** Yields the movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
       to = Number.MAX_SAFE_INTEGER,
     }: TimeRange = {}): AsyncGenerator<MovementRecord> {
       const { workspace } = await used()
-      const nameOf = await store.read((reads) => readMemberNames(reads, workspace.id))
+      const nameOf = await store.read((tx) => readMemberNames(tx, workspace.id))
       for (let seq = 0; ; ) {
-        const page = await store.read((reads) => reads.movements(workspace.id, seq, pageSize))
+        const page = await store.read((tx) => listMovements(tx, workspace.id, seq, pageSize))
         for (const movement of page)
           if (movement.createdAt >= from && movement.createdAt < to) yield toMovementRecord(movement, nameOf)
         if (page.length < pageSize) return
@@ -68,13 +73,13 @@ export function reportAdmin(ports: AdminPorts) {
     },
     /** Returns at most `limit` movements before a number, newest first. Their numbers have no gaps. */
     movementsBefore: (before: number | undefined, limit: number): Promise<readonly MovementRecord[]> =>
-      store.read(async (reads) => {
-        const { workspace } = await readCurrent(reads, clock)
-        const last = (await reads.position(workspace.id)).seq
+      store.read(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const last = (await readBalances(tx, workspace.id)).seq
         const end = Math.min(before ?? last + 1, last + 1)
         const start = Math.max(0, end - 1 - limit)
-        const nameOf = await readMemberNames(reads, workspace.id)
-        const page = await reads.movements(workspace.id, start, Math.max(0, end - 1 - start))
+        const nameOf = await readMemberNames(tx, workspace.id)
+        const page = await listMovements(tx, workspace.id, start, Math.max(0, end - 1 - start))
         return page.map((movement) => toMovementRecord(movement, nameOf)).reverse()
       }),
     consumption: async (
@@ -83,16 +88,16 @@ export function reportAdmin(ports: AdminPorts) {
       movements?: { readonly after: number; readonly last: number },
     ): Promise<readonly Consumption[]> => {
       const { workspace } = await used()
-      return await store.read((reads) => reads.consumption(workspace.id, from, to, by, movements))
+      return await store.read((tx) => readConsumption(tx, workspace.id, from, to, by, movements))
     },
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
     resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>
-      store.read(async (reads) => searchOf(reads, (await readCurrent(reads, clock)).workspace.id, search)),
+      store.read(async (tx) => searchOf(tx, (await readCurrent(tx, clock)).workspace.id, search)),
     /** Recomputes the ledger of every workspace. */
     verify: async () => {
       const problems: string[] = []
       let movements = 0
-      for (const { id, name } of await store.read((reads) => reads.workspaces())) {
+      for (const { id, name } of await store.read((tx) => listWorkspaces(tx))) {
         const verdict = await verifyLedger(store, id)
         movements += verdict.movements
         problems.push(...verdict.problems.map((problem) => `${name}: ${problem}`))
@@ -104,27 +109,27 @@ export function reportAdmin(ports: AdminPorts) {
 
 async function readStatus(ports: AdminPorts) {
   const { store, clock } = ports
-  const found = await store.read((reads) => readCurrent(reads, clock))
+  const found = await store.read((tx) => readCurrent(tx, clock))
   await grantDue(store, found.workspace, found.now)
   await settleCounters(store, found.now)
   const time = await clockAdmin(ports).clock()
-  return await store.read(async (reads) => {
-    const { workspace, now } = await readCurrent(reads, clock)
-    const { credits, held } = await reads.position(workspace.id)
+  return await store.read(async (tx) => {
+    const { workspace, now } = await readCurrent(tx, clock)
+    const { credits, held } = await readBalances(tx, workspace.id)
     return {
       workspace: { id: workspace.id, name: workspace.name },
       plan: workspace.plan,
       plan_listed: isListedPlan(workspace.plan),
       credits: { enrichment: credits, held },
       next_allocation_at: toIso(workspace.nextAllocationAt),
-      quotas: formatQuotas(await readQuotas(reads, workspace, now)),
-      members: (await reads.members(workspace.id)).length,
-      keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
-      jobs: await reads.countUnfinished(workspace.id),
-      deliveries: await reads.countDeliveries(workspace.id),
+      quotas: formatQuotas(await readQuotas(tx, workspace, now)),
+      members: (await listMembers(tx, workspace.id)).length,
+      keys: (await listKeys(tx, workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
+      jobs: await countUnfinishedJobs(tx, workspace.id),
+      deliveries: await countDeliveries(tx, workspace.id),
       sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
       clock: { now: toIso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
-      schema_version: await reads.schemaVersion(),
+      schema_version: await readVersion(tx),
     }
   })
 }

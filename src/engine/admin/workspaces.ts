@@ -1,10 +1,23 @@
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
 import { addMovement } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/secrets.js'
-import type { Clock, Ids, Member, Reads, Store, Transaction, Workspace } from '../ports/ports.js'
+import type { Clock, Ids, Member, Workspace } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/keys.js'
+import {
+  findWorkspace,
+  insertKey,
+  insertMember,
+  insertWorkspace,
+  listMembers,
+  listWorkspaces,
+  readClock,
+  setUsedWorkspace,
+  updateWorkspace,
+} from '../tables/members.js'
+import { readBalances } from '../tables/movements.js'
 
 /** A refused command of the engine's owner; the message says what to do instead. */
 export class AdminError extends Error {
@@ -25,19 +38,19 @@ export function checkWhole(value: number, what: string, least = 0): void {
 
 /** What administration needs. */
 export interface AdminPorts {
-  readonly store: Store
+  readonly store: Driver
   readonly clock: Clock
   readonly ids: Ids
 }
 
 /** Returns the workspace in use and engine time, read at the same moment. */
 export async function readCurrent(
-  reads: Reads,
+  tx: Connection,
   clock: Clock,
 ): Promise<{ workspace: Workspace; now: number }> {
-  const workspace = await reads.workspace()
+  const workspace = await findWorkspace(tx)
   if (!workspace) throw new AdminError('There is no workspace yet; create one with: prospect init')
-  return { workspace, now: engineTime(await reads.clock(), clock.now()) }
+  return { workspace, now: engineTime(await readClock(tx), clock.now()) }
 }
 
 /** Quota ceilings to set; a missing one stays as it is. */
@@ -62,7 +75,7 @@ export function workspaceAdmin(ports: AdminPorts) {
   const change = (fields: Partial<Omit<Workspace, 'id' | 'createdAt'>>) =>
     store.transaction(async (tx) => {
       const { workspace } = await readCurrent(tx, clock)
-      await tx.changeWorkspace(workspace.id, fields)
+      await updateWorkspace(tx, workspace.id, fields)
       return { ...workspace, ...fields }
     })
   return {
@@ -78,9 +91,9 @@ export function workspaceAdmin(ports: AdminPorts) {
     setQuotas: async (ceilings: Ceilings): Promise<QuotaReport> => {
       for (const value of Object.values(ceilings)) checkWhole(value, 'A quota')
       await change(ceilings)
-      return await store.read(async (reads) => {
-        const { workspace, now } = await readCurrent(reads, clock)
-        return await readQuotas(reads, workspace, now)
+      return await store.read(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
+        return await readQuotas(tx, workspace, now)
       })
     },
     setSession: async (sessions: { network?: boolean; premium?: boolean }) => {
@@ -91,9 +104,9 @@ export function workspaceAdmin(ports: AdminPorts) {
       return { network: networkSession, premium: premiumSession }
     },
     workspaces: () =>
-      store.read(async (reads) => {
-        const used = await reads.workspace()
-        return (await reads.workspaces()).map((workspace) => ({
+      store.read(async (tx) => {
+        const used = await findWorkspace(tx)
+        return (await listWorkspaces(tx)).map((workspace) => ({
           ...workspace,
           used: workspace.id === used?.id,
         }))
@@ -101,39 +114,39 @@ export function workspaceAdmin(ports: AdminPorts) {
     createWorkspace: (name: string) =>
       store.transaction(async (tx) => {
         await checkFree(tx, name)
-        const now = engineTime(await tx.clock(), clock.now())
-        return await addWorkspace(tx, ports, name, now, (await tx.workspace()) === undefined)
+        const now = engineTime(await readClock(tx), clock.now())
+        return await addWorkspace(tx, ports, name, now, (await findWorkspace(tx)) === undefined)
       }),
     useWorkspace: (name: string) =>
       store.transaction(async (tx) => {
-        const workspace = (await tx.workspaces()).find((one) => one.name === name || one.id === name)
+        const workspace = (await listWorkspaces(tx)).find((one) => one.name === name || one.id === name)
         if (!workspace)
           throw new AdminError(`There is no workspace "${name}"; see: prospect engine workspaces list`)
-        await tx.useWorkspace(workspace.id)
+        await setUsedWorkspace(tx, workspace.id)
         return workspace
       }),
   }
 }
 
-async function checkFree(tx: Transaction, name: string): Promise<void> {
+async function checkFree(tx: Connection, name: string): Promise<void> {
   if (!/^\S.{0,99}$/.test(name)) throw new AdminError('A workspace name is 1 to 100 characters')
-  if ((await tx.workspaces()).some((one) => one.name === name))
+  if ((await listWorkspaces(tx)).some((one) => one.name === name))
     throw new AdminError(`There is already a workspace "${name}"; choose another name`)
 }
 
 async function initialise(
-  tx: Transaction,
+  tx: Connection,
   ports: AdminPorts,
   { workspace: name = 'Local', email = 'me@localhost' }: { workspace?: string; email?: string },
 ): Promise<Initialised> {
-  const found = await tx.workspace()
+  const found = await findWorkspace(tx)
   if (found) {
-    const [member] = await tx.members(found.id)
+    const [member] = await listMembers(tx, found.id)
     if (!member)
       throw new AdminError('The workspace has no member; add one with: prospect engine members add EMAIL')
-    return { workspace: found, member, credits: (await tx.position(found.id)).credits, created: false }
+    return { workspace: found, member, credits: (await readBalances(tx, found.id)).credits, created: false }
   }
-  const now = engineTime(await tx.clock(), ports.clock.now())
+  const now = engineTime(await readClock(tx), ports.clock.now())
   const workspace = await addWorkspace(tx, ports, name, now, true)
   const member: Member = {
     id: ports.ids.uuid(),
@@ -144,12 +157,12 @@ async function initialise(
     consentPersonalEmail: false,
     createdAt: now,
   }
-  await tx.addMember(member)
+  await insertMember(tx, member)
   const { key } = await addKey(tx, ports, member, { scopes: null, expiresAt: null }, now)
   return { workspace, member, key, credits: newWorkspace.credits, created: true }
 }
 
-async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, now: number, used: boolean) {
+async function addWorkspace(tx: Connection, { ids }: AdminPorts, name: string, now: number, used: boolean) {
   const workspace: Workspace = {
     id: ids.uuid(),
     name,
@@ -162,7 +175,7 @@ async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, 
     networkSession: true,
     premiumSession: true,
   }
-  await tx.addWorkspace(workspace, used)
+  await insertWorkspace(tx, workspace, used)
   const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: newWorkspace.credits } as const
   await addMovement(tx, { ...grant, workspaceId: workspace.id, at: now })
   return workspace
@@ -170,7 +183,7 @@ async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, 
 
 /** Creates a key for a member. The plain key is returned and not stored. */
 export async function addKey(
-  tx: Transaction,
+  tx: Connection,
   { ids }: AdminPorts,
   member: Member,
   limits: { scopes: readonly string[] | null; expiresAt: number | null },
@@ -178,7 +191,7 @@ export async function addKey(
 ): Promise<{ id: string; key: string }> {
   const key = makeKey(ids)
   const id = ids.uuid()
-  await tx.addKey({
+  await insertKey(tx, {
     id,
     memberId: member.id,
     hash: hashKey(key),
@@ -202,8 +215,8 @@ export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
     }),
   /** Returns all secrets that sign now, newest first; none before the first use. */
   webhookSecrets: (): Promise<readonly string[]> =>
-    store.read(async (reads) => {
-      const { workspace, now } = await readCurrent(reads, clock)
-      return readValidSecrets(reads, workspace.id, now)
+    store.read(async (tx) => {
+      const { workspace, now } = await readCurrent(tx, clock)
+      return readValidSecrets(tx, workspace.id, now)
     }),
 })

@@ -1,6 +1,9 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
-import type { AsyncJob, Enrichment, JobPlan, NewList, Principal, Transaction } from '../ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import type { AsyncJob, Enrichment, JobPlan, NewList, Principal } from '../ports/ports.js'
+import { insertEnrichments, insertJob } from '../tables/jobs.js'
+import { insertList } from '../tables/lists.js'
 import { costOf, type Used } from './cost.js'
 import { type Bill, holdCredits } from './ledger.js'
 
@@ -22,15 +25,15 @@ export interface NewJob {
 }
 
 /** Queues work and holds its highest cost, in the transaction that stores the reply. */
-export async function acceptJob(tx: Transaction, bill: Bill, work: NewJob, now: number): Promise<void> {
+export async function acceptJob(tx: Connection, bill: Bill, work: NewJob, now: number): Promise<void> {
   const row = operation(bill.operation as OperationId)
   const kind = eventOf(row.id)
   if (!kind) throw new Error(`${row.id} starts no work`)
   const held = costOf(row, work.reserve ?? {})
   await holdCredits(tx, { ...bill, credits: held }, work.id, now)
-  await tx.addJob({ ...toJob(bill, row.id, kind, work, now), held })
-  if (work.enrichments) await tx.addEnrichments(work.enrichments)
-  if (work.list) await tx.addList(work.list)
+  await insertJob(tx, { ...toJob(bill, row.id, kind, work, now), held })
+  if (work.enrichments) await insertEnrichments(tx, work.enrichments)
+  if (work.list) await insertList(tx, work.list)
 }
 
 /** Returns a waterfall that ended while its request waited, as a job to store. */

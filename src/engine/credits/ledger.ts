@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { nextRenewal } from '../clock.js'
 import type {
   AsyncJob,
@@ -8,12 +9,11 @@ import type {
   LedgerAccount,
   Member,
   Movement,
-  Reads,
-  Store,
-  Transaction,
   Workspace,
 } from '../ports/ports.js'
-import { checkWeeklyLimit, countSpending, readAllowance } from './weekly-limit.js'
+import { findWorkspace, readWeeklyLimit, updateWorkspace } from '../tables/members.js'
+import { appendMovement, listMovements, lockPosition, readBalances } from '../tables/movements.js'
+import { checkWeeklyLimit, countSpending, readAllowance, readAllowanceNow } from './weekly-limit.js'
 
 /** A movement to make. */
 interface NewMovement
@@ -48,9 +48,9 @@ const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement =
  * Appends a movement, and looks the last one up unless the caller has locked it. The caller has checked that the
  * balances allow it.
  */
-export async function addMovement(tx: Transaction, step: NewMovement, balance?: Balances): Promise<Balances> {
-  const movement = toMovement(step, balance ?? (await tx.lockPosition(step.workspaceId)))
-  await tx.append(movement)
+export async function addMovement(tx: Connection, step: NewMovement, balance?: Balances): Promise<Balances> {
+  const movement = toMovement(step, balance ?? (await lockPosition(tx, step.workspaceId)))
+  await appendMovement(tx, movement)
   return movement
 }
 
@@ -73,14 +73,14 @@ const unlimited = Number.POSITIVE_INFINITY
 
 /** Returns what a member can spend at a moment. */
 export async function readSpendableCredits(
-  reads: Reads,
+  tx: Connection,
   workspace: Workspace,
   member: Member,
   now: number,
 ): Promise<SpendableCredits> {
-  const { credits } = await reads.position(workspace.id)
+  const { credits } = await readBalances(tx, workspace.id)
   const limit = member.weeklyLimit
-  return { credits, allowance: limit === null ? unlimited : await readAllowance(reads, member, limit, now) }
+  return { credits, allowance: limit === null ? unlimited : await readAllowance(tx, member, limit, now) }
 }
 
 /** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */
@@ -98,9 +98,9 @@ export function checkSpendable(
 }
 
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
-export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
+export async function charge(tx: Connection, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
-  const [balance, limit] = await both(tx.lockPosition(workspace.id), tx.weeklyLimit(member.id))
+  const [balance, limit] = await both(lockPosition(tx, workspace.id), readWeeklyLimit(tx, member.id))
   const allowance = limit === null ? unlimited : await readAllowance(tx, member, limit, now)
   checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
@@ -115,7 +115,7 @@ export async function charge(tx: Transaction, bill: Bill, now: number): Promise<
     memberId: member.id,
     operation,
   }
-  await tx.append(toMovement(step, balance))
+  await appendMovement(tx, toMovement(step, balance))
 }
 
 /** Returns two results that need not wait for each other; at once when both are there, since every paid request reads them. */
@@ -123,12 +123,11 @@ const both = <A, B>(one: Awaitable<A>, other: Awaitable<B>): Awaitable<readonly 
   one instanceof Promise || other instanceof Promise ? Promise.all([one, other]) : [one, other]
 
 /** Holds the highest cost of accepted work. Throws when balance or allowance would go below zero. */
-export async function holdCredits(tx: Transaction, bill: Bill, jobId: string, now: number): Promise<void> {
+export async function holdCredits(tx: Connection, bill: Bill, jobId: string, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
   if (amount === 0) return
-  const balance = await tx.lockPosition(workspace.id)
-  const limit = await tx.weeklyLimit(member.id)
-  const allowance = limit === null ? unlimited : await readAllowance(tx, member, limit, now)
+  const balance = await lockPosition(tx, workspace.id)
+  const allowance = (await readAllowanceNow(tx, member, now)) ?? unlimited
   checkSpendable(bill, { credits: balance.credits, allowance })
   const who = { workspaceId: workspace.id, memberId: member.id, operation, reference: jobId }
   await addMovement(tx, { ...who, kind: 'hold', debit: 'credits', credit: 'held', amount, at: now }, balance)
@@ -136,7 +135,7 @@ export async function holdCredits(tx: Transaction, bill: Bill, jobId: string, no
 
 /** Pays for records from the hold of their job, which is never less. Returns what is left of the hold. */
 export async function settleHold(
-  tx: Transaction,
+  tx: Connection,
   job: AsyncJob,
   amount: number,
   now: number,
@@ -144,13 +143,13 @@ export async function settleHold(
   if (amount === 0) return job.held
   if (amount > job.held) throw new Error(`job ${job.id} holds ${job.held} credits and would settle ${amount}`)
   const member = { id: job.memberId, workspaceId: job.workspaceId }
-  if ((await tx.weeklyLimit(member.id)) !== null) await countSpending(tx, member, amount, now)
+  if ((await readWeeklyLimit(tx, member.id)) !== null) await countSpending(tx, member, amount, now)
   await addMovement(tx, { ...from(job), kind: 'settle', debit: 'held', credit: 'spent', amount, at: now })
   return job.held - amount
 }
 
 /** Releases the rest of an ended job's hold. */
-export async function releaseHold(tx: Transaction, job: AsyncJob, held: number, now: number): Promise<void> {
+export async function releaseHold(tx: Connection, job: AsyncJob, held: number, now: number): Promise<void> {
   if (held > 0)
     await addMovement(tx, {
       ...from(job),
@@ -168,19 +167,19 @@ const from = ({ id, workspaceId, memberId, operation }: AsyncJob) => ({
 })
 
 /** Grants the monthly credits of all renewals that are due. Returns whether there was one. */
-export async function grantDue(store: Store, workspace: Workspace, now: number): Promise<boolean> {
+export async function grantDue(store: Driver, workspace: Workspace, now: number): Promise<boolean> {
   if (now < workspace.nextAllocationAt) return false
   return await store.transaction(async (tx) => {
-    const current = await tx.workspace(workspace.id)
+    const current = await findWorkspace(tx, workspace.id)
     if (!current || now < current.nextAllocationAt) return false
     let at = current.nextAllocationAt
     for (; at <= now; at = nextRenewal(current.createdAt, at)) await grant(tx, current, at)
-    await tx.changeWorkspace(current.id, { nextAllocationAt: at })
+    await updateWorkspace(tx, current.id, { nextAllocationAt: at })
     return true
   }, workspace.id)
 }
 
-async function grant(tx: Transaction, workspace: Workspace, at: number): Promise<void> {
+async function grant(tx: Connection, workspace: Workspace, at: number): Promise<void> {
   const amount = planOf(workspace.plan).monthlyCredits
   if (amount > 0)
     await addMovement(tx, {
@@ -197,14 +196,14 @@ const pageSize = 10_000
 
 /** Recomputes every balance of a workspace after a position, from the first movement by default. Returns what is wrong. */
 export async function verifyLedger(
-  store: Pick<Store, 'read'>,
+  store: Pick<Driver, 'read'>,
   workspaceId: string,
   from: Balances = { seq: 0, credits: 0, held: 0, spent: 0 },
 ): Promise<{ readonly movements: number; readonly problems: readonly string[] }> {
   const problems: string[] = []
   let position = from
   for (;;) {
-    const page = await store.read((reads) => reads.movements(workspaceId, position.seq, pageSize))
+    const page = await store.read((tx) => listMovements(tx, workspaceId, position.seq, pageSize))
     for (const movement of page) {
       problems.push(...findDifferences(applyMovement(position, movement), movement))
       position = movement

@@ -1,8 +1,10 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Quota } from '../../api/operations/facts.js'
 import { type Plan, planOf } from '../../api/operations/plans.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, type Period } from '../clock.js'
-import type { Counter, QuotaCeilings, Reads, Transaction, Workspace } from '../ports/ports.js'
+import type { Counter, QuotaCeilings, Workspace } from '../ports/ports.js'
+import { readCounter, setCounter } from '../tables/counters.js'
 
 /** The quotas of a workspace, named as in `GET /credits`. */
 export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'
@@ -50,35 +52,40 @@ function toQuotaState(
 }
 
 /** Returns the state of every quota of a workspace. */
-export async function readQuotas(reads: Reads, workspace: Workspace, now: number): Promise<QuotaReport> {
+export async function readQuotas(tx: Connection, workspace: Workspace, now: number): Promise<QuotaReport> {
   const report: Partial<Record<QuotaName, QuotaState>> = {}
   for (const name of names) {
-    const counter = await reads.counter(ownerOf(workspace), name)
+    const counter = await readCounter(tx, ownerOf(workspace), name)
     report[name] = toQuotaState(workspace, rules[name], counter, now)
   }
   return report as QuotaReport
 }
 
 /** Returns the units that a quota still allows: the least of its periods. */
-async function readQuotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
-  const report = await readQuotas(reads, workspace, now)
+async function readQuotaLeft(
+  tx: Connection,
+  workspace: Workspace,
+  quota: Quota,
+  now: number,
+): Promise<number> {
+  const report = await readQuotas(tx, workspace, now)
   const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
   return Math.min(...left)
 }
 
 /** Throws 422 when a quota is used up. */
 export async function checkQuota(
-  reads: Reads,
+  tx: Connection,
   workspace: Workspace,
   quota: Quota,
   now: number,
 ): Promise<void> {
-  if ((await readQuotaLeft(reads, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
+  if ((await readQuotaLeft(tx, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
 }
 
 /** Takes up to `units` from a quota, from all of its periods. Returns how many it took. */
 export async function takeQuota(
-  tx: Transaction,
+  tx: Connection,
   workspace: Workspace,
   quota: Quota,
   units: number,
@@ -87,12 +94,12 @@ export async function takeQuota(
   const owner = ownerOf(workspace)
   const counters: { name: QuotaName; startedAt: number; count: number; remaining: number }[] = []
   for (const name of names.filter((name) => rules[name].quota === quota)) {
-    const { startedAt, count } = countedAt(await tx.lockCounter(owner, name), rules[name], now)
+    const { startedAt, count } = countedAt(await readCounter(tx, owner, name), rules[name], now)
     counters.push({ name, startedAt, count, remaining: limitOf(workspace, rules[name]) - count })
   }
   const taken = Math.min(units, ...counters.map(({ remaining }) => remaining))
   if (taken <= 0) return 0
   for (const { name, startedAt, count } of counters)
-    await tx.setCounter(owner, name, { startedAt, count: count + taken })
+    await setCounter(tx, owner, name, { startedAt, count: count + taken })
   return taken
 }

@@ -9,23 +9,23 @@ import {
   isOk,
   type Reply,
 } from '../../api/calls/caller.js'
-import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import { validate } from '../../api/validation/validate.js'
-import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { periodStart } from '../clock.js'
-import type { Clock, Store, Transaction } from '../ports/ports.js'
+import type { Clock } from '../ports/ports.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
 import { checkSpendable } from './ledger.js'
-import { countSpending, readAllowance, readWeek } from './weekly-limit.js'
+import { findSentKey, forgetSentKey, keepSentKey } from './sent-keys.js'
+import { countSpending, readAllowanceNow, readWeek } from './weekly-limit.js'
 
 /** What limiting the spending at a server needs. */
 export interface ServerLimitPorts {
   /** The members, and what they have spent. Several processes and machines may share it. */
-  readonly store: Store
+  readonly store: Driver
   /** Real time, by the clock of the store. */
   readonly clock: Clock
   /** Base address of the server. */
@@ -44,9 +44,6 @@ interface Reservation {
   readonly wasSent?: true
 }
 
-/** How long a server is expected to keep idempotency keys. */
-const keptMs = 86_400_000
-
 /**
  * Applies the weekly limits of members to what they spend at a server. A call counts at its maximum before it is made, and at
  * its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
@@ -59,28 +56,18 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
     store.transaction(async (tx): Promise<Reservation | { readonly allowance: number }> => {
       const now = clock.now()
       const week = periodStart('week', now)
-      const known = key === undefined ? undefined : await tx.reply(member.workspaceId, key)
-      if (known && now - known.createdAt < keptMs) {
-        const { limit } = parseExact(known.body ?? '{}') as { readonly limit?: number }
-        return { credits: 0, week, wasSent: true, ...(limit === undefined ? {} : { limit }) }
-      }
-      const weeklyLimit = await tx.weeklyLimit(member.id)
-      if (weeklyLimit === null) return { credits: 0, week }
+      const sent = key === undefined ? undefined : await findSentKey(tx, member, key, now)
+      if (sent) return { credits: 0, week, wasSent: true, ...sent }
       const spender = { ...member, server }
-      const allowance = await readAllowance(tx, spender, weeklyLimit, now)
+      const allowance = await readAllowanceNow(tx, spender, now)
+      if (allowance === undefined) return { credits: 0, week }
       const most = mostOf(row, input)
       // The engine, too, returns as many jobs as the week permits.
       const credits = row.price.job === undefined ? most : Math.min(most, allowance)
       if (credits > allowance || credits === 0) return { allowance }
       const limit = credits < most ? credits : undefined
       await countSpending(tx, spender, credits, now)
-      if (key !== undefined) {
-        const [status, token] = [row.ok, member.id]
-        const claim = { fingerprint: row.id, status, body: null, token, leaseUntil: 0, createdAt: now }
-        if (known) await tx.reclaim(member.workspaceId, key, known.token, claim)
-        else await tx.claim(member.workspaceId, key, claim)
-        await tx.keepReply(member.workspaceId, key, token, status, toJson({ limit }))
-      }
+      if (key !== undefined) await keepSentKey(tx, member, key, row, limit, now)
       return { credits, week, ...(limit === undefined ? {} : { limit }) }
     }, scopeOf(member))
 
@@ -109,14 +96,14 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
     if (change !== 0 || (refusedKey !== undefined && !wasSent))
       await store.transaction(async (tx) => {
         if (change !== 0) await adjust(tx, { clock, server }, member.id, change, week)
-        if (refusedKey !== undefined && !wasSent) await forgetKey(tx, member, refusedKey)
+        if (refusedKey !== undefined && !wasSent) await forgetSentKey(tx, member, refusedKey)
       }, scopeOf(member))
     return change
   }
 
   const unlimited = (): Reservation => ({ credits: 0, week: periodStart('week', clock.now()) })
 
-  const layer: Layer = (upstream) => {
+  const layer = (upstream: Caller): Caller => {
     const balance = sharedWhileAsked(async (options: CallOptions) => {
       const reply = await upstream.call('credits.show', {}, options).catch(() => undefined)
       const { credits } = (reply && isOk(reply) && isObject(reply.body) ? reply.body : {}) as Balance
@@ -184,7 +171,7 @@ const scopeOf = ({ id }: Pick<CallMember, 'id'>) => `spending ${id}`
 
 /** Adds credits to the current week of a member, or gives back those of an earlier call while its week lasts. */
 async function adjust(
-  tx: Transaction,
+  tx: Connection,
   { clock, server }: Pick<ServerLimitPorts, 'clock' | 'server'>,
   id: string,
   credits: number,
@@ -212,12 +199,6 @@ function mostOf(row: Operation, input: Input): number {
 
 interface Balance {
   readonly credits?: { readonly enrichment?: number }
-}
-
-/** Forgets a key whose request had no effect, which may be sent again. */
-async function forgetKey(tx: Transaction, { id, workspaceId }: CallMember, key: string): Promise<void> {
-  const claim = { fingerprint: '', status: null, body: null, token: id, leaseUntil: 0, createdAt: 0 }
-  if (await tx.reclaim(workspaceId, key, id, claim)) await tx.dropClaim(workspaceId, key, id)
 }
 
 /** Returns what a call has cost, or the most that accepted work can cost; `undefined` where that is not known. */

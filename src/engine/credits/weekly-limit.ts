@@ -1,6 +1,11 @@
 import { ApiError } from '../../api/calls/errors.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt } from '../clock.js'
-import type { Member, Reads, Transaction } from '../ports/ports.js'
+import type { Member } from '../ports/ports.js'
+import { dropCounter, readCounter, setCounter } from '../tables/counters.js'
+import { readHeldBy } from '../tables/jobs.js'
+import { readWeeklyLimit } from '../tables/members.js'
+import { readConsumed } from '../tables/movements.js'
 
 /** The part of a member that counting needs; with `server`, the credits of that server are counted, in real time. */
 export type WeeklySpender = Pick<Member, 'id' | 'workspaceId'> & { readonly server?: string }
@@ -13,28 +18,41 @@ const counterOf = ({ id, server }: WeeklySpender): readonly [owner: string, name
  * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. For this engine the counter exists
  * only while the member has a weekly limit; without one the ledger is summed.
  */
-export async function readWeek(reads: Reads, member: WeeklySpender, now: number): Promise<CounterState> {
-  const counter = await reads.counter(...counterOf(member))
+export async function readWeek(tx: Connection, member: WeeklySpender, now: number): Promise<CounterState> {
+  const counter = await readCounter(tx, ...counterOf(member))
   const week = countedAt(counter, { period: 'week' }, now)
   if (counter || member.server !== undefined) return week
-  const spent = await reads.consumed(member.workspaceId, week.startedAt, week.resetsAt, member.id)
+  const spent = await readConsumed(tx, member.workspaceId, week.startedAt, week.resetsAt, member.id)
   return { ...week, count: spent }
 }
 
 /** Returns the credits a member spent this week. */
-export const readSpentThisWeek = async (reads: Reads, member: WeeklySpender, now: number): Promise<number> =>
-  (await readWeek(reads, member, now)).count
+export const readSpentThisWeek = async (
+  tx: Connection,
+  member: WeeklySpender,
+  now: number,
+): Promise<number> => (await readWeek(tx, member, now)).count
 
 /** Returns the credits a member can still spend this week; held credits count as spent, those at servers in their counter. */
 export async function readAllowance(
-  reads: Reads,
+  tx: Connection,
   member: WeeklySpender,
   weeklyLimit: number,
   now: number,
 ): Promise<number> {
-  const held = member.server === undefined ? await reads.heldBy(member.id) : 0
-  const taken = (await readSpentThisWeek(reads, member, now)) + held
+  const held = member.server === undefined ? await readHeldBy(tx, member.id) : 0
+  const taken = (await readSpentThisWeek(tx, member, now)) + held
   return Math.max(0, weeklyLimit - taken)
+}
+
+/** The same by the limit as it is now, which may differ from when the request began; `undefined` without a limit. */
+export async function readAllowanceNow(
+  tx: Connection,
+  member: WeeklySpender,
+  now: number,
+): Promise<number | undefined> {
+  const limit = await readWeeklyLimit(tx, member.id)
+  return limit === null ? undefined : await readAllowance(tx, member, limit, now)
 }
 
 /** Throws `workspace_limit_exceeded` when the weekly limit leaves a member less than some credits. */
@@ -44,14 +62,14 @@ export function checkWeeklyLimit(allowance: number, credits: number): void {
 
 /** Adds credits to the weekly counter of a member; below 0, they are given back. */
 export async function countSpending(
-  tx: Transaction,
+  tx: Connection,
   member: WeeklySpender,
   credits: number,
   now: number,
 ): Promise<void> {
   const { startedAt, count } = await readWeek(tx, member, now)
-  await tx.setCounter(...counterOf(member), { startedAt, count: Math.max(0, count + credits) })
+  await setCounter(tx, ...counterOf(member), { startedAt, count: Math.max(0, count + credits) })
 }
 
 /** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */
-export const forgetSpending = (tx: Transaction, member: WeeklySpender) => tx.dropCounter(...counterOf(member))
+export const forgetSpending = (tx: Connection, member: WeeklySpender) => dropCounter(tx, ...counterOf(member))

@@ -1,16 +1,11 @@
 import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
-import type {
-  Account,
-  AsyncJob,
-  CompanyList,
-  Delivery,
-  Enrichment,
-  Ids,
-  JobRecord,
-  Reads,
-} from '../ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import type { Account, AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord } from '../ports/ports.js'
+import { readDeliveryQueue } from '../tables/deliveries.js'
+import { findJob, listEnrichments, listRecords } from '../tables/jobs.js'
+import { findList } from '../tables/lists.js'
 
 /** A range of a job's records, the phase it belongs to, and its part number. */
 interface DeliverySlice {
@@ -51,14 +46,14 @@ function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
 /** Creates a delivery for each slice of a job, where it has a webhook. */
 export async function createDeliveries(
   ids: Ids,
-  reads: Reads,
+  tx: Connection,
   job: AsyncJob,
   slices: readonly DeliverySlice[],
   now: number,
 ): Promise<Delivery[]> {
   const { webhookUrl: url } = job
   if (url === null || url === ownWebhook || slices.length === 0) return []
-  const { last, open } = await reads.deliveryQueue(job.id)
+  const { last, open } = await readDeliveryQueue(tx, job.id)
   return slices.map(
     (slice, at): Delivery => ({
       ...{ id: `msg_${ids.uuid()}`, workspaceId: job.workspaceId, jobId: job.id, seq: last + at + 1 },
@@ -75,8 +70,8 @@ export async function createDeliveries(
 export class RecordsGone extends Error {}
 
 /** Returns the body of a delivery, built from what its job stored. It is the same every time. */
-export async function buildBody(reads: Reads, delivery: Delivery): Promise<string> {
-  return await buildJobBody(reads, await readJob(reads, delivery), delivery)
+export async function buildBody(tx: Connection, delivery: Delivery): Promise<string> {
+  return await buildJobBody(tx, await readJob(tx, delivery), delivery)
 }
 
 /** Reading ahead stops after the body that exceeds this number of characters. */
@@ -84,16 +79,16 @@ const readAtOnce = 1_000_000
 
 /** Returns the bodies of the first deliveries of a job, at least one. */
 export async function buildBodies(
-  reads: Reads,
+  tx: Connection,
   deliveries: readonly [Delivery, ...Delivery[]],
 ): Promise<[string, ...string[]]> {
   const [first, ...others] = deliveries
-  const job = await readJob(reads, first)
-  const bodies: [string, ...string[]] = [await buildJobBody(reads, job, first)]
+  const job = await readJob(tx, first)
+  const bodies: [string, ...string[]] = [await buildJobBody(tx, job, first)]
   let size = bodies[0].length
   for (const delivery of others) {
     if (size > readAtOnce) break
-    const body = await buildJobBody(reads, job, delivery).catch(ignoreGone)
+    const body = await buildJobBody(tx, job, delivery).catch(ignoreGone)
     if (body === undefined) break
     bodies.push(body)
     size += body.length
@@ -106,16 +101,16 @@ function ignoreGone(error: unknown): undefined {
   if (!(error instanceof RecordsGone)) throw error
 }
 
-async function readJob(reads: Reads, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
-  const job = await reads.job(workspaceId, jobId)
+async function readJob(tx: Connection, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
+  const job = await findJob(tx, workspaceId, jobId)
   if (!job) throw new RecordsGone('The work of this delivery was deleted')
   return job
 }
 
-async function buildJobBody(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string> {
-  const contact = job.kind === 'contact_enrichment' && (await findEnrichment(reads, job, delivery.first))
+async function buildJobBody(tx: Connection, job: AsyncJob, delivery: Delivery): Promise<string> {
+  const contact = job.kind === 'contact_enrichment' && (await findEnrichment(tx, job, delivery.first))
   const { id, custom } = contact || job
-  const parts = await readBodyParts(reads, job, delivery)
+  const parts = await readBodyParts(tx, job, delivery)
   const head = {
     event: delivery.event,
     id,
@@ -126,27 +121,31 @@ async function buildJobBody(reads: Reads, job: AsyncJob, delivery: Delivery): Pr
   return joinObjects([toJson(head), ...parts])
 }
 
-async function findEnrichment(reads: Reads, job: AsyncJob, ordinal: number): Promise<Enrichment | undefined> {
-  return (await reads.enrichments(job.id)).find((enrichment) => enrichment.ordinal === ordinal)
+async function findEnrichment(
+  tx: Connection,
+  job: AsyncJob,
+  ordinal: number,
+): Promise<Enrichment | undefined> {
+  return (await listEnrichments(tx, job.id)).find((enrichment) => enrichment.ordinal === ordinal)
 }
 
-async function readRecords(reads: Reads, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
+async function readRecords(tx: Connection, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
   const count = last - first + 1
   if (count === 0) return []
-  const records = await reads.records(jobId, { after: first - 1, last }, count)
+  const records = await listRecords(tx, jobId, { after: first - 1, last }, count)
   // As long as some are left, the remaining records are delivered.
   if (records.length === 0) throw new RecordsGone('The records of this delivery were deleted')
   return records
 }
 
 /** Returns the parts of a body after its head, as texts of JSON objects. */
-async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
+async function readBodyParts(tx: Connection, job: AsyncJob, delivery: Delivery): Promise<string[]> {
   const { event, part, parts } = delivery
   const phase = event.split('.')[1]
   const error = phase === 'failed' ? [toJson({ error: job.error ?? 'Internal error' })] : []
-  if (job.kind === 'list_import') return [toJson({ list: await readList(reads, job) }), ...error]
+  if (job.kind === 'list_import') return [toJson({ list: await readList(tx, job) }), ...error]
   if (phase === 'failed') return error
-  const records = await readRecords(reads, delivery)
+  const records = await readRecords(tx, delivery)
   if (job.kind === 'contact_enrichment') return records.map(({ record }) => record)
   if (phase === 'record') return records.flatMap(({ ordinal, record }) => [toJson({ ordinal }), record])
   const ending = { total: job.done, truncated: job.truncated, ...(parts === null ? {} : { part, parts }) }
@@ -166,8 +165,8 @@ export function toFoundCompany(ordinal: number, record: string): Account & { rea
   return { ordinal, ...account, ...found }
 }
 
-async function readList(reads: Reads, job: AsyncJob): Promise<unknown> {
-  const list = await reads.list(job.workspaceId, job.id)
+async function readList(tx: Connection, job: AsyncJob): Promise<unknown> {
+  const list = await findList(tx, job.workspaceId, job.id)
   if (!list) throw new RecordsGone('The list of this delivery was deleted')
   return toListOutput(list)
 }

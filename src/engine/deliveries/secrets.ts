@@ -1,12 +1,14 @@
 import { newSecret } from '../../api/webhooks/signature.js'
-import type { Ids, Reads, SigningSecret, Transaction } from '../ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import type { Ids, SigningSecret } from '../ports/ports.js'
+import { listSigningSecrets, setSigningSecrets } from '../tables/deliveries.js'
 
 /** How long the old secret keeps signing after a rotation, in engine time. */
 const overlapMs = 24 * 3_600_000
 
 /** Returns the secrets that sign a workspace's deliveries, newest first; the first use creates one. */
 export async function findOrCreateSecrets(
-  tx: Transaction,
+  tx: Connection,
   ids: Ids,
   workspaceId: string,
   now: number,
@@ -14,7 +16,7 @@ export async function findOrCreateSecrets(
   const valid = await readValidSecrets(tx, workspaceId, now)
   if (valid.length > 0) return valid
   const secret = newSecret(ids.bytes(secretBytes))
-  await tx.setSigningSecrets(workspaceId, [{ secret, until: null }])
+  await setSigningSecrets(tx, workspaceId, [{ secret, until: null }])
   return [secret]
 }
 
@@ -22,7 +24,7 @@ const secretBytes = 32
 
 /** Creates a new secret; the previous one stays valid for a day. Returns the new one. */
 export async function rotateSecret(
-  tx: Transaction,
+  tx: Connection,
   ids: Ids,
   workspaceId: string,
   now: number,
@@ -31,16 +33,12 @@ export async function rotateSecret(
   const [old] = await readValidSecrets(tx, workspaceId, now)
   const until = now + overlapMs
   const before: SigningSecret[] = old === undefined ? [] : [{ secret: old, until }]
-  await tx.setSigningSecrets(workspaceId, [{ secret, until: null }, ...before])
+  await setSigningSecrets(tx, workspaceId, [{ secret, until: null }, ...before])
   return secret
 }
 
 /** Returns the secrets that sign now, newest first; none before the first use. */
-export async function readValidSecrets(
-  reads: Pick<Reads, 'signingSecrets'>,
-  workspaceId: string,
-  now: number,
-): Promise<string[]> {
-  const secrets = await reads.signingSecrets(workspaceId)
+export async function readValidSecrets(tx: Connection, workspaceId: string, now: number): Promise<string[]> {
+  const secrets = await listSigningSecrets(tx, workspaceId)
   return secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
 }

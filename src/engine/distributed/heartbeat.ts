@@ -1,5 +1,6 @@
-import { dueWork } from '../../storage/driver/connection.js'
-import type { Clock, Ids, StaleBefore, Store } from '../ports/ports.js'
+import { type Driver, dueWork } from '../../storage/driver/connection.js'
+import type { Clock, Ids, StaleBefore } from '../ports/ports.js'
+import { dropDeadChunks, keepChunkWorker } from '../tables/chunks.js'
 
 /** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000
@@ -11,7 +12,7 @@ const tidyEveryMs = 60_000
 
 /** Creates the heartbeat of one worker. It writes only while a command waits. */
 export function createWorkerHeartbeat(
-  { store, clock, ids }: { readonly store: Store; readonly clock: Clock; readonly ids: Ids },
+  { store, clock, ids }: { readonly store: Driver; readonly clock: Clock; readonly ids: Ids },
   source: string,
 ) {
   const id = ids.uuid()
@@ -19,7 +20,7 @@ export function createWorkerHeartbeat(
   const isTidyDue = createThrottle()
   let shown = false
   const keep = (until: number | null) =>
-    store.transaction((tx) => tx.keepChunkWorker(id, source, until), dueWork)
+    store.transaction((tx) => keepChunkWorker(tx, id, source, until), dueWork)
   return {
     /** Announces the worker for a while. */
     show: async () => {
@@ -30,7 +31,8 @@ export function createWorkerHeartbeat(
     /** Deletes, from time to time, what dead commands and workers left behind. */
     tidy: async () => {
       // Without a scope, so with the store to itself: it locks chunks of many runs in another order.
-      if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(staleBefore(clock.now())))
+      if (isTidyDue(tidyEveryMs))
+        await store.transaction((tx) => dropDeadChunks(tx, staleBefore(clock.now())))
     },
     /** Withdraws the announcement. */
     end: async () => {

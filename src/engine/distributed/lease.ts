@@ -1,12 +1,24 @@
 import type { OperationId } from '../../api/operations/table.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
-import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk, Store, Transaction } from '../ports/ports.js'
+import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
+import {
+  countChunkWorkers,
+  dropChunkRun,
+  dropChunks,
+  holdsChunkRun,
+  insertChunks,
+  listAnsweredChunks,
+  renewChunkRun,
+  takeChunkRun,
+  withdrawChunks,
+} from '../tables/chunks.js'
 import { type ChunkCall, writeCalls } from './chunk.js'
 
 /** What the lease of a distributed run needs. */
 export interface RunLeasePorts {
-  readonly store: Store
+  readonly store: Driver
   readonly clock: Clock
   readonly ids: Ids
   readonly sleep: (ms: number) => Promise<void>
@@ -64,7 +76,7 @@ export class RunLease {
     const { leaseUntil } = leaseFrom(this.ports)
     const taken = { run, keyId: key.id, source, token: this.#token, leaseUntil }
     this.#workspaceId = workspace.id
-    await this.#writeAll((tx) => tx.takeChunkRun(taken))
+    await this.#writeAll((tx) => takeChunkRun(tx, taken))
     this.#hasBegun = true
   }
 
@@ -72,9 +84,9 @@ export class RunLease {
   async renew(): Promise<{ readonly workers: number; readonly isAnew: boolean }> {
     const { store, clock, run, source } = this.ports
     const { leaseUntil } = leaseFrom(this.ports)
-    const state = await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil))
+    const state = await this.#write((tx) => renewChunkRun(tx, run, this.#token, leaseUntil))
     if (state === 'lost') throw new RunTaken()
-    const workers = await store.read((reads) => reads.chunkWorkers(source, clock.now()))
+    const workers = await store.read((tx) => countChunkWorkers(tx, source, clock.now()))
     return { workers, isAnew: state === 'anew' }
   }
 
@@ -83,15 +95,15 @@ export class RunLease {
     const chunks = bundles.map((bundle) => this.#chunkOf(bundle))
     await this.#write(async (tx) => {
       await this.#check(tx)
-      if (done.length > 0) await tx.dropChunks(done)
-      await tx.addChunks(chunks)
+      if (done.length > 0) await dropChunks(tx, done)
+      await insertChunks(tx, chunks)
     })
   }
 
   /** Returns chunks that are answered and not yet deleted. */
   answered(): Promise<readonly AnsweredChunk[]> {
     const { store, run } = this.ports
-    return store.read((reads) => reads.answeredChunks(run, answeredAtOnce))
+    return store.read((tx) => listAnsweredChunks(tx, run, answeredAtOnce))
   }
 
   /** Withdraws chunks that no worker took, or all unanswered ones. Returns their ids. */
@@ -99,12 +111,12 @@ export class RunLease {
     const write = all ? this.#writeAll : this.#write
     return write(async (tx) => {
       await this.#check(tx)
-      return await tx.withdrawChunks(this.ports.run, all)
+      return await withdrawChunks(tx, this.ports.run, all)
     })
   }
 
   async end(): Promise<void> {
-    if (this.#hasBegun) await this.#writeAll((tx) => tx.dropChunkRun(this.ports.run, this.#token))
+    if (this.#hasBegun) await this.#writeAll((tx) => dropChunkRun(tx, this.ports.run, this.#token))
   }
 
   /** Interval of the heartbeat, in milliseconds. */
@@ -117,16 +129,16 @@ export class RunLease {
     return { id, run: this.ports.run, operation, calls: writeCalls(calls), createdAt: this.#lastAt }
   }
 
-  async #check(tx: Transaction): Promise<void> {
-    if (!(await tx.holdsChunkRun(this.ports.run, this.#token))) throw new RunTaken()
+  async #check(tx: Connection): Promise<void> {
+    if (!(await holdsChunkRun(tx, this.ports.run, this.#token))) throw new RunTaken()
   }
 
-  readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
+  readonly #write = <T>(work: (tx: Connection) => Awaitable<T>): Promise<T> =>
     this.ports.store.transaction(work, `distributed run ${this.ports.run}`)
 
   /**
    * Writes that take chunks from workers that may be charging: the workspace's scope keeps charges from interleaving.
    */
-  readonly #writeAll = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
+  readonly #writeAll = <T>(work: (tx: Connection) => Awaitable<T>): Promise<T> =>
     this.ports.store.transaction(work, this.#workspaceId)
 }

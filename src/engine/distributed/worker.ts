@@ -9,6 +9,7 @@ import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { TakenChunk } from '../ports/ports.js'
 import { NotSent, type RowCaller } from '../settlement/settlement.js'
+import { answerChunk, claimChunk, holdsChunk, readChunkWork, renewChunk } from '../tables/chunks.js'
 import {
   type CallResult,
   type ChunkCall,
@@ -66,12 +67,12 @@ async function takeChunk(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<
   const { store, clock, ids, rowCaller } = ports
   const { source } = rowCaller
   const before = staleBefore(clock.now())
-  const { runs, left, isDue } = await store.read((reads) => reads.chunkWork(source, leaseFrom(ports), before))
+  const { runs, left, isDue } = await store.read((tx) => readChunkWork(tx, source, leaseFrom(ports), before))
   if (runs > 0) await presence.show()
   if (left > 0) await presence.tidy()
   if (!isDue) return undefined
   const token = ids.uuid()
-  return await store.transaction((tx) => tx.claimChunk({ token, source, ...leaseFrom(ports) }), dueWork)
+  return await store.transaction((tx) => claimChunk(tx, { token, source, ...leaseFrom(ports) }), dueWork)
 }
 
 /** What the work on a chunk needs. */
@@ -91,12 +92,13 @@ async function workOnChunk(context: ChunkContext, chunk: TakenChunk): Promise<vo
   const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, async () => {
     await presence.show()
     const { leaseUntil } = leaseFrom(ports)
-    if (!(await store.transaction((tx) => tx.renewChunk(id, token, leaseUntil), scopeOf(chunk)))) lost.abort()
+    if (!(await store.transaction((tx) => renewChunk(tx, id, token, leaseUntil), scopeOf(chunk))))
+      lost.abort()
   })
   try {
     const replies = writeResults(await callAll(context, chunk, lost.signal))
     // When another worker has the chunk now, this write is refused and its own result counts.
-    await store.transaction((tx) => tx.answerChunk(id, token, replies), scopeOf(chunk))
+    await store.transaction((tx) => answerChunk(tx, id, token, replies), scopeOf(chunk))
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
   } finally {
@@ -164,7 +166,7 @@ function createCall(
 ): (call: ChunkCall) => Promise<CallResult> {
   const row = operation(name as OperationId)
   const caller = rowCaller.actingFor(keyId, async (tx) => {
-    if (!(await tx.holdsChunk(id, token))) throw new LeaseLost()
+    if (!(await holdsChunk(tx, id, token))) throw new LeaseLost()
   })
   return async ({ ordinal, fresh, key, input }) => {
     // An earlier worker may have made any of its calls.

@@ -1,6 +1,7 @@
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
 import { type QuotaName, type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { readBalances, readConsumed } from '../tables/movements.js'
 import type { HandlersOf } from './handler.js'
 
 /** Handlers of the area `account`. */
@@ -22,9 +23,9 @@ export const account: HandlersOf<'account'> = {
 export const credits: HandlersOf<'credits'> = {
   /** The balance without holds, and what remains of the plan's quotas. */
   'credits.show': async ({ principal: { workspace }, now, store }) =>
-    await store.read(async (reads) => {
-      const { credits } = await reads.position(workspace.id)
-      const report = await readQuotas(reads, workspace, now)
+    await store.read(async (tx) => {
+      const { credits } = await readBalances(tx, workspace.id)
+      const report = await readQuotas(tx, workspace, now)
       return {
         output: {
           credits: { enrichment: credits, ...pick(report, 'remaining') },
@@ -37,12 +38,12 @@ export const credits: HandlersOf<'credits'> = {
     const { start_date, end_date } = input
     const from = dayOf(start_date) ?? 0
     const to = periodEnd('day', dayOf(end_date) ?? 0)
-    return await store.read(async (reads) => ({
+    return await store.read(async (tx) => ({
       output: {
-        credits: (await reads.position(workspace.id)).credits,
+        credits: (await readBalances(tx, workspace.id)).credits,
         start_date,
         end_date,
-        credits_consumed: await reads.consumed(workspace.id, from, to),
+        credits_consumed: await readConsumed(tx, workspace.id, from, to),
       },
     }))
   },

@@ -72,7 +72,7 @@ export const accounts: HandlersOf<'accounts'> = {
   /** `POST /accounts/`: extracts the companies of a search URL. */
   'accounts.extract': async ({ input, principal, now, source, store, ids }) => {
     const decoded = await source.searchAt(input.search_url, 'companies')
-    const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
+    const search = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
     const id = ids.uuid()
     return {
       output: {

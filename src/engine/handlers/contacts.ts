@@ -2,9 +2,19 @@ import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
-import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
+import type { AsyncJob, Contact, Enrichment, WaterfallAsk } from '../ports/ports.js'
 import { type ContactResult, runWaterfall, toContactRecord, toPendingRecord } from '../records/waterfall.js'
+import {
+  findEnrichment,
+  findJob,
+  insertEnrichments,
+  insertJob,
+  insertRecords,
+  listEnrichments,
+  listRecords,
+} from '../tables/jobs.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'
 
@@ -52,9 +62,9 @@ export const contacts: HandlersOf<'contacts'> = {
       output: withPhones(record),
       used: result.used,
       keep: async (tx) => {
-        await tx.addJob({ ...job, spent: record.credits_used })
-        await tx.addEnrichments([enrichment])
-        await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(record) }])
+        await insertJob(tx, { ...job, spent: record.credits_used })
+        await insertEnrichments(tx, [enrichment])
+        await insertRecords(tx, id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(record) }])
       },
     }
   },
@@ -110,27 +120,27 @@ async function readEnrichment({
   principal,
   store,
 }: HandlerContext<'contacts.get' | 'contacts.get_enrichment'>) {
-  const output = await store.read(async (reads) => {
-    const enrichment = await reads.enrichment(input.id)
-    const job = await reads.job(principal.workspace.id, enrichment?.jobId ?? input.id)
+  const output = await store.read(async (tx) => {
+    const enrichment = await findEnrichment(tx, input.id)
+    const job = await findJob(tx, principal.workspace.id, enrichment?.jobId ?? input.id)
     if (job?.plan.does !== 'waterfall') throw new ApiError('not_found')
-    return enrichment ? await readResult(reads, job, enrichment) : await readBulkResult(reads, job)
+    return enrichment ? await readResult(tx, job, enrichment) : await readBulkResult(tx, job)
   })
   return { output }
 }
 
-async function readBulkResult(reads: Reads, job: AsyncJob) {
+async function readBulkResult(tx: Connection, job: AsyncJob) {
   const contacts: ContactResult[] = []
-  for (const enrichment of await reads.enrichments(job.id))
-    contacts.push(await readResult(reads, job, enrichment))
+  for (const enrichment of await listEnrichments(tx, job.id))
+    contacts.push(await readResult(tx, job, enrichment))
   const status =
     job.state === 'finished' || job.state === 'failed' ? ('finished' as const) : ('pending' as const)
   return { enrichment_id: job.id, status, total: contacts.length, finished: job.done, contacts }
 }
 
-async function readResult(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
+async function readResult(tx: Connection, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
   const { ordinal } = enrichment
-  const [stored] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
+  const [stored] = await listRecords(tx, job.id, { after: ordinal - 1, last: ordinal }, 1)
   if (stored) return parseExact(stored.record) as ContactResult
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')

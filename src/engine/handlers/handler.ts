@@ -1,8 +1,9 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { NewJob } from '../credits/accept.js'
 import type { Used } from '../credits/cost.js'
-import type { Awaitable, Ids, Principal, Source, Store, Transaction } from '../ports/ports.js'
+import type { Awaitable, Ids, Principal, Source } from '../ports/ports.js'
 
 /** The input of a handler. Everything that can refuse the request has been checked. */
 export interface HandlerContext<Id extends OperationId> {
@@ -13,7 +14,7 @@ export interface HandlerContext<Id extends OperationId> {
   /** Units that balance and weekly allowance could pay for, at the operation's price; 0 when it is free. */
   readonly affordable: number
   readonly source: Source
-  readonly store: Store
+  readonly store: Driver
   readonly ids: Ids
 }
 
@@ -22,7 +23,7 @@ export interface HandlerResult<Id extends OperationId> {
   readonly output: OutputOf<Id>
   readonly used?: Used
   /** What the request stores; it commits with the charge and the stored reply, or not at all. */
-  readonly keep?: (tx: Transaction) => Awaitable<void>
+  readonly keep?: (tx: Connection) => Awaitable<void>
   /** HandlerContext that continues after the request; it is queued with the stored reply. */
   readonly job?: NewJob
 }

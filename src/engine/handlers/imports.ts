@@ -1,18 +1,19 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
+import type { Connection } from '../../storage/driver/connection.js'
 import type { NewJob } from '../credits/accept.js'
 import type {
   Account,
   DecodedSearch,
   FoundLead,
   PeopleFilters,
-  Reads,
   Search,
   SearchKind,
   Source,
   UnknownCompanies,
 } from '../ports/ports.js'
+import { findList, findListByNumber, listMatchedAccounts } from '../tables/lists.js'
 import type { HandlerContext } from './handler.js'
 
 /** The fields that all imports share. */
@@ -154,11 +155,11 @@ interface WithLists {
 
 /** Replaces account lists in filters by their companies. Throws 422 for a list that is unknown or incomplete. */
 export async function withAccounts<T extends WithLists>(
-  reads: Reads,
+  tx: Connection,
   workspaceId: string,
   { included_account_lists, excluded_account_lists, ...filters }: T,
 ): Promise<Omit<T, keyof WithLists> & Pick<PeopleFilters, 'included_accounts' | 'excluded_accounts'>> {
-  const accounts = (field: string, ids: readonly string[]) => accountsOf(reads, workspaceId, field, ids)
+  const accounts = (field: string, ids: readonly string[]) => accountsOf(tx, workspaceId, field, ids)
   const [included, excluded] = [included_account_lists ?? [], excluded_account_lists ?? []]
   return {
     ...filters,
@@ -168,7 +169,7 @@ export async function withAccounts<T extends WithLists>(
 }
 
 async function accountsOf(
-  reads: Reads,
+  tx: Connection,
   workspaceId: string,
   field: string,
   ids: readonly string[],
@@ -177,24 +178,24 @@ async function accountsOf(
   for (const id of ids) {
     const byNumber = /^\d{1,15}$/.test(id)
     const list = byNumber
-      ? await reads.listByNumber(workspaceId, Number(id))
-      : await reads.list(workspaceId, id)
+      ? await findListByNumber(tx, workspaceId, Number(id))
+      : await findList(tx, workspaceId, id)
     if (!list) throw new ApiError('invalid', { reason: `${field}: there is no list '${id.slice(0, 80)}'` })
     if (list.status !== 'completed')
       throw new ApiError('invalid', { reason: `${field}: the list '${list.name}' is ${list.status}` })
-    accounts.push(...(await reads.listedAccounts(list.id)))
+    accounts.push(...(await listMatchedAccounts(tx, list.id)))
   }
   return accounts
 }
 
 /** Returns the search of a URL, with the companies of its account lists. */
 export async function searchOf(
-  reads: Reads,
+  tx: Connection,
   workspaceId: string,
   decoded: DecodedSearch,
 ): Promise<Search<'companies' | 'people'>> {
   if (decoded.kind === 'companies') return decoded
-  return { kind: 'people', filters: await withAccounts(reads, workspaceId, decoded.filters) }
+  return { kind: 'people', filters: await withAccounts(tx, workspaceId, decoded.filters) }
 }
 
 /** Returns a company as previews show it. */

@@ -14,6 +14,7 @@ import {
   searchOf,
   withAccounts,
 } from './imports.js'
+import { findPersona } from './personas.js'
 
 /** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {
@@ -34,7 +35,7 @@ export const leads: HandlersOf<'leads'> = {
   /** `POST /leads`: extracts the people of a search URL. */
   'leads.extract': async ({ input, principal, now, source, store, ids }) => {
     const decoded = await source.searchAt(input.search_url, 'people')
-    const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
+    const search = await store.read((tx) => searchOf(tx, principal.workspace.id, decoded))
     const id = ids.uuid()
     const name = nameOf(input, 'Lead search', now)
     return {
@@ -112,7 +113,7 @@ async function readAdvancedSearch({
   principal,
   store,
 }: HandlerContext<Advanced>): Promise<Search<'people'>> {
-  const filters = await store.read((reads) => withAccounts(reads, principal.workspace.id, filtersOf(input)))
+  const filters = await store.read((tx) => withAccounts(tx, principal.workspace.id, filtersOf(input)))
   return searchFor('people', filters)
 }
 
@@ -131,7 +132,7 @@ async function readPersonFilters({
 }: HandlerContext<'leads.search'>): Promise<PeopleFilters> {
   const { persona_id, company_network_id, company_network_url, company_domain, ...given } = filtersOf(input)
   if (persona_id === undefined) return given
-  const persona = await store.read((reads) => reads.persona(principal.workspace.id, persona_id))
+  const persona = await store.read((tx) => findPersona(tx, principal.workspace.id, persona_id))
   if (!persona) throw new ApiError('invalid', { reason: 'persona_id: there is no such persona' })
   return {
     ...given,

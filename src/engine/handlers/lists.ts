@@ -2,6 +2,8 @@ import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
 import type { CompanyQuery, ListedCompany } from '../ports/ports.js'
+import { countCompanies, findList, listCompanies, updateList } from '../tables/lists.js'
+import { listTable } from '../tables/record-tables.js'
 import type { HandlersOf } from './handler.js'
 import { atOrdinal, readPage } from './pagination.js'
 
@@ -30,29 +32,29 @@ export const lists: HandlersOf<'lists'> = {
   /** `GET /lists`: newest first. */
   'lists.list': async (context) => {
     const { rows, pagination } = await readPage(context, 'lists.list', {
-      count: (reads, workspaceId) => reads.countLists(workspaceId),
-      rows: (reads, workspaceId, slice) => reads.lists(workspaceId, slice),
+      count: (tx, workspaceId) => listTable.count(tx, 'workspace_id = ?', workspaceId),
+      rows: (tx, workspaceId, slice) => listTable.slice(tx, slice, 'workspace_id = ?', workspaceId),
     })
     return { output: { lists: rows.map(toListOutput), pagination } }
   },
   /** `GET /lists/{id}`, with its companies: an unknown list and one of another workspace are both 404. */
   'lists.get': async (context) => {
     const { input, principal, store } = context
-    const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
+    const found = await store.read((tx) => findList(tx, principal.workspace.id, input.id))
     if (!found) throw new ApiError('not_found')
     const { rows, pagination } = await readPage(context, 'lists.get', {
       filters: { id: found.id },
-      count: (reads) => reads.countListed(found.id),
-      rows: async (reads, _, { after, skip, limit }) =>
-        (await reads.listed(found.id, after?.createdAt ?? 0, limit, skip)).map(atOrdinal),
+      count: (tx) => countCompanies(tx, found.id),
+      rows: async (tx, _, { after, skip, limit }) =>
+        (await listCompanies(tx, found.id, after?.createdAt ?? 0, limit, skip)).map(atOrdinal),
     })
     return { output: { ...toListOutput(found), companies: rows.map(toListedOutput), pagination } }
   },
   /** `PUT /lists/{id}`: gives a list another name. */
   'lists.rename': async ({ input: { id, name }, principal: { workspace }, now, store }) => {
     const renamed = await store.transaction(async (tx) => {
-      if (await tx.list(workspace.id, id)) await tx.changeList(id, { name, updatedAt: now })
-      return await tx.list(workspace.id, id)
+      if (await findList(tx, workspace.id, id)) await updateList(tx, id, { name, updatedAt: now })
+      return await findList(tx, workspace.id, id)
     }, workspace.id)
     if (!renamed) throw new ApiError('not_found')
     return { output: toListOutput(renamed) }

@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Awaitable, Ids, ListPosition, Reads, Slice, Store } from '../ports/ports.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Awaitable, Ids, ListPosition, Slice } from '../ports/ports.js'
 import type { HandlerContext } from './handler.js'
 
 /** The query of a paginated operation after validation: `per_page` is at most 500. */
@@ -21,9 +22,9 @@ export interface RowSource<T extends ListPosition> {
   /** What the rows are filtered by: a cursor is valid for the same filters only. */
   readonly filters?: CursorScope['filters']
   /** Number of all rows. */
-  readonly count: (reads: Reads, workspaceId: string) => Awaitable<number>
+  readonly count: (tx: Connection, workspaceId: string) => Awaitable<number>
   /** A slice of the rows, newest first by `createdAt`, then by id. */
-  readonly rows: (reads: Reads, workspaceId: string, slice: Slice) => Awaitable<readonly T[]>
+  readonly rows: (tx: Connection, workspaceId: string, slice: Slice) => Awaitable<readonly T[]>
 }
 
 /** Where a page stands, as the API returns it. */
@@ -62,12 +63,12 @@ export async function readPage<T extends ListPosition>(
   const workspaceId = principal.workspace.id
   const scope = { endpoint, workspaceId, filters }
   const { per_page } = query
-  const found = await store.read(async (reads) => {
-    const secret = await reads.cursorSecret(workspaceId)
+  const found = await store.read(async (tx) => {
+    const secret = await readCursorSecret(tx, workspaceId)
     // One extra row shows whether another page follows.
     const slice = { ...startOf(secret, scope, query), limit: per_page + 1 }
-    const total = await source.count(reads, workspaceId)
-    return { secret, total, rows: await source.rows(reads, workspaceId, slice) }
+    const total = await source.count(tx, workspaceId)
+    return { secret, total, rows: await source.rows(tx, workspaceId, slice) }
   })
   const rows = found.rows.slice(0, per_page)
   const has_more = found.rows.length > per_page
@@ -90,11 +91,25 @@ function startOf(secret: string | undefined, scope: CursorScope, query: PageQuer
   return { skip: 0, after: { createdAt: Number(createdAt), id: String(id) } }
 }
 
-const newSecret = (store: Store, ids: Ids, workspaceId: string): Promise<string> =>
+const newSecret = (store: Driver, ids: Ids, workspaceId: string): Promise<string> =>
   store.transaction(
-    (tx) => tx.keepCursorSecret(workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
+    (tx) => keepCursorSecret(tx, workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
     workspaceId,
   )
+
+/** Returns the secret that signs a workspace's cursors, in hexadecimal; `undefined` before its first cursor. */
+export const readCursorSecret = async (tx: Connection, workspaceId: string): Promise<string | undefined> =>
+  (await tx.get<{ secret: string }>('SELECT secret FROM cursor_secrets WHERE workspace_id = ?', workspaceId))
+    ?.secret
+
+/** Stores a workspace's cursor secret unless it has one. Returns the stored one. */
+export async function keepCursorSecret(tx: Connection, workspaceId: string, secret: string): Promise<string> {
+  await tx.run(
+    'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING',
+    ...[workspaceId, secret],
+  )
+  return (await readCursorSecret(tx, workspaceId)) ?? secret
+}
 
 /** What a cursor belongs to: it is valid nowhere else. */
 export interface CursorScope {

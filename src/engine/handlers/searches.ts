@@ -3,6 +3,15 @@ import { ApiError } from '../../api/calls/errors.js'
 import { releaseHold } from '../credits/ledger.js'
 import { toFoundCompany } from '../deliveries/payloads.js'
 import type { AsyncJob, JobState, Lead } from '../ports/ports.js'
+import {
+  countJobs,
+  countRecords,
+  dropJobs,
+  findJob,
+  listJobs,
+  listRecords,
+  lockJobOf,
+} from '../tables/jobs.js'
 import type { HandlersOf } from './handler.js'
 import { atOrdinal, readPage } from './pagination.js'
 
@@ -14,23 +23,23 @@ export const searches: HandlersOf<'searches'> = {
     const filter = { kind: 'lead_search', ...(enriched ? { enriched } : {}) } as const
     const { rows, pagination } = await readPage(context, 'searches.list', {
       filters: { enriched },
-      count: (reads, workspaceId) => reads.countJobs(workspaceId, filter),
-      rows: (reads, workspaceId, slice) => reads.jobs(workspaceId, filter, slice),
+      count: (tx, workspaceId) => countJobs(tx, workspaceId, filter),
+      rows: (tx, workspaceId, slice) => listJobs(tx, workspaceId, filter, slice),
     })
     return { output: { searches: rows.map(toEntry), pagination } }
   },
   /** `GET /searches/{id}`: what it found, in the order found: people, or companies as deliveries have them. */
   'searches.get': async (context) => {
     const { input, principal, store } = context
-    const search = await store.read((reads) => reads.job(principal.workspace.id, input.id))
+    const search = await store.read((tx) => findJob(tx, principal.workspace.id, input.id))
     if (search?.plan.does !== 'search') throw new ApiError('not_found')
     const status = input.status && statuses[input.status]
     const { rows, pagination } = await readPage(context, 'searches.get', {
       filters: { id: search.id, status: input.status },
-      count: (reads) => reads.countRecords(search.id, status),
-      rows: async (reads, _, { after, skip, limit }) => {
+      count: (tx) => countRecords(tx, search.id, status),
+      rows: async (tx, _, { after, skip, limit }) => {
         const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
-        return (await reads.records(search.id, range, limit)).map(atOrdinal)
+        return (await listRecords(tx, search.id, range, limit)).map(atOrdinal)
       },
     })
     const ending = { status: states[search.state], truncated: search.truncated }
@@ -48,10 +57,10 @@ export const searches: HandlersOf<'searches'> = {
    */
   'searches.delete': async ({ input, principal: { workspace }, now, store }) => {
     const deleted = await store.transaction(async (tx) => {
-      const search = await tx.lockJobOf(workspace.id, input.id)
+      const search = await lockJobOf(tx, workspace.id, input.id)
       if (search?.plan.does !== 'search') return false
       await releaseHold(tx, search, search.held, now)
-      await tx.dropJob(search.id)
+      await dropJobs(tx, [search.id])
       return true
     }, workspace.id)
     if (!deleted) throw new ApiError('not_found')

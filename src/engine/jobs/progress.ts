@@ -1,27 +1,21 @@
 import { type Operation, operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from '../deliveries/payloads.js'
-import type {
-  AsyncJob,
-  Clock,
-  Ids,
-  JobRecord,
-  Sender,
-  Source,
-  Store,
-  Targets,
-  Transaction,
-  Workspace,
-} from '../ports/ports.js'
+import type { AsyncJob, Clock, Ids, JobRecord, Sender, Source, Targets, Workspace } from '../ports/ports.js'
 import type { RowCaller } from '../settlement/settlement.js'
+import { insertDeliveries } from '../tables/deliveries.js'
+import { insertRecords, lockJob, updateJob } from '../tables/jobs.js'
+import { updateList } from '../tables/lists.js'
+import { findWorkspace, readClock } from '../tables/members.js'
 
 /** What the work on accepted jobs needs. */
 export interface WorkerPorts {
-  readonly store: Store
+  readonly store: Driver
   readonly source: Source
   readonly clock: Clock
   readonly ids: Ids
@@ -48,7 +42,7 @@ export interface JobStep {
   /** Whether this was the last step. */
   readonly ended: boolean
   /** Further changes of the step. */
-  readonly also?: (tx: Transaction, now: number) => Promise<void>
+  readonly also?: (tx: Connection, now: number) => Promise<void>
 }
 
 /** Thrown when another process has the job: every further write of this one is refused. */
@@ -68,7 +62,7 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep)
     const { kept, credits } = limitToHold(row, current.held, step.used, allowed)
     const held = await settleHold(tx, current, credits, now)
     const records = recordsOf(current, step.records.slice(0, kept))
-    await tx.addRecords(current.id, records)
+    await insertRecords(tx, current.id, records)
     await step.also?.(tx, now)
     const next: AsyncJob = {
       ...current,
@@ -79,7 +73,7 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: JobStep)
     }
     if (current.streaming) {
       const slices = sliceEach('record', current.done + 1, current.done + kept)
-      await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, slices, now))
+      await insertDeliveries(tx, await createDeliveries(ports.ids, tx, next, slices, now))
     }
     return step.ended || next.truncated ? await finish(ports, tx, next, now) : await save(tx, next)
   }, job.workspaceId)
@@ -90,39 +84,39 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
   return await ports.store.transaction(async (tx) => {
     const { current, now } = await lockJobState(ports, tx, job)
     await releaseHold(tx, current, current.held, now)
-    if (current.plan.does === 'list') await tx.changeList(current.id, { status: 'failed', updatedAt: now })
+    if (current.plan.does === 'list') await updateList(tx, current.id, { status: 'failed', updatedAt: now })
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
-    await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, sliceFailed(next), now))
+    await insertDeliveries(tx, await createDeliveries(ports.ids, tx, next, sliceFailed(next), now))
     return next
   }, job.workspaceId)
 }
 
-async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: number): Promise<AsyncJob> {
+async function finish(ports: WorkerPorts, tx: Connection, job: AsyncJob, now: number): Promise<AsyncJob> {
   await releaseHold(tx, job, job.held, now)
   const next = await save(tx, { ...job, state: 'finished', held: 0, finishedAt: now })
-  await tx.addDeliveries(await createDeliveries(ports.ids, tx, next, sliceCompleted(next), now))
+  await insertDeliveries(tx, await createDeliveries(ports.ids, tx, next, sliceCompleted(next), now))
   return next
 }
 
-async function save(tx: Transaction, job: AsyncJob): Promise<AsyncJob> {
+async function save(tx: Connection, job: AsyncJob): Promise<AsyncJob> {
   const { state, done, place, truncated, parts, partBytes, enriched, held, spent, error, finishedAt } = job
   const progress = { state, done, place, truncated, parts, partBytes, enriched, held, spent }
   // The job made progress, so it is not what kills its processes.
   const next = { ...job, attempts: 0 }
-  await tx.changeJob(job.id, { ...progress, error, finishedAt, attempts: next.attempts })
+  await updateJob(tx, job.id, { ...progress, error, finishedAt, attempts: next.attempts })
   return next
 }
 
 /** Locks and returns the job, its workspace and engine time. Throws `LeaseLost` when another process has the job. */
 async function lockJobState(
   { clock }: WorkerPorts,
-  tx: Transaction,
+  tx: Connection,
   { id, token, workspaceId }: AsyncJob,
 ): Promise<{ current: AsyncJob; workspace: Workspace; now: number }> {
-  const current = token === null ? undefined : await tx.lockJob(id, token)
-  const workspace = await tx.workspace(workspaceId)
+  const current = token === null ? undefined : await lockJob(tx, id, token)
+  const workspace = await findWorkspace(tx, workspaceId)
   if (!current || !workspace) throw new LeaseLost()
-  return { current, workspace, now: engineTime(await tx.clock(), clock.now()) }
+  return { current, workspace, now: engineTime(await readClock(tx), clock.now()) }
 }
 
 /** Returns how many of the records that a quota allows the hold can pay for, and their cost. */

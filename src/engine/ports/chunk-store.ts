@@ -1,8 +1,5 @@
-import type { Lease } from './job-store.js'
-import type { Awaitable } from './state.js'
-
 /** A distributed run, as its command stores it. */
-interface ChunkRun {
+export interface ChunkRun {
   readonly run: string
   /** Id of the key that its rows are called with; the key itself is not stored. */
   readonly keyId: string
@@ -58,42 +55,4 @@ export interface StaleBefore {
   /** For the run itself. */
   readonly runs: number
   readonly workers: number
-}
-
-/** Reads of distributed rows. */
-export interface ChunkReads {
-  /** Returns the work for the workers of a source. */
-  chunkWork(source: string, lease: Lease, before: StaleBefore): Awaitable<ChunkWork>
-  /** Returns the number of active workers of a source at a moment of real time. */
-  chunkWorkers(source: string, now: number): Awaitable<number>
-  /** Returns answered chunks of a run, at most `limit`. */
-  answeredChunks(run: string, limit: number): Awaitable<readonly AnsweredChunk[]>
-}
-
-/** Writes of distributed rows. */
-export interface ChunkWrites {
-  /** Gives a run to a command and deletes its chunks, so that no worker writes results for them. */
-  takeChunkRun(run: ChunkRun): Awaitable<void>
-  /** Renews a run. Returns `kept`, `anew` when its chunks had been deleted, or `lost` when another token has it. */
-  renewChunkRun(run: string, token: string, leaseUntil: number): Awaitable<'kept' | 'anew' | 'lost'>
-  dropChunkRun(run: string, token: string): Awaitable<void>
-  /** Deletes what dead commands and workers left behind; the run itself stays for a while, without an owner. */
-  dropDeadChunks(before: StaleBefore): Awaitable<void>
-  /** Returns whether this token has the run, and keeps it so until the transaction ends. */
-  holdsChunkRun(run: string, token: string): Awaitable<boolean>
-  addChunks(chunks: readonly NewChunk[]): Awaitable<void>
-  dropChunks(ids: readonly string[]): Awaitable<void>
-  /** Deletes the chunks of a run that no worker took, or all unanswered ones. Returns their ids. */
-  withdrawChunks(run: string, all: boolean): Awaitable<readonly string[]>
-  /** Takes the oldest free chunk of a source, of a run with a live command. */
-  claimChunk(
-    claim: Lease & { readonly token: string; readonly source: string },
-  ): Awaitable<TakenChunk | undefined>
-  /** Returns whether this token has the chunk, and keeps it so until the transaction ends. */
-  holdsChunk(id: string, token: string): Awaitable<boolean>
-  renewChunk(id: string, token: string, leaseUntil: number): Awaitable<boolean>
-  /** Stores the results of a chunk. Returns whether this token still had it. */
-  answerChunk(id: string, token: string, replies: string): Awaitable<boolean>
-  /** Announces a worker until a moment of real time; null withdraws it. */
-  keepChunkWorker(id: string, source: string, seenUntil: number | null): Awaitable<void>
 }

@@ -2,8 +2,10 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { searchPageOf } from '../../api/values/network-url.js'
 import type { Fields } from '../../api/values/objects.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import type { Clock, Principal, Store, Workspace } from '../ports/ports.js'
+import type { Clock, Principal, Workspace } from '../ports/ports.js'
+import { findPrincipal, findPrincipalOfKey } from '../tables/members.js'
 import { hashKey, isKey } from './keys.js'
 
 /** Real time, in which refusals are slowed down. */
@@ -21,7 +23,7 @@ const rememberedKeys = 1_000
 
 /** Returns a function that authenticates a key. Missing, malformed, unknown, revoked and expired keys are all 401. */
 export function createAccess(
-  store: Store,
+  store: Driver,
   waiting: WaitPorts,
 ): (apiKey: string | undefined) => Promise<Principal> {
   const refuse = createRefusal(waiting)
@@ -29,7 +31,7 @@ export function createAccess(
   return async (apiKey) => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
-    const principal = hash && (await store.readShared(hash, (reads) => reads.principal(hash)))
+    const principal = hash && (await store.readShared(hash, (tx) => findPrincipal(tx, hash)))
     if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
     // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
@@ -38,8 +40,8 @@ export function createAccess(
 }
 
 /** Returns the principal of an accepted key by its id. Throws 401 when the key is no longer valid. */
-export async function accessOf(store: Store, clock: Clock, keyId: string): Promise<Principal> {
-  const principal = await store.readShared(`key ${keyId}`, (reads) => reads.principalOfKey(keyId))
+export async function accessOf(store: Driver, clock: Clock, keyId: string): Promise<Principal> {
+  const principal = await store.readShared(`key ${keyId}`, (tx) => findPrincipalOfKey(tx, keyId))
   if (!principal || !isValid(principal, clock.now())) throw new ApiError('invalid_api_key')
   return principal
 }

@@ -3,15 +3,18 @@ import type { Caller } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import { createClockWatch } from '../clock.js'
-import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from '../ports/ports.js'
+import type { Awaitable, Clock, Ids, Sender, Source, Targets, Workspace } from '../ports/ports.js'
 import type { FencingCheck } from '../settlement/settlement.js'
+import { listMembers } from '../tables/members.js'
+import { dropRunReplies } from '../tables/row-replies.js'
 import { accessOf, createAccess } from './access.js'
 import { answer } from './pipeline.js'
 
 /** The parts of an engine. */
 export interface EnginePorts {
-  readonly store: Store
+  readonly store: Driver
   readonly source: Source
   readonly clock: Clock
   readonly ids: Ids
@@ -60,7 +63,7 @@ export function createEngine(engine: EnginePorts): Engine {
     },
     discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
-      await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before), workspace.id)
+      await store.transaction((tx) => dropRunReplies(tx, workspace.id, run, before), workspace.id)
     },
     close: () => store.close(),
   }
@@ -70,7 +73,7 @@ export function createEngine(engine: EnginePorts): Engine {
 function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePorts) {
   return async (url: string, workspace: Workspace): Promise<void> => {
     if (!sender || url === ownWebhook) return
-    const members = await store.read((reads) => reads.members(workspace.id))
+    const members = await store.read((tx) => listMembers(tx, workspace.id))
     const reason = await sender.check(url, targets(members.length), workspace.id)
     if (reason !== undefined) throw new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
   }

@@ -16,12 +16,13 @@ import { coerceInput } from '../../api/validation/coerce.js'
 import { withoutBlanks } from '../../api/validation/given-fields.js'
 import { validate } from '../../api/validation/validate.js'
 import { parseExact } from '../../api/values/json.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime, periodStart } from '../clock.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
 import { handlerOf } from '../handlers/registry.js'
-import type { Awaitable, Principal, Source, Store, StoredReply, Workspace } from '../ports/ports.js'
+import type { Awaitable, Principal, Source, StoredReply, Workspace } from '../ports/ports.js'
 import { requireConsent } from '../records/waterfall.js'
 import {
   type Claim,
@@ -31,12 +32,13 @@ import {
   idempotencyKey,
 } from '../settlement/idempotency.js'
 import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'
+import { findRunReply } from '../tables/row-replies.js'
 import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
 
 /** What the pipeline needs. */
 export interface PipelinePorts extends ClaimPorts {
-  readonly store: Store
+  readonly store: Driver
   readonly source: Source
   /** Settles what counts time when the clock went back. */
   readonly noticeTime: (now: number) => Awaitable<void>
@@ -156,7 +158,7 @@ async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): P
   const { id } = request.principal.workspace
   const found = row.fresh
     ? undefined
-    : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
+    : await ports.store.read((tx) => findRunReply(tx, id, row.run, row.ordinal))
   if (!found) return doWork(ports, request, createRowClaim(id, row))
   return { ...toReplayedReply(found, request.operation), replayed: found.credits }
 }
@@ -215,17 +217,15 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
 const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
 
 /** Throws when quota, balance or weekly allowance forbid the request. Returns how many units they could pay for. */
-async function checkLimits(store: Store, request: Request): Promise<number> {
+async function checkLimits(store: Driver, request: Request): Promise<number> {
   const { operation, principal, now, input } = request
   const { workspace, member } = principal
   const { quota } = operation
-  if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
+  if (quota) await store.read((tx) => checkQuota(tx, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
   if (credits === 0) return 0
   const name = `spendable ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
-  const spendable = await store.readShared(name, (reads) =>
-    readSpendableCredits(reads, workspace, member, now),
-  )
+  const spendable = await store.readShared(name, (tx) => readSpendableCredits(tx, workspace, member, now))
   checkSpendable(billOf(request, credits), spendable)
   return unitsFor(operation, Math.min(spendable.credits, spendable.allowance))
 }

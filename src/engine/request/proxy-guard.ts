@@ -2,14 +2,15 @@ import type { Caller } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import type { Clock, Principal, Store } from '../ports/ports.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import type { Clock, Principal } from '../ports/ports.js'
 import { NotSent } from '../settlement/settlement.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
 /** What a proxy between users with keys of ours and a server with one key needs. */
 export interface GuardPorts {
   /** The members and their keys. */
-  readonly store: Store
+  readonly store: Driver
   readonly clock: Clock
   /** The key of the server; users never see it. */
   readonly apiKey: string

@@ -1,7 +1,9 @@
 import type { Operation } from '../../api/operations/table.js'
 import { type Window, windowsOf } from '../../api/operations/windows.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt } from '../clock.js'
-import type { Principal, Store } from '../ports/ports.js'
+import type { Principal } from '../ports/ports.js'
+import { readCounter, setCounter } from '../tables/counters.js'
 
 /** A window after a request was counted in it, or refused by it. */
 type CountedWindow = Window & CounterState
@@ -14,7 +16,7 @@ export interface Admission {
 
 /** Counts a request in all its windows in one small transaction, or in none. An exempt operation has no windows. */
 export async function countRequest(
-  store: Store,
+  store: Driver,
   operation: Operation,
   principal: Principal,
   live: unknown,
@@ -27,15 +29,15 @@ export async function countRequest(
   return store.transaction(async (tx) => {
     const found: CountedWindow[] = []
     for (const window of windows) {
-      const counter = await tx.lockCounter(owner, window.name)
+      const counter = await readCounter(tx, owner, window.name)
       const counted = countedAt(counter, window, now)
       // Stored also when the request is refused: the time that is left has to decrease from now on.
-      if (counter && counter.startedAt > now) await tx.setCounter(owner, window.name, counted)
+      if (counter && counter.startedAt > now) await setCounter(tx, owner, window.name, counted)
       found.push({ ...window, ...counted })
     }
     if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
     const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
-    for (const { name, startedAt, count } of counted) await tx.setCounter(owner, name, { startedAt, count })
+    for (const { name, startedAt, count } of counted) await setCounter(tx, owner, name, { startedAt, count })
     return { refused: false, windows: counted }
   }, owner)
 }

@@ -1,8 +1,19 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toJson } from '../../api/values/json.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { startHeartbeat } from '../clock.js'
-import type { Ids, Store, StoredReply, Transaction } from '../ports/ports.js'
+import type { Ids, StoredReply } from '../ports/ports.js'
+import {
+  dropClaim,
+  dropReplies,
+  findReply,
+  insertClaim,
+  renewClaim,
+  replaceClaim,
+  storeReply,
+} from '../tables/replies.js'
+import { storeRunReply } from '../tables/row-replies.js'
 
 /** How long a stored reply is kept, in engine time. */
 export const keptMs = 72 * 3_600_000
@@ -31,14 +42,14 @@ export interface Claim {
   /** The body as stored, for a caller that stores it too. */
   readonly text?: string | undefined
   /** Stores the reply in the transaction of its effect; throws when the claim was lost meanwhile. */
-  keep(tx: Transaction, status: number, body: unknown, credits: number): Promise<void>
+  keep(tx: Connection, status: number, body: unknown, credits: number): Promise<void>
   /** Frees the key, when nothing happened that must not happen twice. */
   drop(): Promise<void>
 }
 
 /** What a claim needs of the engine. */
 export interface ClaimPorts {
-  readonly store: Store
+  readonly store: Driver
   readonly ids: Ids
   readonly realNow: () => number
 }
@@ -57,13 +68,13 @@ export async function claimKey(
   const token = ids.uuid()
   const mine = { fingerprint, token, createdAt: now, status: null, body: null }
   const replay = await store.transaction(async (tx) => {
-    await tx.dropReplies(now - keptMs, dropsPerClaim)
-    const found = await tx.reply(workspaceId, key)
+    await dropReplies(tx, now - keptMs, dropsPerClaim)
+    const found = await findReply(tx, workspaceId, key)
     const claim = { ...mine, leaseUntil: realNow() + leaseMs }
-    if (!found && (await tx.claim(workspaceId, key, claim))) return undefined
+    if (!found && (await insertClaim(tx, workspaceId, key, claim))) return undefined
     if (!found) throw inProgressError()
     if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
-    if (!(await tx.reclaim(workspaceId, key, found.token, claim))) throw inProgressError()
+    if (!(await replaceClaim(tx, workspaceId, key, found.token, claim))) throw inProgressError()
     return undefined
   }, workspaceId)
   return replay ? { replay } : { claim: createKeyClaim(store, workspaceId, key, token, realNow) }
@@ -82,24 +93,24 @@ function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
 }
 
 function createKeyClaim(
-  store: Store,
+  store: Driver,
   workspaceId: string,
   key: string,
   token: string,
   realNow: () => number,
 ): Claim {
   const heartbeat = startHeartbeat(heartbeatMs, () =>
-    store.transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs), workspaceId),
+    store.transaction((tx) => renewClaim(tx, workspaceId, key, token, realNow() + leaseMs), workspaceId),
   )
   return {
     effectsOnly: false,
     keep: async (tx, status, body) => {
       clearInterval(heartbeat)
-      if (!(await tx.keepReply(workspaceId, key, token, status, toJson(body)))) throw inProgressError()
+      if (!(await storeReply(tx, workspaceId, key, token, status, toJson(body)))) throw inProgressError()
     },
     drop: async () => {
       clearInterval(heartbeat)
-      await store.transaction((tx) => tx.dropClaim(workspaceId, key, token), workspaceId)
+      await store.transaction((tx) => dropClaim(tx, workspaceId, key, token), workspaceId)
     },
   }
 }
@@ -118,7 +129,8 @@ export function createRowClaim(workspaceId: string, row: RunRow): Claim {
     },
     keep: async (tx, status, body, credits) => {
       text ??= toJson(body)
-      if (!(await tx.keepRunReply(workspaceId, row, { status, credits, body: text }))) throw inProgressError()
+      if (!(await storeRunReply(tx, workspaceId, row, { status, credits, body: text })))
+        throw inProgressError()
     },
     drop: async () => {},
   }

@@ -1,9 +1,9 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { AlreadyThere } from '../../storage/driver/connection.js'
+import { AlreadyThere, type Connection, type Driver } from '../../storage/driver/connection.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
-import type { Awaitable, Principal, Store, Transaction } from '../ports/ports.js'
+import type { Awaitable, Principal } from '../ports/ports.js'
 import { type Claim, inProgressError } from './idempotency.js'
 
 /** A request on its way through the checks. */
@@ -26,20 +26,20 @@ export const billOf = (request: Request, credits: number): Bill => ({
 })
 
 /** Throws when another process has taken over this work. */
-export type FencingCheck = (tx: Transaction) => Awaitable<void>
+export type FencingCheck = (tx: Connection) => Awaitable<void>
 
 /** The result of a request's work. */
 interface WorkResult {
   readonly credits: number
   readonly status: number
   readonly body: unknown
-  readonly keep?: ((tx: Transaction) => Awaitable<void>) | undefined
+  readonly keep?: ((tx: Connection) => Awaitable<void>) | undefined
   readonly job?: NewJob | undefined
 }
 
 /** Writes stored data, charge and stored reply in one transaction. */
 export function settleRequest(
-  { store, checkFencing }: { readonly store: Store; readonly checkFencing?: FencingCheck },
+  { store, checkFencing }: { readonly store: Driver; readonly checkFencing?: FencingCheck },
   request: Request,
   { credits, status, body, keep, job }: WorkResult,
   claim: Claim | undefined,

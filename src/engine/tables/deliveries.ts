@@ -1,5 +1,17 @@
-import { type Connection, joinGiven, type StoredRow, type Value } from '../../storage/driver/connection.js'
-import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../ports/ports.js'
+import {
+  type Connection,
+  joinGiven,
+  perDialect,
+  type StoredRow,
+  type Value,
+} from '../../storage/driver/connection.js'
+import type {
+  Delivery,
+  DeliveryChange,
+  DeliveryFilter,
+  DueDeliveries,
+  SigningSecret,
+} from '../ports/ports.js'
 import { deliveryTable, freeSql, freeValues } from './record-tables.js'
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
@@ -37,6 +49,7 @@ const countSql = `SELECT ${['pending', 'delivered', 'failed']
 /** Returns the SQL that finds a due delivery; `lock` follows each SELECT of one. */
 const dueSqls = (lock: string) => ({ any: dueSql(lock), ofJob: firstOfJobSql(lock) })
 const unlockedSql = dueSqls('')
+const lockedSql = perDialect(({ forUpdateSkipLocked }) => dueSqls(forUpdateSkipLocked))
 
 /** Returns the SQL that finds a due delivery, and its values. */
 function dueOf(
@@ -48,83 +61,131 @@ function dueOf(
   return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
-/** Returns the reads of deliveries and signing secrets. */
-export function deliveryReads(connection: Connection) {
-  return {
-    delivery: (workspaceId, id) =>
-      deliveryTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
-    deliveries: (workspaceId, { jobId, state, prefix }, limit) => {
-      const { where, values } = joinGiven([
-        ['job_id = ?', jobId],
-        ['state = ?', state],
-        [`substr(id, 1, ${prefix?.length}) = ?`, prefix],
-      ])
-      // Deliveries of one job are numbered in the order of their creation.
-      const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
-      const rest = `WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
-      return deliveryTable.all(connection, rest, workspaceId, ...values, limit)
-    },
-    deliveryQueue: async (jobId) => {
-      const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
-        EXISTS (${openSql}) AS open`
-      const row = await connection.get<{ last: number; open: number }>(sql, jobId, jobId)
-      return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
-    },
-    countDeliveries: async (workspaceId) => {
-      const row = await connection.get<Record<Delivery['state'], number>>(countSql, workspaceId)
-      const { pending = 0, delivered = 0, failed = 0 } = row ?? {}
-      return { pending: Number(pending), delivered: Number(delivered), failed: Number(failed) }
-    },
-    isDeliveryDue: async (due) => {
-      const { sql, values } = dueOf(unlockedSql, due)
-      return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
-    },
-    waitingDeliveries: (jobId, limit) =>
-      deliveryTable.all(connection, `WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`, jobId, limit),
-    signingSecrets: (workspaceId) =>
-      connection.all<SigningSecret>(
-        'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
-        workspaceId,
-      ),
-  } satisfies Partial<JobReads>
+export const findDelivery = (
+  tx: Connection,
+  workspaceId: string,
+  id: string,
+): Promise<Delivery | undefined> =>
+  deliveryTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
+
+export function listDeliveries(
+  tx: Connection,
+  workspaceId: string,
+  { jobId, state, prefix }: DeliveryFilter,
+  limit: number,
+): Promise<readonly Delivery[]> {
+  const { where, values } = joinGiven([
+    ['job_id = ?', jobId],
+    ['state = ?', state],
+    [`substr(id, 1, ${prefix?.length}) = ?`, prefix],
+  ])
+  // Deliveries of one job are numbered in the order of their creation.
+  const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
+  const rest = `WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
+  return deliveryTable.all(tx, rest, workspaceId, ...values, limit)
 }
 
-/** Returns the changes of deliveries and signing secrets. */
-export function deliveryWrites(connection: Connection) {
-  const lockedSql = dueSqls(connection.dialect.forUpdateSkipLocked)
-  return {
-    addDeliveries: async (deliveries) => {
-      for (const delivery of deliveries) await deliveryTable.add(connection, delivery)
-    },
-    claimDelivery: async ({ token, ...due }) => {
-      const { sql, values } = dueOf(lockedSql, due)
-      const row = await connection.get<StoredRow>(claimSql(sql), token, due.leaseUntil, ...values)
-      return row && deliveryTable.toRecord(row)
-    },
-    releaseNext: async (jobId, dueAt) => {
-      await connection.run(releaseSql, dueAt, jobId, jobId)
-    },
-    changeDelivery: async (id, token, change) => {
-      const where = "id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'"
-      const update = deliveryTable.update({ ...change, leaseUntil: 0 }, where, id, token)
-      return update !== undefined && (await connection.run(...update)) > 0
-    },
-    replayDeliveries: async (workspaceId, ids, dueAt) => {
-      const jobs: string[] = []
-      for (const id of ids) {
-        const row = await connection.get<{ job: string }>(replaySql, workspaceId, id)
-        if (row) jobs.push(row.job)
-      }
-      for (const jobId of new Set(jobs)) await connection.run(releaseSql, dueAt, jobId, jobId)
-      return jobs.length
-    },
-    setSigningSecrets: async (workspaceId, secrets) => {
-      await connection.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)
-      for (const { secret, until } of secrets)
-        await connection.run(
-          'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)',
-          ...[workspaceId, secret, until],
-        )
-    },
-  } satisfies Partial<JobWrites>
+/** Returns the last sequence number of a job's deliveries, and whether a first attempt is due or in progress. */
+export async function readDeliveryQueue(
+  tx: Connection,
+  jobId: string,
+): Promise<{ readonly last: number; readonly open: boolean }> {
+  const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
+    EXISTS (${openSql}) AS open`
+  const row = await tx.get<{ last: number; open: number }>(sql, jobId, jobId)
+  return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
+}
+
+export async function countDeliveries(
+  tx: Connection,
+  workspaceId: string,
+): Promise<Readonly<Record<Delivery['state'], number>>> {
+  const row = await tx.get<Record<Delivery['state'], number>>(countSql, workspaceId)
+  const { pending = 0, delivered = 0, failed = 0 } = row ?? {}
+  return { pending: Number(pending), delivered: Number(delivered), failed: Number(failed) }
+}
+
+export async function isDeliveryDue(tx: Connection, due: DueDeliveries): Promise<boolean> {
+  const { sql, values } = dueOf(unlockedSql, due)
+  return (await tx.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
+}
+
+/** Returns the first deliveries of a job that wait for the first attempt of their predecessor, in order. */
+export const listWaitingDeliveries = (
+  tx: Connection,
+  jobId: string,
+  limit: number,
+): Promise<readonly Delivery[]> =>
+  deliveryTable.all(tx, `WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`, jobId, limit)
+
+export async function insertDeliveries(tx: Connection, deliveries: readonly Delivery[]): Promise<void> {
+  for (const delivery of deliveries) await deliveryTable.insert(tx, delivery)
+}
+
+/** Takes the delivery that has been due for longest. */
+export async function claimDelivery(
+  tx: Connection,
+  { token, ...due }: DueDeliveries & { readonly token: string },
+): Promise<Delivery | undefined> {
+  const { sql, values } = dueOf(lockedSql(tx), due)
+  const row = await tx.get<StoredRow>(claimSql(sql), token, due.leaseUntil, ...values)
+  return row && deliveryTable.toRecord(row)
+}
+
+/** Makes the next delivery of a job due, unless another first attempt is due or in progress. */
+export async function releaseNextDelivery(tx: Connection, jobId: string, dueAt: number): Promise<void> {
+  await tx.run(releaseSql, dueAt, jobId, jobId)
+}
+
+/** Ends the claim on a pending delivery. Returns whether this token had it, or none. */
+export async function updateDelivery(
+  tx: Connection,
+  id: string,
+  token: string | null,
+  change: DeliveryChange,
+): Promise<boolean> {
+  const where = "id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'"
+  return (await deliveryTable.update(tx, { ...change, leaseUntil: 0 }, where, id, token)) > 0
+}
+
+/**
+ * Makes ended deliveries due again, starting with their first attempt, those of a job one after the other. Returns
+ * how many.
+ */
+export async function replayDeliveries(
+  tx: Connection,
+  workspaceId: string,
+  ids: readonly string[],
+  dueAt: number,
+): Promise<number> {
+  const jobs: string[] = []
+  for (const id of ids) {
+    const row = await tx.get<{ job: string }>(replaySql, workspaceId, id)
+    if (row) jobs.push(row.job)
+  }
+  for (const jobId of new Set(jobs)) await releaseNextDelivery(tx, jobId, dueAt)
+  return jobs.length
+}
+
+/** Returns the secrets that sign a workspace's deliveries, newest first. */
+export const listSigningSecrets = async (
+  tx: Connection,
+  workspaceId: string,
+): Promise<readonly SigningSecret[]> =>
+  tx.all<SigningSecret>(
+    'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
+    workspaceId,
+  )
+
+export async function setSigningSecrets(
+  tx: Connection,
+  workspaceId: string,
+  secrets: readonly SigningSecret[],
+): Promise<void> {
+  await tx.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)
+  for (const { secret, until } of secrets)
+    await tx.run(
+      'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)',
+      ...[workspaceId, secret, until],
+    )
 }

@@ -2,12 +2,24 @@ import {
   type Connection,
   type Dialect,
   joinGiven,
+  perDialect,
   readNumber,
   type StoredRow,
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import type { Dropped, JobFilter, JobReads, JobRecord, JobState, Transaction } from '../ports/ports.js'
+import type {
+  AsyncJob,
+  Dropped,
+  Enrichment,
+  JobChange,
+  JobFilter,
+  JobRecord,
+  JobState,
+  Lease,
+  RecordRange,
+  Slice,
+} from '../ports/ports.js'
 import { enrichmentTable, freeSql, freeValues, jobTable } from './record-tables.js'
 
 const unended = "state IN ('queued', 'running')"
@@ -16,9 +28,15 @@ const claimSql = (where: string, { forUpdateSkipLocked }: Dialect) => `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
   WHERE id = (SELECT id FROM jobs WHERE ${unended} AND ${where} LIMIT 1${forUpdateSkipLocked})
   RETURNING ${jobTable.list()}`
-/** The oldest job of the next workspace by id. */
-const nextJob = `${freeSql} AND workspace_id > ? ORDER BY workspace_id, created_at, id`
-const givenJob = `(${freeSql} OR token LIKE ?) AND id = ?`
+/** Takes the oldest job of the next workspace by id. */
+const claimNextSql = perDialect((dialect) =>
+  claimSql(`${freeSql} AND workspace_id > ? ORDER BY workspace_id, created_at, id`, dialect),
+)
+const claimGivenSql = perDialect((dialect) => claimSql(`(${freeSql} OR token LIKE ?) AND id = ?`, dialect))
+const lockSql = (where: string) =>
+  perDialect(({ forUpdate }) => `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND ${where}${forUpdate}`)
+const lockClaimedSql = lockSql("token = ? AND state = 'running'")
+const lockOwnSql = lockSql('workspace_id = ?')
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
@@ -33,41 +51,27 @@ const renewSql = "UPDATE jobs SET lease_until = ? WHERE id = ? AND token = ? AND
 const addRecordSql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
 const ofStatus = '(CAST(? AS TEXT) IS NULL OR status = ?)'
 
-/** Returns the reads of jobs, their records and their enrichments. */
-export function jobReads(connection: Connection) {
-  return {
-    job: (workspaceId, id) => jobTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
-    jobs: (workspaceId, filter, slice) => {
-      const { where, values } = jobConditions(filter)
-      return jobTable.slice(connection, slice, `workspace_id = ?${where}`, workspaceId, ...values)
-    },
-    countJobs: (workspaceId, filter) => {
-      const { where, values } = jobConditions(filter)
-      const sql = `SELECT count(*) AS total FROM jobs WHERE workspace_id = ?${where}`
-      return readNumber(connection, sql, workspaceId, ...values)
-    },
-    countUnfinished: async (workspaceId) => {
-      const rows = await connection.all<{ state: JobState; jobs: number }>(unfinishedSql, workspaceId)
-      const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
-      return { queued: inState('queued'), running: inState('running') }
-    },
-    isJobDue: async (lease) => (await connection.get(dueSql, ...freeValues(lease))) !== undefined,
-    heldFor: async (workspaceId, jobId) =>
-      (await connection.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount,
-    heldBy: (memberId) => readNumber(connection, heldSql, memberId),
-    records: (jobId, { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }, limit) =>
-      connection.all<JobRecord>(
-        `SELECT ordinal, status, record FROM records
-        WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
-        ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
-      ),
-    countRecords: (jobId, status) => {
-      const sql = `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`
-      return readNumber(connection, sql, jobId, status ?? null, status ?? null)
-    },
-    enrichment: (id) => enrichmentTable.get(connection, 'WHERE id = ?', id),
-    enrichments: (jobId) => enrichmentTable.all(connection, 'WHERE job_id = ? ORDER BY ordinal', jobId),
-  } satisfies Partial<JobReads>
+async function getJob(tx: Connection, sql: string, ...values: Value[]): Promise<AsyncJob | undefined> {
+  const row = await tx.get<StoredRow>(sql, ...values)
+  return row && jobTable.toRecord(row)
+}
+
+export const findJob = (tx: Connection, workspaceId: string, id: string): Promise<AsyncJob | undefined> =>
+  jobTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
+
+export function listJobs(
+  tx: Connection,
+  workspaceId: string,
+  filter: JobFilter,
+  slice: Slice,
+): Promise<readonly AsyncJob[]> {
+  const { where, values } = jobConditions(filter)
+  return jobTable.slice(tx, slice, `workspace_id = ?${where}`, workspaceId, ...values)
+}
+
+export function countJobs(tx: Connection, workspaceId: string, filter: JobFilter): Promise<number> {
+  const { where, values } = jobConditions(filter)
+  return jobTable.count(tx, `workspace_id = ?${where}`, workspaceId, ...values)
 }
 
 const searchSql = ` AND kind NOT IN ('contact_enrichment', 'list_import')`
@@ -82,73 +86,157 @@ function jobConditions({ kind, state, enriched, isSearch, prefix }: JobFilter) {
   return { where: where + (isSearch ? searchSql : ''), values }
 }
 
-/** Returns the changes of jobs, their records and their enrichments. */
-export function jobWrites(connection: Connection) {
-  const claimNext = claimSql(nextJob, connection.dialect)
-  const claimGiven = claimSql(givenJob, connection.dialect)
-  const lockSql = (where: string) =>
-    `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND ${where}${connection.dialect.forUpdate}`
-  const lockClaimedSql = lockSql("token = ? AND state = 'running'")
-  const lockOwnSql = lockSql('workspace_id = ?')
-  const getJob = async (sql: string, ...values: Value[]) => {
-    const row = await connection.get<StoredRow>(sql, ...values)
-    return row && jobTable.toRecord(row)
-  }
-  return {
-    addJob: (job) => jobTable.add(connection, job),
-    claimJob: async ({ token, id, owner, after = '', ...lease }) => {
-      const values = [token, lease.leaseUntil, ...freeValues(lease)]
-      if (id !== undefined)
-        return await getJob(claimGiven, ...values, owner === undefined ? '' : `${owner} %`, id)
-      const next = await getJob(claimNext, ...values, after)
-      return next ?? (after === '' ? undefined : await getJob(claimNext, ...values, ''))
-    },
-    lockJob: (id, token) => getJob(lockClaimedSql, id, token),
-    lockJobOf: (workspaceId, id) => getJob(lockOwnSql, id, workspaceId),
-    renewJob: async (id, token, leaseUntil) => (await connection.run(renewSql, leaseUntil, id, token)) > 0,
-    changeJob: async (id, change) => {
-      const update = jobTable.update(change, 'id = ?', id)
-      if (update) await send(connection, ...update)
-    },
-    addRecords: async (jobId, records) => {
-      for (const { ordinal, status, record } of records)
-        await send(connection, addRecordSql, jobId, ordinal, status, record)
-    },
-    addEnrichments: async (enrichments) => {
-      for (const enrichment of enrichments) await enrichmentTable.add(connection, enrichment)
-    },
-    releaseJobs: () => releaseJobs(connection),
-    dropJobs: async (before, limit): Promise<Dropped> => {
-      const ended = await connection.all<{ id: string }>(endedSql, before, limit)
-      return await dropWork(
-        connection,
-        ended.map(({ id }) => id),
-      )
-    },
-    dropJob: async (id) => {
-      await dropWork(connection, [id])
-    },
-  } satisfies Partial<Transaction>
+/** Returns the number of jobs that have not ended, by state. */
+export async function countUnfinishedJobs(
+  tx: Connection,
+  workspaceId: string,
+): Promise<{ readonly queued: number; readonly running: number }> {
+  const rows = await tx.all<{ state: JobState; jobs: number }>(unfinishedSql, workspaceId)
+  const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
+  return { queued: inState('queued'), running: inState('running') }
 }
 
-/** Drops jobs with all that refers to them. Returns how many rows. */
-async function dropWork(connection: Connection, jobIds: readonly string[]): Promise<Dropped> {
-  const ids = JSON.stringify(jobIds)
-  const drop = (table: string, column: string) =>
-    connection.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)
-  return {
-    records: await drop('records', 'job_id'),
-    contacts: await drop('enrichments', 'job_id'),
-    deliveries: await drop('deliveries', 'job_id'),
-    jobs: await drop('jobs', 'id'),
-  }
+/** Returns whether a job is queued, or running with an expired lease. */
+export const isJobDue = async (tx: Connection, lease: Lease): Promise<boolean> =>
+  (await tx.get(dueSql, ...freeValues(lease))) !== undefined
+
+/** Returns the credits that a job held when it was accepted; `undefined` when it held none. */
+export const readFirstHold = async (
+  tx: Connection,
+  workspaceId: string,
+  jobId: string,
+): Promise<number | undefined> => (await tx.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount
+
+/** Returns the credits that a member's jobs hold. */
+export const readHeldBy = (tx: Connection, memberId: string): Promise<number> =>
+  readNumber(tx, heldSql, memberId)
+
+export const insertJob = (tx: Connection, job: AsyncJob) => jobTable.insert(tx, job)
+
+/**
+ * Takes a job that is queued or whose lease expired: the given one, or the oldest of the first workspace whose id
+ * follows `after`, and of all workspaces when none does; `undefined` when there is none.
+ * No other process gets it while the lease lasts. A lease longer than any possible one is from before the clock went
+ * back, and does not count. A lease does not keep out its own `owner`, the first word of the token.
+ */
+export async function claimJob(
+  tx: Connection,
+  {
+    token,
+    id,
+    owner,
+    after = '',
+    ...lease
+  }: Lease & {
+    readonly token: string
+    readonly id?: string
+    readonly owner?: string
+    readonly after?: string
+  },
+): Promise<AsyncJob | undefined> {
+  const values = [token, lease.leaseUntil, ...freeValues(lease)]
+  if (id !== undefined)
+    return await getJob(tx, claimGivenSql(tx), ...values, owner === undefined ? '' : `${owner} %`, id)
+  const next = await getJob(tx, claimNextSql(tx), ...values, after)
+  return next ?? (after === '' ? undefined : await getJob(tx, claimNextSql(tx), ...values, ''))
+}
+
+/** Locks and returns the job, if this token still has it. */
+export const lockJob = (tx: Connection, id: string, token: string) =>
+  getJob(tx, lockClaimedSql(tx), id, token)
+
+/** Locks and returns a job of a workspace, whether or not a worker has it. */
+export const lockJobOf = (tx: Connection, workspaceId: string, id: string) =>
+  getJob(tx, lockOwnSql(tx), id, workspaceId)
+
+export const renewJob = async (
+  tx: Connection,
+  id: string,
+  token: string,
+  leaseUntil: number,
+): Promise<boolean> => (await tx.run(renewSql, leaseUntil, id, token)) > 0
+
+export async function updateJob(tx: Connection, id: string, change: JobChange): Promise<void> {
+  const statement = jobTable.updateStatement(change, 'id = ?', id)
+  if (statement) await send(tx, ...statement)
+}
+
+/** Returns the records of a range in order, at most `limit`. */
+export const listRecords = async (
+  tx: Connection,
+  jobId: string,
+  { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }: RecordRange,
+  limit: number,
+): Promise<readonly JobRecord[]> =>
+  tx.all<JobRecord>(
+    `SELECT ordinal, status, record FROM records
+    WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
+    ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
+  )
+
+export const countRecords = (
+  tx: Connection,
+  jobId: string,
+  status: JobRecord['status'] | null = null,
+): Promise<number> =>
+  readNumber(
+    tx,
+    `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`,
+    jobId,
+    status,
+    status,
+  )
+
+export async function insertRecords(
+  tx: Connection,
+  jobId: string,
+  records: readonly JobRecord[],
+): Promise<void> {
+  for (const { ordinal, status, record } of records)
+    await send(tx, addRecordSql, jobId, ordinal, status, record)
+}
+
+export const findEnrichment = (tx: Connection, id: string): Promise<Enrichment | undefined> =>
+  enrichmentTable.get(tx, 'WHERE id = ?', id)
+
+/** Returns the enrichments of a job, in order. */
+export const listEnrichments = (tx: Connection, jobId: string): Promise<readonly Enrichment[]> =>
+  enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
+
+export async function insertEnrichments(tx: Connection, enrichments: readonly Enrichment[]): Promise<void> {
+  for (const enrichment of enrichments) await enrichmentTable.insert(tx, enrichment)
 }
 
 /**
  * Takes all jobs from the workers that run them and returns how many. Chunks of distributed runs are deleted: their rows
  * are called again when the run resumes.
  */
-export async function releaseJobs(connection: Connection): Promise<number> {
-  for (const table of ['chunks', 'chunk_runs']) await connection.run(`DELETE FROM ${table}`)
-  return await connection.run("UPDATE jobs SET token = NULL, lease_until = 0 WHERE state = 'running'")
+export async function releaseJobs(tx: Connection): Promise<number> {
+  for (const table of ['chunks', 'chunk_runs']) await tx.run(`DELETE FROM ${table}`)
+  return await tx.run("UPDATE jobs SET token = NULL, lease_until = 0 WHERE state = 'running'")
+}
+
+/**
+ * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
+ * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
+ */
+export async function dropEndedJobs(tx: Connection, before: number, limit: number): Promise<Dropped> {
+  const ended = await tx.all<{ id: string }>(endedSql, before, limit)
+  return await dropJobs(
+    tx,
+    ended.map(({ id }) => id),
+  )
+}
+
+/** Drops jobs with all that refers to them. Returns how many rows. */
+export async function dropJobs(tx: Connection, jobIds: readonly string[]): Promise<Dropped> {
+  const ids = JSON.stringify(jobIds)
+  const drop = (table: string, column: string) =>
+    tx.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)
+  return {
+    records: await drop('records', 'job_id'),
+    contacts: await drop('enrichments', 'job_id'),
+    deliveries: await drop('deliveries', 'job_id'),
+    jobs: await drop('jobs', 'id'),
+  }
 }

@@ -1,5 +1,11 @@
-import { boundText, type Connection, mapResult, type StoredRow } from '../../storage/driver/connection.js'
-import type { Principal, Reads, StoredClock, Transaction } from '../ports/ports.js'
+import {
+  type Awaitable,
+  boundText,
+  type Connection,
+  mapResult,
+  type StoredRow,
+} from '../../storage/driver/connection.js'
+import type { Key, Member, Principal, StoredClock, Workspace } from '../ports/ports.js'
 import { keyTable, memberTable, workspaceTable } from './record-tables.js'
 
 const principalsSql = `
@@ -11,82 +17,96 @@ JOIN clock ON clock.id = 1`
 const principalSql = `${principalsSql} WHERE k.hash = ${boundText}`
 const principalOfKeySql = `${principalsSql} WHERE k.id = ${boundText}`
 
-const limitOf = (memberId: string) => `weekly limit ${memberId}`
-const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
-
 const toClock = (row: StoredRow): StoredClock => ({
   offsetMs: Number(row.offset_ms),
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
-const toPrincipal = (row: StoredRow): Principal => ({
-  key: keyTable.toRecord(row, 'k'),
-  member: memberTable.toRecord(row, 'm'),
-  workspace: workspaceTable.toRecord(row, 'w'),
-  clock: toClock(row),
-})
-
-/** Returns the reads of the clock, workspaces, members and keys. */
-export function memberReads(connection: Connection) {
-  const findPrincipal = async (sql: string, value: string) => {
-    const row = await connection.get<StoredRow>(sql, value)
-    return row && toPrincipal(row)
-  }
-  return {
-    principal: (hash) => findPrincipal(principalSql, hash),
-    principalOfKey: (id) => findPrincipal(principalOfKeySql, id),
-    clock: async () =>
-      toClock((await connection.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {}),
-    workspace: (id) =>
-      id === undefined
-        ? workspaceTable.get(connection, 'WHERE used = 1')
-        : workspaceTable.get(connection, 'WHERE id = ?', id),
-    workspaces: () => workspaceTable.all(connection, 'ORDER BY created_at, name'),
-    members: (workspaceId) =>
-      memberTable.all(connection, 'WHERE workspace_id = ? ORDER BY created_at, email', workspaceId),
-    keys: (workspaceId) => {
-      const ofWorkspace = 'member_id IN (SELECT id FROM members WHERE workspace_id = ?)'
-      return keyTable.all(connection, `WHERE ${ofWorkspace} ORDER BY created_at, id`, workspaceId)
-    },
-  } satisfies Partial<Reads>
+async function findBy(tx: Connection, sql: string, value: string): Promise<Principal | undefined> {
+  const row = await tx.get<StoredRow>(sql, value)
+  return (
+    row && {
+      key: keyTable.toRecord(row, 'k'),
+      member: memberTable.toRecord(row, 'm'),
+      workspace: workspaceTable.toRecord(row, 'w'),
+      clock: toClock(row),
+    }
+  )
 }
 
-/** Returns the changes of the clock, workspaces, members and keys. */
-export function memberWrites(connection: Connection) {
-  const useWorkspace = async (id: string) => {
-    await connection.run('UPDATE workspaces SET used = CASE WHEN id = ? THEN 1 ELSE 0 END', id)
-  }
-  return {
-    setClock: async ({ offsetMs, frozenAt }) => {
-      await connection.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', offsetMs, frozenAt)
-    },
-    addWorkspace: async (workspace, used) => {
-      await workspaceTable.add(connection, workspace)
-      if (used) await useWorkspace(workspace.id)
-    },
-    useWorkspace,
-    changeWorkspace: async (id, change) => {
-      const update = workspaceTable.update(change, 'id = ?', id)
-      if (update) await connection.run(...update)
-    },
-    addMember: (member) => memberTable.add(connection, member),
-    changeMember: async (id, change) => {
-      connection.known.delete(limitOf(id))
-      const update = memberTable.update(change, 'id = ?', id)
-      if (update) await connection.run(...update)
-    },
-    weeklyLimit: (id) => {
-      const known = connection.known.get(limitOf(id)) as number | null | undefined
-      if (known !== undefined) return known
-      return mapResult(connection.get<{ weeklyLimit: number | null }>(limitSql, id), (found) => {
-        connection.known.set(limitOf(id), found?.weeklyLimit ?? null)
-        return found?.weeklyLimit ?? null
-      })
-    },
-    addKey: (key) => keyTable.add(connection, key),
-    revokeKey: async (id, at) => {
-      const sql = 'UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'
-      return (await connection.run(sql, at, id)) > 0
-    },
-  } satisfies Partial<Transaction>
+/** Finds the principal by the hash of a key. */
+export const findPrincipal = (tx: Connection, keyHash: string) => findBy(tx, principalSql, keyHash)
+
+/** Finds the principal by the id of a key, which is not secret. */
+export const findPrincipalOfKey = (tx: Connection, keyId: string) => findBy(tx, principalOfKeySql, keyId)
+
+export const readClock = async (tx: Connection): Promise<StoredClock> =>
+  toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})
+
+export async function writeClock(tx: Connection, { offsetMs, frozenAt }: StoredClock): Promise<void> {
+  await tx.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', offsetMs, frozenAt)
 }
+
+/** Finds a workspace by id, or the one in use. */
+export const findWorkspace = (tx: Connection, id?: string): Promise<Workspace | undefined> =>
+  id === undefined ? workspaceTable.get(tx, 'WHERE used = 1') : workspaceTable.get(tx, 'WHERE id = ?', id)
+
+export const listWorkspaces = (tx: Connection): Promise<readonly Workspace[]> =>
+  workspaceTable.all(tx, 'ORDER BY created_at, name')
+
+/** Puts a workspace into use, in place of another. */
+export async function setUsedWorkspace(tx: Connection, id: string): Promise<void> {
+  await tx.run('UPDATE workspaces SET used = CASE WHEN id = ? THEN 1 ELSE 0 END', id)
+}
+
+export async function insertWorkspace(tx: Connection, workspace: Workspace, used: boolean): Promise<void> {
+  await workspaceTable.insert(tx, workspace)
+  if (used) await setUsedWorkspace(tx, workspace.id)
+}
+
+/** Changes the given fields only. */
+export const updateWorkspace = (
+  tx: Connection,
+  id: string,
+  change: Partial<Omit<Workspace, 'id' | 'createdAt'>>,
+) => workspaceTable.update(tx, change, 'id = ?', id)
+
+export const listMembers = (tx: Connection, workspaceId: string): Promise<readonly Member[]> =>
+  memberTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, email', workspaceId)
+
+export const insertMember = (tx: Connection, member: Member) => memberTable.insert(tx, member)
+
+const limitOf = (memberId: string) => `weekly limit ${memberId}`
+const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
+
+export function updateMember(
+  tx: Connection,
+  id: string,
+  change: Partial<Pick<Member, 'weeklyLimit' | 'consentPersonalEmail' | 'name'>>,
+) {
+  tx.known.delete(limitOf(id))
+  return memberTable.update(tx, change, 'id = ?', id)
+}
+
+/** Returns a member's weekly limit as it is now, which may differ from when the request began. */
+export function readWeeklyLimit(tx: Connection, memberId: string): Awaitable<number | null> {
+  const known = tx.known.get(limitOf(memberId)) as number | null | undefined
+  if (known !== undefined) return known
+  return mapResult(tx.get<{ weeklyLimit: number | null }>(limitSql, memberId), (found) => {
+    tx.known.set(limitOf(memberId), found?.weeklyLimit ?? null)
+    return found?.weeklyLimit ?? null
+  })
+}
+
+export const listKeys = (tx: Connection, workspaceId: string): Promise<readonly Key[]> =>
+  keyTable.all(
+    tx,
+    'WHERE member_id IN (SELECT id FROM members WHERE workspace_id = ?) ORDER BY created_at, id',
+    workspaceId,
+  )
+
+export const insertKey = (tx: Connection, key: Key) => keyTable.insert(tx, key)
+
+/** Returns whether the key was valid until now. */
+export const revokeKey = async (tx: Connection, id: string, at: number): Promise<boolean> =>
+  (await tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)) > 0

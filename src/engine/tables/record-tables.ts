@@ -3,6 +3,7 @@ import {
   type Connection,
   insertInto,
   type RowInsert,
+  readNumber,
   type Statement,
   type StoredRow,
   type Value,
@@ -43,8 +44,8 @@ const json = toColumns('json')
 /** A table with a record in each row. Reading and writing share one list of columns, so that they cannot disagree. */
 class RecordTable<T> {
   readonly columnNames: readonly string[]
-  readonly insert: RowInsert
-  /** Returns the values for `insert`. */
+  readonly insertion: RowInsert
+  /** Returns the values for `insertion`. */
   readonly insertValues: (record: T) => Value[]
   readonly #name: string
   readonly #select: string
@@ -56,7 +57,7 @@ class RecordTable<T> {
     this.#columns = all
     this.columnNames = all.map((column) => column.name)
     this.#select = `SELECT ${this.list()} FROM ${name}`
-    this.insert = insertInto(name, this.columnNames)
+    this.insertion = insertInto(name, this.columnNames)
     this.insertValues = all.every(({ kind }) => kind === 'plain')
       ? (record) => all.map(({ property }) => record[property] as Value)
       : (record) => all.map(({ property, kind }) => toValue(record[property], kind))
@@ -89,6 +90,11 @@ class RecordTable<T> {
     )
   }
 
+  /** Returns how many records meet a condition. */
+  count(connection: Connection, where: string, ...values: Value[]): Promise<number> {
+    return readNumber(connection, `SELECT count(*) AS total FROM ${this.#name} WHERE ${where}`, ...values)
+  }
+
   /** Returns a slice of the records, newest first. Records of the same moment are in the order of their ids. */
   slice(
     connection: Connection,
@@ -101,12 +107,23 @@ class RecordTable<T> {
     return this.all(connection, `${rest} LIMIT ? OFFSET ?`, ...values, ...from, limit, skip)
   }
 
-  async add(connection: Connection, record: T): Promise<void> {
-    await connection.run(this.insert.sql, ...this.insertValues(record))
+  async insert(connection: Connection, record: T): Promise<void> {
+    await connection.run(this.insertion.sql, ...this.insertValues(record))
+  }
+
+  /** Changes the given properties. Returns how many rows have changed. */
+  async update(
+    connection: Connection,
+    change: Partial<T>,
+    where: string,
+    ...values: Value[]
+  ): Promise<number> {
+    const statement = this.updateStatement(change, where, ...values)
+    return statement ? await connection.run(...statement) : 0
   }
 
   /** Returns the statement that changes some properties; `undefined` when there are none. */
-  update(change: Partial<T>, where: string, ...values: Value[]): Statement | undefined {
+  updateStatement(change: Partial<T>, where: string, ...values: Value[]): Statement | undefined {
     const changed = this.#columns.filter(({ property }) => change[property] !== undefined)
     if (changed.length === 0) return undefined
     const set = changed.map(({ name }) => `${name} = ?`).join(', ')

@@ -1,7 +1,13 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { placesOf, rowsPerRun, toPlace } from '../../storage/database/row-places.js'
-import { addRow, type Connection, insertInto, mapResult } from '../../storage/driver/connection.js'
-import type { Reads, RunReply, Transaction } from '../ports/ports.js'
+import {
+  type Awaitable,
+  addRow,
+  type Connection,
+  insertInto,
+  mapResult,
+} from '../../storage/driver/connection.js'
+import type { RunReply } from '../ports/ports.js'
 
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
@@ -17,55 +23,76 @@ interface NumberedRun {
 
 const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
 
-/** Returns the reads of replies to rows. */
-export function runReplyReads(connection: Connection) {
-  return {
-    runReply: async (workspaceId, run, ordinal) => {
-      const known = await connection.get<NumberedRun>(numberSql, workspaceId, run)
-      return known && connection.get<RunReply>(replySql, toPlace(known.number, ordinal))
-    },
-  } satisfies Partial<Reads>
+/** Returns the stored reply to a row of a run. */
+export async function findRunReply(
+  tx: Connection,
+  workspaceId: string,
+  run: string,
+  ordinal: number,
+): Promise<RunReply | undefined> {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  return known && tx.get<RunReply>(replySql, toPlace(known.number, ordinal))
 }
 
-/** Returns the changes of replies to rows. */
-export function runReplyWrites(connection: Connection) {
-  /** Returns the number of a run, assigned with its first reply. */
-  const numberOf = async (workspaceId: string, run: string): Promise<NumberedRun> => {
-    const known =
-      (await connection.get<NumberedRun>(numberSql, workspaceId, run)) ??
-      (await connection.get<NumberedRun>(addSql, workspaceId, run))
-    if (!known) throw new Error('a run was not given a number')
-    // Throws before the first row where a later one would have no place.
-    placesOf(known.number)
-    connection.known.set(nameOf(workspaceId, run), known)
-    return known
-  }
-  const keep = (run: NumberedRun, { ordinal, fresh }: RunRow, { status, credits, body }: RunReply) => {
-    const values = [toPlace(run.number, ordinal), status, credits, body]
-    // A row that was never sent must not have a reply; if it does, the whole transaction fails.
-    return fresh
-      ? mapResult(addRow(connection, firstInsert, ...values), () => true)
-      : mapResult(connection.run(keepSql, ...values), (changed) => changed > 0)
-  }
-  return {
-    keepRunReply: (workspaceId, row, reply) => {
-      const known = connection.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
-      return known
-        ? keep(known, row, reply)
-        : numberOf(workspaceId, row.run).then((found) => keep(found, row, reply))
-    },
-    dropRunReplies: async (workspaceId, run, before) => {
-      const known = await connection.get<NumberedRun>(numberSql, workspaceId, run)
-      if (!known) return 0
-      const to = toPlace(known.number, Math.min(before, rowsPerRun))
-      return connection.run(dropSql, toPlace(known.number, 0), to)
-    },
-    dropRepliesOfRun: async (run) => {
-      const found = await connection.all<NumberedRun>('SELECT number FROM reply_runs WHERE run = ?', run)
-      let dropped = 0
-      for (const { number } of found) dropped += await connection.run(dropSql, ...placesOf(number))
-      await connection.run('DELETE FROM reply_runs WHERE run = ?', run)
-      return dropped
-    },
-  } satisfies Partial<Transaction>
+/**
+ * Stores the reply to a row of a run unless it has one. Returns whether it did. When a `fresh` row has one, the
+ * transaction fails.
+ */
+export function storeRunReply(
+  tx: Connection,
+  workspaceId: string,
+  row: RunRow,
+  reply: RunReply,
+): Awaitable<boolean> {
+  const known = tx.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
+  return known
+    ? store(tx, known, row, reply)
+    : numberOf(tx, workspaceId, row.run).then((found) => store(tx, found, row, reply))
+}
+
+/** Returns the number of a run, assigned with its first reply. */
+async function numberOf(tx: Connection, workspaceId: string, run: string): Promise<NumberedRun> {
+  const known =
+    (await tx.get<NumberedRun>(numberSql, workspaceId, run)) ??
+    (await tx.get<NumberedRun>(addSql, workspaceId, run))
+  if (!known) throw new Error('a run was not given a number')
+  // Throws before the first row where a later one would have no place.
+  placesOf(known.number)
+  tx.known.set(nameOf(workspaceId, run), known)
+  return known
+}
+
+function store(
+  tx: Connection,
+  run: NumberedRun,
+  { ordinal, fresh }: RunRow,
+  { status, credits, body }: RunReply,
+): Awaitable<boolean> {
+  const values = [toPlace(run.number, ordinal), status, credits, body]
+  // A row that was never sent must not have a reply; if it does, the whole transaction fails.
+  return fresh
+    ? mapResult(addRow(tx, firstInsert, ...values), () => true)
+    : mapResult(tx.run(keepSql, ...values), (changed) => changed > 0)
+}
+
+/** Deletes the replies to the rows of a run below an ordinal. */
+export async function dropRunReplies(
+  tx: Connection,
+  workspaceId: string,
+  run: string,
+  before: number,
+): Promise<number> {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  if (!known) return 0
+  const to = toPlace(known.number, Math.min(before, rowsPerRun))
+  return tx.run(dropSql, toPlace(known.number, 0), to)
+}
+
+/** Drops all replies to the rows of a run, of every workspace; returns how many. */
+export async function dropRepliesOfRun(tx: Connection, run: string): Promise<number> {
+  const found = await tx.all<NumberedRun>('SELECT number FROM reply_runs WHERE run = ?', run)
+  let dropped = 0
+  for (const { number } of found) dropped += await tx.run(dropSql, ...placesOf(number))
+  await tx.run('DELETE FROM reply_runs WHERE run = ?', run)
+  return dropped
 }

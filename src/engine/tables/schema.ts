@@ -1,5 +1,6 @@
-import type { Schema } from '../../storage/database/migrate.js'
-import { fillSql, tablesIn } from '../../storage/driver/connection.js'
+import { migrate, prepareDatabase, type Schema } from '../../storage/database/migrate.js'
+import { openDatabase } from '../../storage/database/open.js'
+import { type Driver, fillSql, tablesIn } from '../../storage/driver/connection.js'
 import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
 import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
 import postgresTriggers from './postgres-triggers.sql'
@@ -30,4 +31,14 @@ export const engineSchema: Schema = {
   get privateTables() {
     return [...Object.keys(listEngineTables()), 'entries']
   },
+}
+
+/**
+ * Opens the engine's database at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is
+ * this machine's clock, which is compared with the server's.
+ */
+export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
+  return prepareDatabase(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
+    migrate(driver, engineSchema),
+  )
 }

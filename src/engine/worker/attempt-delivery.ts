@@ -1,8 +1,11 @@
+import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import { buildBodies, RecordsGone } from '../deliveries/payloads.js'
 import { findOrCreateSecrets, readValidSecrets } from '../deliveries/secrets.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import type { Delivery, DeliveryChange, DeliveryResult, Transaction } from '../ports/ports.js'
+import type { Delivery, DeliveryChange, DeliveryResult } from '../ports/ports.js'
+import { releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
+import { listMembers, readClock } from '../tables/members.js'
 
 const second = 1_000
 const minute = 60 * second
@@ -44,7 +47,7 @@ export async function attemptDeliveries(
   }
   const chances = results.map(() => toFraction(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
-    const now = engineTime(await tx.clock(), ports.clock.now())
+    const now = engineTime(await readClock(tx), ports.clock.now())
     const changes = results.map((result, at): DeliveryChange => {
       const attempts = claimed[at]?.attempts ?? 0
       return toDeliveryChange({ attempts }, result, now, chances[at] ?? 0)
@@ -55,18 +58,18 @@ export async function attemptDeliveries(
 
 /** Writes only while the first delivery is still ours: its holder alone attempts those after it. */
 async function writeChanges(
-  tx: Transaction,
+  tx: Connection,
   claimed: readonly [Delivery, ...Delivery[]],
   changes: readonly DeliveryChange[],
   now: number,
 ): Promise<void> {
   const [head] = claimed
   for (const [at, { id, token }] of claimed.entries()) {
-    const isOurs = await tx.changeDelivery(id, token, changes[at] ?? {})
+    const isOurs = await updateDelivery(tx, id, token, changes[at] ?? {})
     if (at === 0 && !isOurs) return
     if (at >= changes.length) break
   }
-  if (head.attempts === 0) await tx.releaseNext(head.jobId, now)
+  if (head.attempts === 0) await releaseNextDelivery(tx, head.jobId, now)
 }
 
 /** Yields the bodies of some deliveries in order, and reads several at once. */
@@ -77,7 +80,7 @@ async function* readBodies(
   let left: readonly Delivery[] = claimed
   for (let [first, ...others] = left; first; [first, ...others] = left) {
     const next = [first, ...others] as const
-    const bodies = await store.read((reads) => buildBodies(reads, next))
+    const bodies = await store.read((tx) => buildBodies(tx, next))
     left = left.slice(bodies.length)
     yield* bodies
   }
@@ -89,13 +92,13 @@ async function createPoster(
   { store, sender, clock, ids, targets }: WorkerPorts,
   workspaceId: string,
 ): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Result | undefined>> {
-  const [members, known] = await store.read(async (reads) => [
-    await reads.members(workspaceId),
-    await readValidSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
+  const [members, known] = await store.read(async (tx) => [
+    await listMembers(tx, workspaceId),
+    await readValidSecrets(tx, workspaceId, engineTime(await readClock(tx), clock.now())),
   ])
   const createSecrets = () =>
     store.transaction(
-      async (tx) => findOrCreateSecrets(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
+      async (tx) => findOrCreateSecrets(tx, ids, workspaceId, engineTime(await readClock(tx), clock.now())),
       workspaceId,
     )
   const secrets = known.length > 0 ? known : await createSecrets()

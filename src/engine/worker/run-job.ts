@@ -6,6 +6,8 @@ import type { Used } from '../credits/cost.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { AsyncJob, FoundLead, JobPlan, Lead } from '../ports/ports.js'
 import { runWaterfall, toContactRecord } from '../records/waterfall.js'
+import { listEnrichments, renewJob, updateJob } from '../tables/jobs.js'
+import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
 
 /**
  * A job that this many processes died with before it made progress is not taken again, although it may not be to
@@ -29,7 +31,7 @@ export async function runJob(
   const isOver = () => signal?.aborted || performance.now() >= turnEnds
   const { id, token, workspaceId } = claimed
   const heartbeat = startHeartbeat(leaseMsOf(ports) / 3, () =>
-    ports.store.transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId),
+    ports.store.transaction((tx) => renewJob(tx, id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId),
   )
   try {
     const report = ignoreErrors(ports, onStep)
@@ -98,7 +100,7 @@ const returnJob = (
   until: (now: number) => number,
 ): Promise<void> =>
   store.transaction(async (tx) => {
-    if (await tx.renewJob(id, token ?? '', until(clock.now()))) await tx.changeJob(id, { attempts: 0 })
+    if (await renewJob(tx, id, token ?? '', until(clock.now()))) await updateJob(tx, id, { attempts: 0 })
   }, workspaceId)
 
 /** Returns whether store or source just cannot be reached for now. */
@@ -145,7 +147,7 @@ async function waterfallStep(
   job: AsyncJob,
   { ask, contacts }: Extract<JobPlan, { does: 'waterfall' }>,
 ): Promise<JobStep> {
-  const enrichments = await store.read((reads) => reads.enrichments(job.id))
+  const enrichments = await store.read((tx) => listEnrichments(tx, job.id))
   const providers = await source.providers()
   const next = contacts.slice(job.done, job.done + contactsPerStep)
   const found = await Promise.all(next.map((contact) => runWaterfall(providers, contact, ask)))
@@ -163,7 +165,7 @@ async function waterfallStep(
 const companiesPerStep = 500
 
 async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<JobStep> {
-  const listed = await store.read((reads) => reads.listed(job.id, job.done, companiesPerStep))
+  const listed = await store.read((tx) => listCompanies(tx, job.id, job.done, companiesPerStep))
   const accounts = await Promise.all(listed.map(({ company }) => source.company(company)))
   const ended = listed.length < companiesPerStep
   return {
@@ -173,8 +175,8 @@ async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<
     ended,
     also: async (tx, now) => {
       for (const [at, { ordinal }] of listed.entries())
-        await tx.setListed(job.id, ordinal, accounts[at]?.id ?? null)
-      if (ended) await tx.changeList(job.id, { status: 'completed', updatedAt: now })
+        await setMatchedAccount(tx, job.id, ordinal, accounts[at]?.id ?? null)
+      if (ended) await updateList(tx, job.id, { status: 'completed', updatedAt: now })
     },
   }
 }

@@ -4,6 +4,9 @@ import { runChunkWorker } from '../distributed/worker.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import type { AsyncJob, Delivery, DueDeliveries } from '../ports/ports.js'
+import { claimDelivery, isDeliveryDue, listWaitingDeliveries } from '../tables/deliveries.js'
+import { claimJob, isJobDue } from '../tables/jobs.js'
+import { readClock } from '../tables/members.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
 import { runJob } from './run-job.js'
 
@@ -180,14 +183,14 @@ export class Worker {
 
   async #takeJob(id?: string, owner?: string): Promise<AsyncJob | undefined> {
     const { store, ids } = this.ports
-    if (owner === undefined && !(await store.read((reads) => reads.isJobDue(leaseFrom(this.ports)))))
+    if (owner === undefined && !(await store.read((tx) => isJobDue(tx, leaseFrom(this.ports)))))
       return undefined
     const fresh = ids.uuid()
     const claim = {
       ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
       ...(id === undefined ? { after: this.#lastWorkspace } : { id }),
     }
-    const job = await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.ports) }), dueWork)
+    const job = await store.transaction((tx) => claimJob(tx, { ...claim, ...leaseFrom(this.ports) }), dueWork)
     if (job && id === undefined) this.#lastWorkspace = job.workspaceId
     return job
   }
@@ -203,15 +206,17 @@ export class Worker {
       ...{ now: engineNow, farthest: engineNow + longestPauseMs, ...busy },
       ...(jobId === undefined ? {} : { jobId }),
     })
-    const isDue = await store.read(async (reads) =>
-      reads.isDeliveryDue(dueAt(engineTime(await reads.clock(), clock.now()))),
+    const isDue = await store.read(async (tx) =>
+      isDeliveryDue(tx, dueAt(engineTime(await readClock(tx), clock.now()))),
     )
     if (!isDue) return undefined
     return await store.transaction(async (tx): Promise<Deliveries | undefined> => {
-      const now = engineTime(await tx.clock(), clock.now())
-      const head = await tx.claimDelivery({ ...dueAt(now), token })
+      const now = engineTime(await readClock(tx), clock.now())
+      const head = await claimDelivery(tx, { ...dueAt(now), token })
       if (!head) return undefined
-      return head.attempts > 0 ? [head] : [head, ...(await tx.waitingDeliveries(head.jobId, mostInARow - 1))]
+      return head.attempts > 0
+        ? [head]
+        : [head, ...(await listWaitingDeliveries(tx, head.jobId, mostInARow - 1))]
     }, dueWork)
   }
 }

@@ -29,6 +29,9 @@ export function openReadOnly(path: string) {
     },
     set: async () => {},
     flush: async () => {},
+    requireWritable: async () => {},
+    aheadMs: () => 0,
+    onWork: () => () => {},
     close: async () => void database.close(),
   }
   return {

@@ -212,6 +212,19 @@ export interface Dialect {
   continueNumbering(connection: Connection, table: string, column: string): Promise<void>
 }
 
+/** Returns SQL that the databases spell differently, made once for each of them. */
+export function perDialect<T>(make: (dialect: Dialect) => T): (connection: Connection) => T {
+  const made = new Map<Dialect['name'], T>()
+  return ({ dialect }) => {
+    let found = made.get(dialect.name)
+    if (found === undefined) {
+      found = make(dialect)
+      made.set(dialect.name, found)
+    }
+    return found
+  }
+}
+
 /** Runs a statement without waiting for it, when the connection can. */
 export const send = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
@@ -221,9 +234,10 @@ export const addRow = (connection: Connection, insert: RowInsert, ...values: Val
   connection.add ? connection.add(insert, ...values) : send(connection, insert.sql, ...values)
 
 /**
- * A database. A task given to `transaction` runs alone and is durable when its promise resolves. Tasks that arrive
- * together may share a commit, but one that fails does not fail the others. A task given to `read` sees a snapshot of
- * committed data.
+ * A database, which several processes may have open. A task given to `transaction` runs alone, is durable when its promise
+ * resolves and undone when it rejects. It uses its connection and never the database, which would wait for it, and changes
+ * nothing else, since it may run more than once. Tasks that arrive together may share a commit, but one that fails does not
+ * fail the others. A task given to `read` sees a snapshot of committed data.
  */
 export interface Driver {
   readonly dialect: Dialect
@@ -231,19 +245,22 @@ export interface Driver {
   /** Like `read`, but tasks of the same name that wait at the same time run once and share the result. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**
-   * Runs a task in a transaction. `scope` names all that it reads and writes: on a server, tasks of other scopes run
-   * meanwhile. Without a scope it locks the whole database.
+   * Runs a task in a transaction. `scope` names all that it reads and writes, such as a workspace by its id, or `dueWork`: on
+   * a server, tasks of other scopes run meanwhile. Without a scope it locks the whole database.
    */
   transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string): Promise<T>
   /** Changes a setting of the SQLite connection between tasks, as in a PRAGMA: `cache_size = -8192`. */
   set(setting: string): Promise<void>
   /** Resolves when everything committed survives a power cut; at once when each commit does. */
   flush(): Promise<void>
-  /** Throws while the server permits no writes; absent where each write finds out by itself. */
-  requireWritable?(): Promise<void>
-  /** Returns how many milliseconds the server's clock is ahead of this machine's; 0 if absent. */
-  aheadMs?(): number
-  /** Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. */
-  onWork?(wake: () => void, topic?: string): () => void
+  /** Throws while the server permits no writes. A file does not: there, each write finds out by itself. */
+  requireWritable(): Promise<void>
+  /** Returns how many milliseconds the server's clock is ahead of this machine's. */
+  aheadMs(): number
+  /**
+   * Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. It
+   * may miss some, and always does in a file, so callers also poll.
+   */
+  onWork(wake: () => void, topic?: string): () => void
   close(): Promise<void>
 }

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStore } from '../../../src/engine/tables/store.js'
+import { readClock } from '../../../src/engine/tables/members.js'
+import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
@@ -17,8 +18,8 @@ const balance = async () =>
 
 /** Runs `work` while another connection has the engine open. */
 async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
-  const store = await openStore(file('engine.db'))
-  await store.read((reads) => reads.clock())
+  const store = await openEngineDatabase(file('engine.db'))
+  await store.read((tx) => readClock(tx))
   try {
     return await work()
   } finally {

@@ -4,10 +4,13 @@ import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
 import { addMovement, charge, verifyLedger } from '../../../src/engine/credits/ledger.js'
-import type { LedgerAccount, MovementKind, Store } from '../../../src/engine/ports/ports.js'
+import type { LedgerAccount, MovementKind } from '../../../src/engine/ports/ports.js'
+import { findWorkspace, insertWorkspace, listMembers } from '../../../src/engine/tables/members.js'
+import { readBalances } from '../../../src/engine/tables/movements.js'
+import { findReply } from '../../../src/engine/tables/replies.js'
 import { engineSchema } from '../../../src/engine/tables/schema.js'
-import { storeOver } from '../../../src/engine/tables/store.js'
 import { migrate } from '../../../src/storage/database/migrate.js'
+import type { Driver, Value } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { tries } from '../../support/effort.js'
 import { type Bench, openBench, randomIds, TestClock } from '../../support/engine.js'
@@ -23,10 +26,10 @@ const steps: readonly [MovementKind, LedgerAccount, LedgerAccount][] = [
 ]
 
 async function newWorkspace(bench: Bench): Promise<string> {
-  const workspace = await bench.store.read((reads) => reads.workspace())
+  const workspace = await bench.store.read((tx) => findWorkspace(tx))
   if (!workspace) throw new Error('no workspace')
   const id = randomIds.uuid()
-  await bench.store.transaction((tx) => tx.addWorkspace({ ...workspace, id, name: id }, false))
+  await bench.store.transaction((tx) => insertWorkspace(tx, { ...workspace, id, name: id }, false))
   return id
 }
 
@@ -53,7 +56,7 @@ describe('P01: balanced, append-only', () => {
           model[credit] += amount
         }
         const { issued, ...balances } = model
-        expect(await bench.store.read((reads) => reads.position(workspaceId))).toMatchObject(balances)
+        expect(await bench.store.read((tx) => readBalances(tx, workspaceId))).toMatchObject(balances)
         expect(issued + balances.credits + balances.held + balances.spent).toBe(0)
         expect((await verifyLedger(bench.store, workspaceId)).problems).toEqual([])
       }),
@@ -64,7 +67,7 @@ describe('P01: balanced, append-only', () => {
   it('is enforced by the database', async () => {
     const driver = openSqlite(':memory:')
     await migrate(driver, engineSchema)
-    const store = storeOver(driver)
+    const store = driver
     const admin = createAdmin({ store, clock: new TestClock(), ids: randomIds })
     await admin.init()
     await admin.addCredits(5)
@@ -114,17 +117,17 @@ describe('P01: balanced, append-only', () => {
 
   it('names the wrong movement and balance', async () => {
     const bench = await openBench()
-    const broken: Store = {
+    const broken: Driver = {
       ...bench.store,
       read: (work) =>
-        bench.store.read((reads) =>
+        bench.store.read((tx) =>
           work({
-            ...reads,
-            movements: async (...args) =>
-              (await reads.movements(...args)).map((movement) => ({
+            ...tx,
+            all: async <T>(sql: string, ...values: Value[]) =>
+              (await tx.all<{ credits: number }>(sql, ...values)).map((movement) => ({
                 ...movement,
                 credits: movement.credits + 1,
-              })),
+              })) as T[],
           }),
         ),
     }
@@ -200,12 +203,12 @@ describe('P03: pay per result, check before work', () => {
   ])('asks no source and leaves nothing behind on a %s', async (status, arrange) => {
     const bench = await openBench()
     await arrange(bench)
-    const before = await bench.store.read((reads) => reads.position(bench.workspaceId))
+    const before = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
     const reply = await bench.call('accounts.enrich', { domain: 'known.example' }, { idempotencyKey: 'key' })
     expect(String(reply.status)).toBe(status)
     expect(bench.source.asked).toBe(0)
-    expect(await bench.store.read((reads) => reads.position(bench.workspaceId))).toEqual(before)
-    expect(await bench.store.read((reads) => reads.reply(bench.workspaceId, 'key'))).toBeUndefined()
+    expect(await bench.store.read((tx) => readBalances(tx, bench.workspaceId))).toEqual(before)
+    expect(await bench.store.read((tx) => findReply(tx, bench.workspaceId, 'key'))).toBeUndefined()
   })
 
   const examples: Record<string, Record<string, unknown>> = {
@@ -301,7 +304,7 @@ describe('P05: explainable consumption', () => {
   it('equals the brute-force sum of any inclusive range of UTC days', async () => {
     const bench = await openBench()
     const { workspace } = await bench.admin.init()
-    const [member] = await bench.store.read((reads) => reads.members(workspace.id))
+    const [member] = await bench.store.read((tx) => listMembers(tx, workspace.id))
     if (!member) throw new Error('no member')
     await bench.admin.addCredits(1_000_000)
     const edges = [

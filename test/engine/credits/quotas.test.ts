@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { takeQuota } from '../../../src/engine/credits/quotas.js'
+import { findWorkspace } from '../../../src/engine/tables/members.js'
 import { requests } from '../../spec/requests.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
 const take = (bench: Bench, quota: 'profiles' | 'companies', units: number) =>
   bench.store.transaction(async (tx) => {
-    const workspace = await tx.workspace()
+    const workspace = await findWorkspace(tx)
     if (!workspace) throw new Error('no workspace')
     return await takeQuota(tx, workspace, quota, units, bench.clock.now())
   })

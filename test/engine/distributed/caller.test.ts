@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { listKeys, revokeKey } from '../../../src/engine/tables/members.js'
 import { TestSource } from '../../support/engine.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../../support/spread-work.js'
@@ -53,8 +54,8 @@ describe('distributed rows', () => {
     work.work()
     const command = work.command('run')
     expect((await command.call(0, 'known-0.example')).status).toBe(200)
-    const [own] = await work.store.read((reads) => reads.keys(work.workspaceId))
-    await work.store.transaction(async (tx) => void (await tx.revokeKey(own?.id ?? '', Date.now())))
+    const [own] = await work.store.read((tx) => listKeys(tx, work.workspaceId))
+    await work.store.transaction(async (tx) => void (await revokeKey(tx, own?.id ?? '', Date.now())))
     expect((await command.call(1, 'known-1.example')).status).toBe(401)
     expect(await work.spent()).toBe(1)
   })

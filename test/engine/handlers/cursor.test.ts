@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { makeCursor, readCursor } from '../../../src/engine/handlers/pagination.js'
+import { makeCursor, readCursor, readCursorSecret } from '../../../src/engine/handlers/pagination.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 import { openBench } from '../../support/engine.js'
@@ -61,7 +61,7 @@ describe('P24: over the engine', () => {
     expect((await list(own)).status).toBe(200)
 
     const { workspaceId } = bench
-    const key = (await bench.store.read((reads) => reads.cursorSecret(workspaceId))) ?? ''
+    const key = (await bench.store.read((tx) => readCursorSecret(tx, workspaceId))) ?? ''
     expect(key).toMatch(/^[0-9a-f]{64}$/)
     const foreign = makeCursor(key, { endpoint: 'lists.list', workspaceId, filters: {} }, position)
     const filtered = makeCursor(key, { endpoint: 'personas.list', workspaceId, filters: { a: 1 } }, position)

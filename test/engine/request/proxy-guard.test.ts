@@ -7,6 +7,7 @@ import { paced, type Windows } from '../../../src/client/paced.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
 import { NotSent } from '../../../src/engine/settlement/settlement.js'
+import { listKeys } from '../../../src/engine/tables/members.js'
 import { describeCaller } from '../../conformance/caller.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
@@ -111,7 +112,7 @@ describe('a server that forwards a request whose key was checked before', () => 
   it('sends nothing while the key cannot be looked up, and forwards it as soon as it can', async () => {
     const front = await openBench()
     open.push(front)
-    const [key] = await front.store.read((reads) => reads.keys(front.workspaceId))
+    const [key] = await front.store.read((tx) => listKeys(tx, front.workspaceId))
     let isAway = true
     const store: typeof front.store = {
       ...front.store,

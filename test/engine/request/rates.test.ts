@@ -2,8 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rateOf } from '../../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
-import type { Store } from '../../../src/engine/ports/ports.js'
 import { createEngine } from '../../../src/engine/request/engine.js'
+import { readCounter } from '../../../src/engine/tables/counters.js'
+import { listMembers } from '../../../src/engine/tables/members.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
 import { tries } from '../../support/effort.js'
 import { openBench, randomIds } from '../../support/engine.js'
 
@@ -110,7 +112,7 @@ describe('P07: honest headers', () => {
 
   it('state the end of the window also with a refusal, as of its reply, however slow the database is', async () => {
     const { clock, key, source, store } = await openBench()
-    const transaction: Store['transaction'] = async (...work) => {
+    const transaction: Driver['transaction'] = async (...work) => {
       const done = await store.transaction(...work)
       clock.advance(100)
       return done
@@ -152,9 +154,9 @@ describe('P07: honest headers', () => {
     const reply = await bench.call('leads.extract', {})
     expect(reply.status).toBe(400)
     // One of the first second and one of the next were counted by the plan; nine were refused by the own limit.
-    const plan = await bench.store.read(async (reads) => {
-      const [member] = await reads.members(bench.workspaceId)
-      return await reads.counter(`user:${member?.id}`, 'plan:leads.extract')
+    const plan = await bench.store.read(async (tx) => {
+      const [member] = await listMembers(tx, bench.workspaceId)
+      return await readCounter(tx, `user:${member?.id}`, 'plan:leads.extract')
     })
     expect(plan?.count).toBe(2)
   })

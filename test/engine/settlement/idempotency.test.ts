@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { findReply } from '../../../src/engine/tables/replies.js'
 import { tries } from '../../support/effort.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
@@ -44,7 +45,7 @@ describe('P09: one effect, same answer', () => {
     bench.clock.advance(72 * 3_600_000)
     await enrich(bench, known, 'four')
     for (const key of ['one', 'two', 'three'])
-      expect(await bench.store.read((reads) => reads.reply(bench.workspaceId, key))).toBeUndefined()
+      expect(await bench.store.read((tx) => findReply(tx, bench.workspaceId, key))).toBeUndefined()
   })
 
   it('accepts a key bare or as a quoted string, and refuses anything else', async () => {

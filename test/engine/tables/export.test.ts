@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
 import { exportEngine, importEngine } from '../../../src/engine/tables/export.js'
-import { engineSchema, listEngineTables } from '../../../src/engine/tables/schema.js'
-import { openEngineDatabase, storeOver } from '../../../src/engine/tables/store.js'
+import { listWorkspaces, readClock } from '../../../src/engine/tables/members.js'
+import { findRunReply, storeRunReply } from '../../../src/engine/tables/row-replies.js'
+import { engineSchema, listEngineTables, openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { sampleRun } from '../../reference/sample-run.js'
 import { randomIds } from '../../support/engine.js'
@@ -43,7 +44,7 @@ async function onServer(): Promise<string> {
 /** A database with a workspace in it. */
 async function begun(location: string): Promise<Driver> {
   const driver = await database(location)
-  await createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds }).init()
+  await createAdmin({ store: driver, clock: { now: Date.now }, ids: randomIds }).init()
   return driver
 }
 
@@ -63,7 +64,7 @@ describe('exporting an engine', () => {
     expect(readFileSync(file('second'), 'utf8')).toBe(first)
     expect(readFileSync(file('third'), 'utf8')).toBe(first)
     for (const driver of [server, back]) {
-      const admin = createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds })
+      const admin = createAdmin({ store: driver, clock: { now: Date.now }, ids: randomIds })
       expect((await admin.verify()).problems).toEqual([])
     }
   })
@@ -83,20 +84,20 @@ describe('exporting an engine', () => {
   })
 
   it('continues the numbers of its runs after the import', async () => {
-    const old = storeOver(await begun(file('old.db')))
+    const old = await begun(file('old.db'))
     const keep = (store: typeof old, run: string) =>
       store.transaction((tx) =>
-        tx.keepRunReply('w', { run, ordinal: 1, fresh: false }, { status: 200, credits: 1, body: run }),
+        storeRunReply(tx, 'w', { run, ordinal: 1, fresh: false }, { status: 200, credits: 1, body: run }),
       )
     for (const run of ['a', 'b']) await keep(old, run)
     await exportEngine(open[0] as Driver, file('export'))
     const server = await database(await onServer())
     await importEngine(server, file('export'))
-    const store = storeOver(server)
+    const store = server
     expect(await keep(store, 'c')).toBe(true)
-    const bodies = await store.read(async (reads) => {
+    const bodies = await store.read(async (tx) => {
       const replies = []
-      for (const run of ['a', 'b', 'c']) replies.push((await reads.runReply('w', run, 1))?.body)
+      for (const run of ['a', 'b', 'c']) replies.push((await findRunReply(tx, 'w', run, 1))?.body)
       return replies
     })
     expect(bodies).toEqual(['a', 'b', 'c'])
@@ -153,9 +154,9 @@ describe('exporting an engine', () => {
     for (const location of [file('other.db'), await onServer()]) {
       const driver = await database(location)
       await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ exit: 2 })
-      const store = storeOver(driver)
-      expect(await store.read((reads) => reads.workspaces())).toEqual([])
-      expect(await store.read((reads) => reads.clock())).toEqual({ offsetMs: 0, frozenAt: null })
+      const store = driver
+      expect(await store.read((tx) => listWorkspaces(tx))).toEqual([])
+      expect(await store.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
     }
     expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([])
   })
@@ -211,6 +212,6 @@ describe('exporting an engine', () => {
     await expect(importEngine(server, file('export'))).rejects.toThrow(
       `a row of members with the character U+0000, which PostgreSQL cannot hold: ["${member?.id}"]`,
     )
-    expect(await storeOver(server).read((reads) => reads.workspaces())).toEqual([])
+    expect(await server.read((tx) => listWorkspaces(tx))).toEqual([])
   })
 })

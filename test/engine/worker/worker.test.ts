@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
-import type { Store } from '../../../src/engine/ports/ports.js'
+import { findJob } from '../../../src/engine/tables/jobs.js'
 import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
 import { type Bench, openBench } from '../../support/engine.js'
 import { until } from '../../support/until.js'
 import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
@@ -47,7 +48,7 @@ const areFinal = async (bench: Bench) => (await statesOf(bench)).every((state) =
 const pendingOf = async (bench: Bench) => (await bench.admin.deliveries({ state: 'pending' }, 1_000)).length
 
 /** The store of a bench, whose transactions and reads fail while `fails` says so. */
-const failing = ({ store }: Bench, fails: () => boolean): Store => {
+const failing = ({ store }: Bench, fails: () => boolean): Driver => {
   const unless = <T>(work: () => Promise<T>) => (fails() ? Promise.reject(new ApiError('busy')) : work())
   return {
     ...store,
@@ -445,7 +446,7 @@ describe('drain', () => {
     const { worker, sender } = workerOf(bench)
     sender.answer = () => answered(500)
     expect(await worker.drain()).toEqual({ jobs: 1, deliveries: 1 })
-    const job = await bench.store.read((reads) => reads.job(bench.workspaceId, id))
+    const job = await bench.store.read((tx) => findJob(tx, bench.workspaceId, id))
     expect(job?.state).toBe('finished')
   })
 })

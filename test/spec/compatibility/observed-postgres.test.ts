@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openStore } from '../../../src/engine/tables/store.js'
+import { countDeliveries } from '../../../src/engine/tables/deliveries.js'
+import { countRecords } from '../../../src/engine/tables/jobs.js'
+import { readBalances } from '../../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
@@ -23,7 +26,7 @@ it('DELETE /searches/{id} of jobs that another process runs and delivers leaves 
   const input = { webhook_url: 'https://hooks.example/in', stacks: ['react'], streaming: true }
   const ids: string[] = []
   for (let count = 0; count < 8; count++) ids.push(idOf(await bench.call('intents.stack', input)))
-  const other = await openStore(schema.url)
+  const other = await openEngineDatabase(schema.url)
   const sender = {
     send: async () => ({ status: 200, error: null, ms: 1 }),
     check: async () => undefined,
@@ -44,13 +47,13 @@ it('DELETE /searches/{id} of jobs that another process runs and delivers leaves 
   const all = await Promise.all(statuses)
   expect(all.filter((status) => status === 200)).toHaveLength(ids.length)
   expect(new Set(all)).toEqual(new Set([200, 404]))
-  const { held, credits, spent } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+  const { held, credits, spent } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
   expect([held, credits + spent]).toEqual([0, 20_000])
   expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
-  expect(await bench.store.read((reads) => reads.countDeliveries(bench.workspaceId))).toEqual({
+  expect(await bench.store.read((tx) => countDeliveries(tx, bench.workspaceId))).toEqual({
     ...{ pending: 0, delivered: 0, failed: 0 },
   })
-  for (const id of ids) expect(await bench.store.read((reads) => reads.countRecords(id))).toBe(0)
+  for (const id of ids) expect(await bench.store.read((tx) => countRecords(tx, id))).toBe(0)
   await worker.stop()
   await other.close()
 })

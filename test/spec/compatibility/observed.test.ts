@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
 import type { Input } from '../../../src/api/calls/caller.js'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
+import { countRecords } from '../../../src/engine/tables/jobs.js'
+import { listMovements, readBalances } from '../../../src/engine/tables/movements.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import type { Subject } from '../../conformance/caller.js'
 import { sample } from '../../support/effort.js'
@@ -212,7 +214,7 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
       const nothing = await call(id, { [field]: [unknown, unknown] })
       expect(nothing).toMatchObject({ status: 200, body: { results: [null, null] } })
       expect(await bench.balance()).toBe(997)
-      const movements = await bench.store.read((reads) => reads.movements(bench.workspaceId, 0, 99))
+      const movements = await bench.store.read((tx) => listMovements(tx, bench.workspaceId, 0, 99))
       expect(movements.map(({ operation, amount }) => [operation, amount]).slice(-1)).toEqual([[id, 2]])
     },
   )
@@ -371,7 +373,7 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     const gone = { status: 404, body: { error: 404, message: 'Not found' } }
     expect(await call('searches.get', { id })).toMatchObject(gone)
     expect(await call('searches.delete', { id })).toMatchObject(gone)
-    expect(await subject.bench.store.read((reads) => reads.countRecords(id))).toBe(0)
+    expect(await subject.bench.store.read((tx) => countRecords(tx, id))).toBe(0)
   })
 
   it('DELETE /searches/{id} cancels a running job: what was delivered stays paid, the hold is released', async () => {
@@ -392,7 +394,7 @@ describe.each(sample(at.targets, 3))('%s', (_, open) => {
     expect(deleted).toMatchObject({ status: 200, body: { message: 'Search deleted' } })
     expect(ended).toBeUndefined()
     expect(await bench.balance()).toBe(700)
-    expect(await bench.store.read((reads) => reads.position(bench.workspaceId))).toMatchObject({
+    expect(await bench.store.read((tx) => readBalances(tx, bench.workspaceId))).toMatchObject({
       ...{ credits: 700, held: 0, spent: 300 },
     })
     expect((await bench.admin.verify()).problems).toEqual([])

@@ -5,7 +5,7 @@ import type { OperationId } from '../../../src/api/operations/table.js'
 import { governed } from '../../../src/client/governed.js'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
 import { guardCaller } from '../../../src/engine/request/proxy-guard.js'
-import { openStore } from '../../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { handler } from '../../../src/http/handler.js'
 import { listen } from '../../../src/http/listen.js'
@@ -45,7 +45,7 @@ async function namedProxy(): Promise<Subject> {
   const bench = await openBench()
   const { clock } = bench
   const server = await listen({ handler: serveNamed(bench.caller), host: '127.0.0.1', port: 0 })
-  const [state, store] = [await openState(':memory:'), await openStore(':memory:')]
+  const [state, store] = [await openState(':memory:'), await openEngineDatabase(':memory:')]
   const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
   const remote = remoteTo(server.baseUrl, { names })
   const guard = guardCaller({ store, clock, sleep: async () => {}, apiKey: bench.key })

@@ -1,7 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Subject } from '../../../catalogue/erasure/identifiers.js'
 import type { ErasedRecords } from '../../../catalogue/erasure/tables.js'
-import type { ErasedWork } from '../../../engine/tables/erasure.js'
+import type { ErasedWork } from '../../../engine/admin/erasure.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
@@ -48,7 +48,7 @@ async function confirmAndErase(
   dryRun: boolean,
 ): Promise<{ readonly erased: Erased<ErasedRecords, ErasedWork>; readonly words: readonly string[] }> {
   const { findSubject } = await import('../../../catalogue/erasure/subject.js')
-  const { eraseFromEngine, noWorkErased } = await import('../../../engine/tables/erasure.js')
+  const { eraseFromEngine, noWorkErased } = await import('../../../engine/admin/erasure.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
   const catalogue = await openExistingCatalogue(context)
   const { engine, runs, close } = await openExisting(context)

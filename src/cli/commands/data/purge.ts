@@ -35,16 +35,14 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const { clock } = context
   const { purgeOldRuns } = await import('../../../batch/run/purge.js')
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
-  const { storeOver } = await import('../../../engine/tables/store.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const now = clock.now()
   const purged = await purgeOldRuns(context, runs, olderThanMs)
   const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
-  const store = engine && storeOver(engine)
-  const work = store
-    ? await purgeWork(store, clock, olderThanMs)
+  const work = engine
+    ? await purgeWork(engine, clock, olderThanMs)
     : { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
-  const replies = work.replies + (store ? await purgeRunReplies(store, purged.runs) : 0)
+  const replies = work.replies + (engine ? await purgeRunReplies(engine, purged.runs) : 0)
   return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
 }
 

@@ -7,7 +7,7 @@ import { type Look, oneLine, widthOf } from '../../output/text.js'
 import { type Check, createDoctorContext, type DoctorContext } from './context.js'
 import { database, leftovers, localData } from './data.js'
 import { reasonOf } from './disk.js'
-import { clocks, deliveries, jobs, ledger, localKey, sessions, signingSecret, workspace } from './engine.js'
+import { clocks, localKey, sessions, workspace } from './engine.js'
 import {
   environment,
   fileSystem,
@@ -19,6 +19,7 @@ import {
 } from './machine.js'
 import { server, settingsFile, target, webhooks } from './target.js'
 import { counted, problem, type Verdict } from './verdict.js'
+import { deliveries, jobs, ledger, signingSecret } from './work.js'
 
 const columns = ['name', 'status', 'text', 'hint']
 

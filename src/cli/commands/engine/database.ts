@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { listWorkspaces } from '../../../engine/tables/members.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
@@ -121,7 +122,7 @@ async function transfer(
 
 async function openDatabase({ home, clock, onClose }: Context): Promise<Driver> {
   prepareHome(home)
-  const { openEngineDatabase } = await import('../../../engine/tables/store.js')
+  const { openEngineDatabase } = await import('../../../engine/tables/schema.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())
   onClose(() => driver.close())
   return driver
@@ -147,11 +148,11 @@ export const resetCommand: CommandFactory = ({ command }) =>
 
 /** Returns the workspaces whose keys this machine may hold; none when the database cannot be read. */
 async function readWorkspaceIds(file: string): Promise<string[]> {
-  const { openStore } = await import('../../../engine/tables/store.js')
+  const { openEngineDatabase } = await import('../../../engine/tables/schema.js')
   try {
-    const store = await openStore(file)
+    const store = await openEngineDatabase(file)
     try {
-      return (await store.read((reads) => reads.workspaces())).map(({ id }) => id)
+      return (await store.read(listWorkspaces)).map(({ id }) => id)
     } finally {
       await store.close()
     }

@@ -42,6 +42,9 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     flush: async () => {
       if (options.durable === false && !isTemporary(path)) await flushFile(`${path}-wal`)
     },
+    requireWritable: async () => {},
+    aheadMs: () => 0,
+    onWork: () => () => {},
     close: async () => {
       await Promise.all([writes.drain(), reads.drain()])
       database.close()

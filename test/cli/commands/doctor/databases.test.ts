@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openStore } from '../../../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
 import { freshSchema } from '../../../support/postgres.js'
 import { type Place, place } from './place.js'
 
@@ -149,7 +149,7 @@ describe('doctor: databases', () => {
       expect.stringMatching(/^warning .*on a server, and has no tables yet/),
     ])
     expect(await schema.sql('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()')).toEqual([])
-    await (await openStore(schema.url)).close()
+    await (await openEngineDatabase(schema.url)).close()
     expect(await here.lines('engine database', { env })).toEqual([
       expect.stringMatching(/^ok .*on a server, and has schema version 1\./),
     ])

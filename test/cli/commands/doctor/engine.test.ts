@@ -1,6 +1,9 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AsyncJob, Delivery } from '../../../../src/engine/ports/ports.js'
+import { insertDeliveries } from '../../../../src/engine/tables/deliveries.js'
+import { insertJob } from '../../../../src/engine/tables/jobs.js'
+import { listMembers, listWorkspaces } from '../../../../src/engine/tables/members.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { type NewRun, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
@@ -168,12 +171,15 @@ describe('doctor: sessions', () => {
 const working = (jobs: readonly Partial<AsyncJob>[], deliveries: readonly Partial<Delivery>[] = []) =>
   here.engine((_, store) =>
     store.transaction(async (tx) => {
-      const [used] = await tx.workspaces()
+      const [used] = await listWorkspaces(tx)
       const workspaceId = used?.id ?? ''
-      const [member] = await tx.members(workspaceId)
+      const [member] = await listMembers(tx, workspaceId)
       const usual = { ...job, workspaceId, memberId: member?.id ?? '', held: 0, createdAt: Date.now() }
-      for (const one of jobs) await tx.addJob({ ...usual, ...one })
-      await tx.addDeliveries(deliveries.map((one, at) => ({ ...delivery(workspaceId, at), ...one })))
+      for (const one of jobs) await insertJob(tx, { ...usual, ...one })
+      await insertDeliveries(
+        tx,
+        deliveries.map((one, at) => ({ ...delivery(workspaceId, at), ...one })),
+      )
     }),
   )
 

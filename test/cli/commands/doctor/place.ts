@@ -11,8 +11,8 @@ import { checks, type Finding, runChecks } from '../../../../src/cli/commands/do
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
 import { type Admin, createAdmin } from '../../../../src/engine/admin/admin.js'
-import type { Store } from '../../../../src/engine/ports/ports.js'
-import { openStore } from '../../../../src/engine/tables/store.js'
+import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
+import type { Driver } from '../../../../src/storage/driver/connection.js'
 import { type Machine, machine, streamsOf } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 
@@ -32,7 +32,7 @@ export interface Place extends Machine {
   /** Returns the findings as lines of status, text and hint. */
   lines(name: string, given?: Given): Promise<readonly string[]>
   /** Changes the engine's state. */
-  engine<T>(work: (admin: Admin, store: Store) => Promise<T>): Promise<T>
+  engine<T>(work: (admin: Admin, store: Driver) => Promise<T>): Promise<T>
   /** Runs statements on a database without the checks of the program. */
   sql(file: string, statements: string): void
 }
@@ -56,7 +56,7 @@ export function place(): Place {
     lines: async (name, given) =>
       (await look(name, given)).map(({ status, text, hint }) => [status, text, hint ?? ''].join(' | ')),
     engine: async (work) => {
-      const store = await openStore(join(here.home, 'engine.db'))
+      const store = await openEngineDatabase(join(here.home, 'engine.db'))
       try {
         return await work(createAdmin({ store, clock: { now: Date.now }, ids: randomIds }), store)
       } finally {

@@ -1,7 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openEngineDatabase, openStore, storeOver } from '../../../../src/engine/tables/store.js'
+import { insertJob } from '../../../../src/engine/tables/jobs.js'
+import { insertList, listCompanies } from '../../../../src/engine/tables/lists.js'
+import { insertMember, insertWorkspace, listWorkspaces } from '../../../../src/engine/tables/members.js'
+import { appendMovement, readBalances } from '../../../../src/engine/tables/movements.js'
+import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
 import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
 import { CommitUnknown } from '../../../../src/storage/driver/group-commit.js'
 import { PostgresSession } from '../../../../src/storage/driver/postgres/connection.js'
@@ -182,21 +186,21 @@ describe('a list of companies', () => {
         return connection.send?.(...statement)
       },
     })
-    const store = storeOver({
+    const store: Driver = {
       ...opened,
       transaction: (work, scope) => opened.transaction((connection) => work(counted(connection)), scope),
-    })
+    }
     const companies = Array.from({ length: 2_500 }, (_, at) => ({ name: `\0 é\ud800 " ${at}` }))
     const list = { name: 'Mine', networkListId: 281_474_976_710_656, status: 'pending' } as const
     await store.transaction(async (tx) => {
-      await tx.addWorkspace(workspace, true)
-      await tx.addMember(member)
-      await tx.addJob(job)
+      await insertWorkspace(tx, workspace, true)
+      await insertMember(tx, member)
+      await insertJob(tx, job)
       statements = 0
-      await tx.addList({ ...list, id: 'j1', workspaceId: 'w1', createdAt: 5, updatedAt: 5, companies })
+      await insertList(tx, { ...list, id: 'j1', workspaceId: 'w1', createdAt: 5, updatedAt: 5, companies })
     })
     expect(statements).toBeLessThanOrEqual(4)
-    const listed = await store.read((reads) => reads.listed('j1', 0, 3_000))
+    const listed = await store.read((tx) => listCompanies(tx, 'j1', 0, 3_000))
     expect(listed.map(({ ordinal }) => ordinal)).toEqual(companies.map((_, at) => at + 1))
     expect(listed.map(({ company }) => company)).toEqual(companies)
     await store.close()
@@ -404,14 +408,14 @@ describe('a schema', () => {
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
       CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC`)
     const url = database.url.replace('postgres@', `${role}@`)
-    const one = await openStore(url)
+    const one = await openEngineDatabase(url)
     await database.sql(`CREATE SCHEMA AUTHORIZATION ${role}`)
-    const [other, plain] = [await openStore(url), await openPostgres(url)]
+    const [other, plain] = [await openEngineDatabase(url), await openPostgres(url)]
     const name = (connection: Connection) => connection.get('SELECT current_schema() AS name')
     for (const work of [plain.read(name), plain.transaction(name)])
       expect(await work).toEqual({ name: 'public' })
-    await one.transaction((tx) => tx.addWorkspace(workspace, true))
-    expect(await other.read((reads) => reads.workspaces())).toHaveLength(1)
+    await one.transaction((tx) => insertWorkspace(tx, workspace, true))
+    expect(await other.read((tx) => listWorkspaces(tx))).toHaveLength(1)
     const granted = `SELECT has_table_privilege('public', 'theirs', 'SELECT') AS theirs,
       has_table_privilege('public', 'entries', 'SELECT') AS ours`
     expect(await database.sql(granted)).toEqual([{ theirs: true, ours: false }])
@@ -459,24 +463,24 @@ describe('a PostgreSQL server', () => {
   })
 
   it('that does not exist is reported at once', async () => {
-    await expect(openStore('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
+    await expect(openEngineDatabase('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
       code: 'database_unreachable',
       message: 'The database cannot be reached: nothing listens at its address',
     })
-    await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
+    await expect(openEngineDatabase('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
   })
 
   it('is refused when synchronous_commit is off', async () => {
     const database = await freshDatabase()
     await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
-    await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
+    await expect(openEngineDatabase(database.url)).rejects.toThrow('synchronous_commit')
     await database.drop()
   })
 
   it('that is not UTF-8 is refused, with how to create one that is', async () => {
     const { url, name, sql, drop } = await freshDatabase()
     await sql(`CREATE DATABASE ${name}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
-    const opening = openStore(url.replace(name, `${name}_latin`))
+    const opening = openEngineDatabase(url.replace(name, `${name}_latin`))
     await expect(opening).rejects.toThrow(
       'its encoding is LATIN1, not UTF8; create another database with: createdb',
     )
@@ -501,13 +505,13 @@ describe('the ledger on PostgreSQL', () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
-    const store = await openStore(database.url.replace('postgres@', `${role}@`))
+    const store = await openEngineDatabase(database.url.replace('postgres@', `${role}@`))
     await store.transaction(async (tx) => {
-      await tx.addWorkspace(workspace, true)
-      await tx.addMember(member)
+      await insertWorkspace(tx, workspace, true)
+      await insertMember(tx, member)
       const movement = { workspaceId: workspace.id, memberId: null, operation: null, reference: null }
       const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: 5 } as const
-      await tx.append({ ...movement, ...grant, seq: 1, credits: 5, held: 0, spent: 0, createdAt: 0 })
+      await appendMovement(tx, { ...movement, ...grant, seq: 1, credits: 5, held: 0, spent: 0, createdAt: 0 })
     })
     for (const change of [
       'UPDATE movements SET amount = 6',
@@ -517,7 +521,7 @@ describe('the ledger on PostgreSQL', () => {
       'INSERT INTO movements SELECT * FROM movements',
     ])
       await expect(database.sql(change)).rejects.toThrow()
-    expect(await store.read((reads) => reads.position(workspace.id))).toMatchObject({ credits: 5 })
+    expect(await store.read((tx) => readBalances(tx, workspace.id))).toMatchObject({ credits: 5 })
     await database.sql(`CREATE ROLE ${role}_other`)
     await expect(database.sql(`SET ROLE ${role}_other; SELECT secret FROM signing_secrets`)).rejects.toThrow(
       'permission denied',
@@ -528,9 +532,9 @@ describe('the ledger on PostgreSQL', () => {
   })
 
   it('P39: is refused and left as it is when a newer program wrote it', async () => {
-    await (await openStore(schema.url)).close()
+    await (await openEngineDatabase(schema.url)).close()
     await schema.sql('UPDATE schema_version SET version = 1099')
-    await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
+    await expect(openEngineDatabase(schema.url)).rejects.toThrow('newer than this program')
     expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '1099' }])
   })
 })
@@ -539,10 +543,10 @@ describe('a job that another node accepted', () => {
   withSchema()
 
   it('is announced when it is committed, also after the connection was cut', async () => {
-    const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
+    const [one, other] = [await openEngineDatabase(throughWay()), await openEngineDatabase(schema.url)]
     await other.transaction(async (tx) => {
-      await tx.addWorkspace(workspace, true)
-      await tx.addMember(member)
+      await insertWorkspace(tx, workspace, true)
+      await insertMember(tx, member)
     })
     const heard = () =>
       new Promise<void>((resolve) => {
@@ -554,7 +558,7 @@ describe('a job that another node accepted', () => {
     // Whoever begins to listen is called at once.
     await first
     const second = heard()
-    await other.transaction((tx) => tx.addJob(job))
+    await other.transaction((tx) => insertJob(tx, job))
     await second
     const third = heard()
     way.cutAll()
@@ -583,10 +587,10 @@ describe('the tables of a schema', () => {
     ['are restored in part', 'DROP TABLE workspaces CASCADE'],
     ['lack a column', 'ALTER TABLE workspaces DROP plan'],
   ])('are refused with what to do when they %s', async (_, damage) => {
-    await (await openStore(schema.url)).close()
+    await (await openEngineDatabase(schema.url)).close()
     await schema.sql(damage)
-    const using = openStore(schema.url).then((store) =>
-      store.transaction((tx) => tx.addWorkspace(workspace, true)).finally(() => store.close()),
+    const using = openEngineDatabase(schema.url).then((store) =>
+      store.transaction((tx) => insertWorkspace(tx, workspace, true)).finally(() => store.close()),
     )
     await expect(using).rejects.toMatchObject({
       code: 'storage_failed',
@@ -598,7 +602,7 @@ describe('the tables of a schema', () => {
     'are not created where the search path is %s',
     async (path) => {
       const url = schema.url.replace(encodeURIComponent(schema.name), encodeURIComponent(path))
-      await expect(openStore(url)).rejects.toMatchObject({
+      await expect(openEngineDatabase(url)).rejects.toMatchObject({
         code: 'storage_failed',
         message: expect.stringContaining('search_path'),
       })

@@ -243,7 +243,7 @@ describe.each(states())('%s', (name, open) => {
       await bulks.plan([row(0), row(1), row(2)], 2)
       await journal.keep([answered(row(0))])
       await journal.keep([answered(row(1)), answered(row(2))])
-      expect(await driver.read((reads) => reads.all('SELECT * FROM bulks'))).toEqual([])
+      expect(await driver.read((tx) => tx.all('SELECT * FROM bulks'))).toEqual([])
       expect(await reserved()).toBe(2)
     })
 
@@ -333,8 +333,8 @@ describe.each(states())('%s', (name, open) => {
       await journal.keep([answered(row(1))])
       await end(journal, 2, true)
       expect(await record()).toEqual({ ...before, indexed: before.indexed })
-      const { n } = (await driver.read((reads) =>
-        reads.get<{ n: number }>('SELECT count(*) AS n FROM answers'),
+      const { n } = (await driver.read((tx) =>
+        tx.get<{ n: number }>('SELECT count(*) AS n FROM answers'),
       )) ?? { n: 0 }
       expect(n).toBe(1)
     })

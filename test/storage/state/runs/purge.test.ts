@@ -46,10 +46,10 @@ describe.each(states())('%s', (_, open) => {
       const held = await purgeRuns(driver, { before: now + 1, now, hold: () => undefined })
       expect(held).toEqual({ runs: [], answers: 0 })
       // Behind the look at what is old, and before the lock is there.
-      let reads = 0
+      let tx = 0
       const read: Driver['read'] = async (work) => {
         const goesOn = (one: Connection) => one.run('UPDATE runs SET ended_at = ?', now + 1)
-        if (++reads === 3) await driver.transaction(goesOn)
+        if (++tx === 3) await driver.transaction(goesOn)
         return driver.read(work)
       }
       const transaction: Driver['transaction'] = (work) => driver.transaction(work)

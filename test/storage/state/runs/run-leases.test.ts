@@ -117,7 +117,7 @@ describe('a holder that lost the lock of a run', () => {
       sentFrom: 0,
       sentTo: 2,
     })
-    expect(await there.read((reads) => reads.all('SELECT place FROM answers'))).toEqual([])
+    expect(await there.read((tx) => tx.all('SELECT place FROM answers'))).toEqual([])
     await goesOn.begin(known, change, 5)
     const next = await journalFor(there, known, { fence: other.fenceOf('known') })
     await next.resume(0, 2)

@@ -9,8 +9,8 @@ import {
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
 import type { AsyncJob, Contact, Enrichment, JobPlan } from '../ports/ports.js'
-import { releaseJobs } from './jobs.js'
-import { enrichmentTable, jobTable } from './record-tables.js'
+import { releaseJobs } from '../tables/jobs.js'
+import { enrichmentTable, jobTable } from '../tables/record-tables.js'
 
 /** What is erased of accepted work where nothing is found. */
 export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
@@ -108,8 +108,7 @@ async function eraseContact(
   { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
 ): Promise<void> {
   const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
-  const update = enrichmentTable.update(rest, 'id = ?', id)
-  if (update) await connection.run(...update)
+  await enrichmentTable.update(connection, rest, 'id = ?', id)
   if (record === undefined) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
   if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
+import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import type { Provider } from '../../../src/engine/ports/ports.js'
-import { eraseFromEngine } from '../../../src/engine/tables/erasure.js'
+import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'
 import { runJob } from '../../../src/engine/worker/run-job.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'
 import { idOf, portsOf, workerOf } from '../fake-sender.js'
@@ -38,7 +39,7 @@ const others = [
 const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, ...others] }
 
 const recordsOf = async (bench: Bench, id: string) =>
-  (await bench.store.read((reads) => reads.records(id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
+  (await bench.store.read((tx) => listRecords(tx, id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
 
 describe('erasing a person from accepted work', () => {
   it('deletes their record, and delivers the rest of a search with the right number of leads', async () => {
@@ -224,7 +225,7 @@ describe('erasing a person from accepted work', () => {
 
 const claimed = (bench: Bench) =>
   bench.store.transaction((tx) =>
-    tx.claimJob({
+    claimJob(tx, {
       token: randomIds.uuid(),
       realNow: bench.clock.now(),
       leaseUntil: bench.clock.now() + 30_000,

@@ -1,0 +1,35 @@
+import { type Awaitable, type Connection, send } from '../../storage/driver/connection.js'
+import type { Counter } from '../ports/ports.js'
+
+const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
+const setCounterSql = `
+INSERT INTO counters (owner, name, started_at, count) VALUES (?, ?, ?, ?)
+ON CONFLICT (owner, name) DO UPDATE SET started_at = excluded.started_at, count = excluded.count`
+// What members spend at servers is counted in real time.
+const later = "started_at > ? AND owner NOT LIKE 'server:%'"
+
+/** Returns a counter. Nothing else can change it in a transaction whose scope is its owner. */
+export const readCounter = (tx: Connection, owner: string, name: string): Awaitable<Counter | undefined> =>
+  tx.get<Counter>(counterSql, owner, name)
+
+export async function setCounter(
+  tx: Connection,
+  owner: string,
+  name: string,
+  { startedAt, count }: Counter,
+): Promise<void> {
+  await send(tx, setCounterSql, owner, name, startedAt, count)
+}
+
+export async function dropCounter(tx: Connection, owner: string, name: string): Promise<void> {
+  await tx.run('DELETE FROM counters WHERE owner = ? AND name = ?', owner, name)
+}
+
+/** Returns whether a counter began after a moment of engine time. */
+export const hasCounterAfter = async (tx: Connection, now: number): Promise<boolean> =>
+  (await tx.get(`SELECT 1 AS one FROM counters WHERE ${later} LIMIT 1`, now)) !== undefined
+
+/** Lets the counters that began after a moment begin at it; their counts stay. */
+export async function restartCounters(tx: Connection, now: number): Promise<void> {
+  await tx.run(`UPDATE counters SET started_at = ? WHERE ${later}`, now, now)
+}

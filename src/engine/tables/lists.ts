@@ -1,0 +1,90 @@
+import {
+  type Connection,
+  insertList as insertRows,
+  readNumber,
+  type Value,
+} from '../../storage/driver/connection.js'
+import type { CompanyList, CompanyQuery, ListedCompany, NewList } from '../ports/ports.js'
+import { listTable } from './record-tables.js'
+
+const companiesPerTurn = 1_000
+const companyInsert = insertRows(
+  'list_companies',
+  { list_id: 'TEXT', ordinal: 'BIGINT', company: 'TEXT' },
+  '',
+)
+const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
+WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ? OFFSET ?`
+const accountsSql =
+  'SELECT DISTINCT account_id AS id FROM list_companies WHERE list_id = ? AND account_id IS NOT NULL'
+
+interface ListedCompanyRow {
+  readonly ordinal: number
+  readonly company: string
+  readonly account_id: string | null
+}
+
+export const findList = (tx: Connection, workspaceId: string, id: string): Promise<CompanyList | undefined> =>
+  listTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
+
+/** Finds a list by its `network_list_id`. */
+export const findListByNumber = (
+  tx: Connection,
+  workspaceId: string,
+  networkListId: number,
+): Promise<CompanyList | undefined> =>
+  listTable.get(tx, 'WHERE workspace_id = ? AND network_list_id = ?', workspaceId, networkListId)
+
+/** Adds a list with its companies. */
+export async function insertList(tx: Connection, list: NewList): Promise<void> {
+  await listTable.insert(tx, list)
+  let ordinal = 0
+  let rows: Value[][] = []
+  for (const company of list.companies) {
+    rows.push([list.id, ++ordinal, JSON.stringify(company)])
+    if (rows.length < companiesPerTurn) continue
+    await tx.dialect.insertRows(tx, companyInsert, rows)
+    rows = []
+    // Else a hundred thousand companies would keep every other request waiting.
+    await new Promise(setImmediate)
+  }
+  await tx.dialect.insertRows(tx, companyInsert, rows)
+}
+
+export const updateList = (
+  tx: Connection,
+  id: string,
+  change: Partial<Pick<CompanyList, 'name' | 'status' | 'updatedAt'>>,
+) => listTable.update(tx, change, 'id = ?', id)
+
+/** Returns the companies of a list after an ordinal, without the first `skip`, at most `limit`. */
+export async function listCompanies(
+  tx: Connection,
+  listId: string,
+  after: number,
+  limit: number,
+  skip = 0,
+): Promise<readonly ListedCompany[]> {
+  const rows = await tx.all<ListedCompanyRow>(companiesSql, listId, after, limit, skip)
+  return rows.map(({ ordinal, company, account_id: accountId }) => {
+    return { ordinal, company: JSON.parse(company) as CompanyQuery, accountId }
+  })
+}
+
+export const countCompanies = (tx: Connection, listId: string): Promise<number> =>
+  readNumber(tx, 'SELECT count(*) AS total FROM list_companies WHERE list_id = ?', listId)
+
+/** Returns the accounts that a list's companies were matched to. */
+export const listMatchedAccounts = async (tx: Connection, listId: string): Promise<readonly string[]> =>
+  (await tx.all<{ id: string }>(accountsSql, listId)).map(({ id }) => id)
+
+/** Stores the account that a company of a list was matched to. */
+export async function setMatchedAccount(
+  tx: Connection,
+  listId: string,
+  ordinal: number,
+  accountId: string | null,
+): Promise<void> {
+  const sql = 'UPDATE list_companies SET account_id = ? WHERE list_id = ? AND ordinal = ?'
+  await tx.run(sql, accountId, listId, ordinal)
+}
