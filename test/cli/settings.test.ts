@@ -52,7 +52,7 @@ describe('the setting max_credits', () => {
     await set('max_credits', '10')
     const { code, stderr, json } = await here.run(['intents', 'stack', '--stacks', 'react', '--wait'])
     expect([code, (json as unknown[]).length, await spent()]).toEqual([0, 3, 9])
-    expect(stderr).toContain('--limit 3: the budget pays for no more.')
+    expect(stderr).toContain('--limit 3 is added: the budget pays for no more.')
   })
 })
 

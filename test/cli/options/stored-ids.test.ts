@@ -118,7 +118,7 @@ describe('ids of this machine', () => {
     ['searches get', 2, '--last'],
     ['personas get --last', 9, 'no persona yet'],
     ['runs show', 2, '--last'],
-    ['runs show 7f --last', 2, 'exclude'],
+    ['runs show 7f --last', 2, 'cannot be used together'],
     ['runs show --last', 9, 'no run yet'],
     ['events replay --to http://127.0.0.1:9/x', 2, '--last'],
     ['events show --last', 9, 'no event yet'],
