@@ -1,98 +1,24 @@
 import { isUtf8 } from 'node:buffer'
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { confirmEncoding, decoderFor, type Encoding, suggestEncoding, unfinished } from './detect-encoding.js'
 import { CsvError } from './errors.js'
 import { isColumnName } from './names.js'
 
-/** How the bytes of a file become text. */
-export interface Encoding {
-  /** A label that TextDecoder knows. */
-  readonly label: string
-  /** Length of the byte order mark in bytes. */
-  readonly mark: number
-}
-
-const marks = [
-  { label: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
-  { label: 'utf-16le', bytes: [0xff, 0xfe] },
-  { label: 'utf-16be', bytes: [0xfe, 0xff] },
-] as const
-
-/** Returns the encoding of a file: by its mark, else the one that was asked for, else by its first bytes. */
-export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
-  const label = asked === undefined ? undefined : decoderFor(asked).encoding
-  const mark = marks.find(({ bytes }) => bytes.every((byte, at) => head[at] === byte))
-  if (mark) return { label: mark.label, mark: mark.bytes.length }
-  if (label !== undefined) return { label, mark: 0 }
-  return { label: byNuls(head) ?? (isWindows1252(head) ? 'windows-1252' : 'utf-8'), mark: 0 }
-}
-
-/** Latin text in UTF-16 has a NUL in every second byte, which UTF-8 never has. */
-function byNuls(head: Uint8Array): string | undefined {
-  let [even, odd] = [0, 0]
-  for (let at = 0; at < head.length; at += 2) if (head[at] === 0) even++
-  for (let at = 1; at < head.length; at += 2) if (head[at] === 0) odd++
-  const many = head.length * 0.2
-  if (odd > many && even < odd / 10) return 'utf-16le'
-  if (even > many && odd < even / 10) return 'utf-16be'
-  return undefined
-}
-
-/** Letters that are at the same place in the encodings of Western and of Central Europe; then those of languages. */
-const alphabets = [
-  'äáâçéëíîóôöüúßÄÁÂÇÉËÍÎÓÔÖÜÚ',
-  'äöüßéèêëàâîïôûùçÄÖÜÉÈÊÀÇ',
-  'áéíóúüñçÁÉÍÓÚÑ',
-  'áâãàçéêíóôõúüÁÂÃÀÇÉÊÍÓÔÕÚ',
-  'àèéìíòóùÀÈÉ',
-  'åäöæøéüÅÄÖÆØÉ',
-]
-/** Signs at the same place in the encodings of Europe: quotes, dashes, euro, trademark and the like. */
-const signs = /[\x80\x84\x85\x91-\x97\x99\xa0\xa9\xab\xae\xb0\xb7\xbb]/g
-
-/**
- * Whether bytes that are not UTF-8 are certainly windows-1252: beside signs, they are letters of one language of Western
- * Europe next to unaccented ones. Text in another one fails: its bytes are rarer letters, follow
- * each other, or stand alone.
- */
-function isWindows1252(head: Uint8Array): boolean {
-  const end = head.length - unfinished(Buffer.from(head))
-  if (isUtf8(head.subarray(0, end))) return false
-  const text = Buffer.from(head).toString('latin1')
-  if (/[a-z][\x80\x84\x85\x91\x93-\x97\x99\xa9\xab\xae\xb0\xb7\xbb][a-z]/i.test(text)) return false
-  const rest = text.replace(signs, ' ')
-  const letters = new Set(rest.match(/[\x80-\xff]/g))
-  const isOneOf = (known: string) => [...letters].every((letter) => known.includes(letter))
-  if (!alphabets.some(isOneOf)) return false
-  // A single rare letter may be another one of Central Europe.
-  if (letters.size > 0 && !/[äáâçéëíîóôöüúßÄÁÂÇÉËÍÎÓÔÖÜÚ]/.test(rest)) return false
-  return !/[\x80-\xff]/.test(rest.replace(/[a-z][\x80-\xff]{1,2}|[\x80-\xff]{1,2}[a-z]/gi, ''))
-}
-
-function decoderFor(label: string) {
-  try {
-    return new TextDecoder(label, { fatal: true })
-  } catch {
-    throw new CsvError(
-      `The encoding "${label}" is not known. Use a name such as utf-8, utf-16le, windows-1252 or shift_jis.`,
-    )
-  }
-}
+/** How many bytes at the beginning of a file say what delimiter it has. */
+const delimiterSampleBytes = 65_536
 
 /** Returns the beginning of a text, without its mark, from the first bytes of its file. */
 export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
-  new TextDecoder(label).decode(head.subarray(mark), { stream: true })
+  new TextDecoder(label).decode(head.subarray(mark, delimiterSampleBytes), { stream: true })
 
 /**
  * Converts the bytes of a file to UTF-8 without its mark, in pieces of whole characters. Throws CsvError with the line
  * of what is not text.
  */
-export async function* decode(
-  chunks: AsyncIterable<Buffer>,
-  { label, mark }: Encoding,
-): AsyncGenerator<Buffer> {
+export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
   const lines = new LineCounter()
-  const bytes = skip(mark, chunks)
-  const texts = label === 'utf-8' ? checkUtf8(bytes, lines) : decodeText(bytes, label, lines)
+  const bytes = skip(encoding.mark, chunks)
+  const texts = encoding.label === 'utf-8' ? checkUtf8(bytes, lines) : decodeText(bytes, encoding, lines)
   for await (const text of texts) {
     const nul = text.indexOf(0)
     if (nul >= 0) {
@@ -120,16 +46,6 @@ async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: LineCounter): As
   if (rest.length > 0) throw notUtf8(rest, lines)
 }
 
-/** Returns how many bytes at the end belong to a character that is not complete yet. */
-function unfinished(bytes: Buffer): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] as number
-    if (byte < 0x80) return 0
-    if (byte >= 0xc0) return (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) > back ? back : 0
-  }
-  return 0
-}
-
 function notUtf8(text: Buffer, lines: LineCounter): CsvError {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf(10, from)
@@ -140,18 +56,20 @@ function notUtf8(text: Buffer, lines: LineCounter): CsvError {
     }
     from = to
   }
+  const found = suggestEncoding(text)
   return new CsvError(
-    'this is not valid UTF-8. If the file has another encoding, name it with --encoding (for example windows-1252).',
+    `this is not valid UTF-8. If the file has another encoding, name it with --encoding (${found ?? 'for example windows-1252'}).`,
     lines.line,
   )
 }
 
 async function* decodeText(
   chunks: AsyncIterable<Buffer>,
-  label: string,
+  { label, evidence }: Encoding,
   lines: LineCounter,
 ): AsyncGenerator<Buffer> {
   const decoder = decoderFor(label)
+  let known = evidence
   const next = (bytes: Buffer | undefined): Buffer => {
     try {
       return Buffer.from(bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode())
@@ -164,8 +82,16 @@ async function* decodeText(
       )
     }
   }
-  for await (const chunk of chunks) yield next(chunk)
+  for await (const chunk of chunks) {
+    if (known) known = confirmEncoding(label, known, chunk, (at) => lineOf(lines, chunk, at))
+    yield next(chunk)
+  }
   yield next(undefined)
+}
+
+function lineOf(lines: LineCounter, chunk: Buffer, at: number): number {
+  lines.pass(chunk, at)
+  return lines.line
 }
 
 /** Converts text to the bytes of a file in the encoding of another one. */
@@ -178,36 +104,18 @@ interface Encoder {
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Returns the encoder for a file like one that was read, with the mark that it had. Encodings with several bytes per
- * character become UTF-8 with a mark, which a reader obeys before anything else.
+ * Returns the encoder for a file like one that was read, with the mark that it had. Encodings that are not Unicode become
+ * UTF-8 with a mark, which a reader obeys before anything else: few rows may not show which encoding they have.
  */
 export function encoderFor(label: string, hadMark: boolean): Encoder {
   const none = Buffer.alloc(0)
   if (label === 'utf-8') return { mark: hadMark ? utf8Mark : none, encode: (text) => Buffer.from(text) }
-  // Without a mark, UTF-16 is recognised by its Latin letters only.
   if (label === 'utf-16le')
     return { mark: Buffer.from([0xff, 0xfe]), encode: (text) => Buffer.from(text, 'utf16le') }
   if (label === 'utf-16be')
     return { mark: Buffer.from([0xfe, 0xff]), encode: (text) => Buffer.from(text, 'utf16le').swap16() }
-  const bytes = singleBytes(label)
-  if (!bytes) return { mark: utf8Mark, encode: (text) => Buffer.from(text) }
-  return { mark: none, encode: (text) => Buffer.from(Array.from(text, (one) => bytes.get(one) ?? question)) }
+  return { mark: utf8Mark, encode: (text) => Buffer.from(text) }
 }
-
-const question = 0x3f
-
-/** Returns the byte of each character; `undefined` where some characters have several. */
-function singleBytes(label: string): ReadonlyMap<string, number> | undefined {
-  const bytes = Array.from({ length: 256 }, (_, byte) => byte)
-  // In such an encoding any two bytes are two characters.
-  const isSingle = bytes.every((byte) => [0x41, 0xa1].every((next) => textOf(label, byte, next).length === 2))
-  if (!isSingle || label === 'iso-2022-jp') return undefined
-  return new Map(bytes.map((byte) => [textOf(label, byte), byte]))
-}
-
-// Node decodes windows-1252 correctly only from a stream.
-const textOf = (label: string, ...bytes: readonly number[]): string =>
-  new TextDecoder(label).decode(Uint8Array.from(bytes), { stream: true })
 
 const lineFeed = 10
 const carriageReturn = 13

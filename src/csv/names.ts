@@ -71,9 +71,9 @@ export function normaliseName(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Returns the position of a column by its name, in any spelling; -1 where there is none. */
+/** Returns the position of a column by its name, in any spelling, or by its number in a file without names; -1 where there is none. */
 export function columnNamed(header: readonly string[], name: string): number {
-  const exact = header.indexOf(name)
+  const exact = header.indexOf(header.includes(name) ? name : `column_${name}`)
   const plain = normaliseName(name)
   return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
 }

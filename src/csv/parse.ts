@@ -1,5 +1,6 @@
 import { Parser } from 'csv-parse'
-import { type DetectedDelimiter, decode, type Encoding, LineCounter, skip } from './encoding.js'
+import type { Encoding } from './detect-encoding.js'
+import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js'
 import { CsvError } from './errors.js'
 import { undefuse } from './formulas.js'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { detectDelimiter, detectEncoding, sampleOf } from '../../src/csv/encoding.js'
+import { detectEncoding } from '../../src/csv/detect-encoding.js'
+import { detectDelimiter, sampleOf } from '../../src/csv/encoding.js'
 import { CsvError } from '../../src/csv/errors.js'
 import { type CsvRow, type RowOptions, readRows } from '../../src/csv/parse.js'
 
@@ -201,8 +202,13 @@ describe('a file that is not a table is refused with its line', () => {
     ['a quote within an unquoted cell', 'a,b\n5" pipe,2\n', 2, /middle of an unquoted cell/],
     ['a NUL', 'a,b\n1,2\n\n3,\0\n', 4, /NUL/],
     ['a NUL in UTF-16', utf16le('\ufeffa,b\n1,2\n3,\0\n'), 3, /NUL/],
-    ['invalid UTF-8', Buffer.from([...Buffer.from('a,b\n1,2\n3,'), 0xff, 0x0a, 0x41]), 3, /--encoding/],
-    ['invalid UTF-8 below a blank line', Buffer.from([0x0a, 0x61, 0x0a, 0xff, 0x0a]), 3, /--encoding/],
+    ['invalid UTF-8', Buffer.from([...Buffer.from('é,ü\nß,2\n3,'), 0xff, 0x0a, 0x41]), 3, /--encoding/],
+    [
+      'invalid UTF-8 below a blank line',
+      Buffer.from([...Buffer.from('\né€ü\n'), 0xff, 0x0a]),
+      3,
+      /--encoding/,
+    ],
     ['a character that ends with the file', Buffer.from([...Buffer.from('a,b\n1,'), 0xe2, 0x82]), 2, /UTF-8/],
     [
       'invalid UTF-16',

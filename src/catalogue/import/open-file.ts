@@ -1,4 +1,5 @@
-import { checkCsv, checkText, decode, detectDelimiter, detectEncoding, sampleOf } from '../../csv/encoding.js'
+import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
+import { checkCsv, checkText, decode, detectDelimiter, sampleOf } from '../../csv/encoding.js'
 import { readRows } from '../../csv/parse.js'
 import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
 import { continueWith, readCsvRows } from './csv.js'
@@ -10,7 +11,7 @@ export async function openFile(
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<InputRows> {
-  const { head, chunks: all } = await readHead(bytes, sampleBytes)
+  const { head, chunks: all } = await readHead(bytes, encodingSampleBytes)
   const chunks = toBuffers(all)
   const beginning = Buffer.concat(head)
   checkText(beginning)
@@ -30,9 +31,6 @@ export async function openFile(
   const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
   return readCsvRows(kind, rows, options, { ...original, ...csv })
 }
-
-/** How much of a file is read to recognise it. */
-const sampleBytes = 65_536
 
 /**
  * Reads the beginning of a file: `minBytes`, or all of it when there are fewer. `chunks` include the head again, and end or

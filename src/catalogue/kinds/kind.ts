@@ -16,7 +16,7 @@ export interface ImportOptions {
   readonly map?: Readonly<Record<string, string>>
   /** Recognised from the first character by default. */
   readonly format?: 'csv' | 'ndjson'
-  /** Name of the text encoding, such as `windows-1252`. By default UTF-8 and UTF-16 are recognised. */
+  /** Name of the text encoding, such as `windows-1252`. By default it is detected. */
   readonly encoding?: string
   /** The file is a sheet of a workbook, converted to CSV. */
   readonly isSheet?: boolean

@@ -55,9 +55,9 @@ describe('rejected rows', () => {
     expect(await rowsOf(aside, options)).toEqual(rows.map((cells, at) => [`${at + 2}`, 'why', ...cells]))
   })
 
-  test('are written in the encoding of their file', async () => {
+  test('are UTF-8 with a mark where their file is not Unicode', async () => {
     const content = Buffer.from('name;n\nZürich;\x80\n', 'latin1')
-    const written = Buffer.from('_line;_reason;name;n\n2;why;Zürich;\x80\n', 'latin1')
+    const written = Buffer.from('\ufeff_line;_reason;name;n\n2;why;Zürich;€\n')
     expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(written)
   })
 

@@ -31,7 +31,7 @@ export const importCommand: CommandFactory = ({ command }) =>
     .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
     .option(
       '--encoding <name>',
-      'text encoding such as windows-1252 (default: UTF-8, UTF-16 or windows-1252, recognised)',
+      'text encoding such as windows-1252 (default: detected)',
     )
     .addOption(
       new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
