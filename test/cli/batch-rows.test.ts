@@ -680,3 +680,39 @@ describe('a run that stopped at its budget', () => {
     ])
   })
 })
+
+describe('a file without a header', () => {
+  const answer: Answer = (id, { domain }) =>
+    domain === 'b.example' ? { status: 500, body: { error: 'no' } } : company(id, { domain })
+
+  it('has all its rows looked up, and the run resumed', async () => {
+    const argv = ['--fields', 'name', '-o', 'out.csv']
+    const rows = 'a.example\nnobody.example\n'
+    const ended = await batch('accounts enrich', rows, ['--rows', '1', ...argv], { caller: target(answer) })
+    expect(ended.stderr).toContain('The first row looks like data')
+    const rest = target(answer)
+    expect(await batch('accounts enrich', rows, argv, { caller: rest })).toMatchObject({ code: 0 })
+    expect(rest.asked).toEqual([{ domain: 'nobody.example' }])
+    expect((await read('out.csv')).split('\n').map((line) => line.split(',').slice(0, 3).join())).toEqual([
+      'column_1,name,_status',
+      'a.example,Name of a.example,found',
+      'nobody.example,,not_found',
+      '',
+    ])
+  })
+
+  it('has rejects that the same command reads', async () => {
+    const caller = target(answer)
+    const argv = ['--no-header', '-o', 'out.csv', '--fail-on', 'none']
+    await batch('accounts enrich', 'a.example,x\n,y\n', argv, { caller })
+    const rejects = await read('out.rejects.csv')
+    expect(rejects).toMatch(/^_line,_reason,column_1,column_2\n2,/)
+    await batch(
+      'accounts enrich',
+      rejects.replace('"",y', 'c.example,y').replace(/,,y/, ',c.example,y'),
+      [...argv, '--fresh'],
+      { caller },
+    )
+    expect(caller.asked.at(-1)).toMatchObject({ domain: 'c.example' })
+  })
+})

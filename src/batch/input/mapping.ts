@@ -20,10 +20,12 @@ import {
   kindsOfField,
   toColumnKind,
   toDomainCell,
+  toValueKind,
   type ValueKind,
 } from '../../catalogue/normalize/value-kinds.js'
 import {
   columnNamed,
+  isColumnName,
   isOwnColumn,
   type LeaveOut,
   MappingError,
@@ -37,6 +39,8 @@ export interface MappingRequest {
   readonly header: readonly string[]
   /** The first non-empty cells of each column, in the order of the header. */
   readonly samples?: readonly (readonly string[])[]
+  /** Sentences about how the file was read, for the notes of the mapping. */
+  readonly notes?: readonly string[]
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -140,7 +144,11 @@ export function mapColumns(asked: MappingRequest): Mapping {
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
     unused: request.header.filter((name, at) => !taken.has(at) && !isOwnColumn(name)),
-    notes: [...others].map(([winner, columns]) => describeOthers(columns, winner)),
+    notes: [
+      ...(request.notes ?? []),
+      ...describeFirstRow(request),
+      ...[...others].map(([winner, columns]) => describeOthers(columns, winner)),
+    ],
   }
 }
 
@@ -313,7 +321,8 @@ export const fileKindOf = (subject: Identity): 'companies' | 'people' =>
   subject === 'company' ? 'companies' : 'people'
 
 /** Columns that may fill a field, the best first; among equals the one further left. */
-function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] {
+function guesses(request: MappingRequest): Guess[] {
+  const { header, samples, fields, subject } = request
   const about = fileKindOf(subject)
   const names = header.map(normaliseName)
   const kinds = header.map((column, at) => toColumnKind(samples?.[at], column))
@@ -337,7 +346,46 @@ function guesses({ header, samples, fields, subject }: MappingRequest): Guess[] 
   })
   // Columns without a value come last.
   const isEmpty = ({ at }: Guess) => samples?.[at]?.length === 0
-  return found.sort((a, b) => Number(isEmpty(a)) - Number(isEmpty(b)) || a.rank - b.rank || a.at - b.at)
+  return [...found, ...guessesByValues(request)].sort(
+    (a, b) => Number(isEmpty(a)) - Number(isEmpty(b)) || a.rank - b.rank || a.at - b.at,
+  )
+}
+
+/** Whether a name is one that columns have. */
+const isRecognised = (column: string): boolean =>
+  isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
+
+/** Whether a column has no name of its own. */
+const isUnnamed = (column: string): boolean => /^column_\d+$/.test(column)
+
+/** Columns without a name that may fill a field. Of other text, the first column may be the names of companies. */
+function guessesByValues({ header, samples, fields, subject }: MappingRequest): Guess[] {
+  const about = fileKindOf(subject)
+  return header.flatMap((column, at) => {
+    if (!isUnnamed(column)) return []
+    const kind = toColumnKind(samples?.[at], column)
+    const isText = kind === undefined || kind === 'company name'
+    return fields.flatMap((field): Guess[] => {
+      const guess = { field, column, at, ...sampleAt(samples, at) }
+      if (isMeant(about, field, kind)) return [{ ...guess, by: 'values', rank: likely }]
+      if (isStandIn(field, kind)) return [{ ...guess, by: 'values', rank: standIn }]
+      const mayBeName =
+        isText && about === 'companies' && kindsOfField(about, field)?.includes('company name')
+      return mayBeName ? [{ ...guess, by: 'last resort', rank: lastResort }] : []
+    })
+  })
+}
+
+/** Returns a sentence about a header that looks like the rows below it. */
+function describeFirstRow({ header, samples }: MappingRequest): string[] {
+  if (header.some(isRecognised)) return []
+  const alike = header.find((name, at) => {
+    const kind = toValueKind(name)
+    return kind !== undefined && kind === toColumnKind(samples?.[at])
+  })
+  return alike === undefined
+    ? []
+    : [`"${alike}" is read as the name of a column. If it is data, add --no-header.`]
 }
 
 /** Names of columns with which a file is about people: its plain name and country are theirs, not their company's. */
@@ -384,10 +432,14 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
     fields.find((field) => isMeant(fileKindOf(subject), field, kind))
   const fitting = kinds.findIndex((kind) => meantFor(kind) !== undefined)
   const column = header[fitting] || header.find((name) => name !== '') || 'Column'
+  const isNamed = header.some(isRecognised)
+  const byName = fields.find((field) => field === 'name' || field === 'company_name')
+  const field = meantFor(kinds[fitting]) ?? (isNamed ? fields[0] : (byName ?? fields[0])) ?? ''
   throw new MappingError(
     `No column is recognised as ${fields.map(spell).join(', ')}. ` +
       `The file has: ${header.map((name) => `"${name}"`).join(', ')}. ` +
-      `Choose one, for example: --map ${spell(meantFor(kinds[fitting]) ?? fields[0] ?? '')}="${column}"`,
+      (isNamed ? '' : 'If its first row is data, add --no-header. ') +
+      `${isNamed ? 'Choose one' : 'If it names the columns, choose one'}, for example: --map ${spell(field)}="${column}"`,
     fields,
   )
 }

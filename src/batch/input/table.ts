@@ -2,10 +2,12 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../api/calls/errors.js'
-import { ColumnSample } from '../../catalogue/normalize/value-kinds.js'
-import { checkCsv, detectDelimiter, detectEncoding, readChunks, sampleOf } from '../../csv/encoding.js'
+import { ColumnSample, isData } from '../../catalogue/normalize/value-kinds.js'
+import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
+import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
+import { isOwnColumn } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
@@ -17,14 +19,20 @@ export interface ReadOptions extends RowOptions {
   readonly copy?: FileHandle | undefined
   /** Lines above the header. */
   readonly skipLines?: number | undefined
+  /** False where the first row is data; recognised when absent. */
+  readonly header?: boolean | undefined
 }
 
 /** A CSV file that has been recognised; its rows can be read several times. */
 export interface Table {
   /** Path of the file, or of the workbook that it is a sheet of. */
   readonly path: string
+  /** The names of its columns: `column_1` and so on where the first row is data. */
   readonly header: readonly string[]
+  readonly hasHeader: boolean
   readonly headerLine: number
+  /** Sentences about how it was read that a person should know. */
+  readonly notes: readonly string[]
   /** The first non-empty cells of each column. */
   readonly samples: readonly (readonly string[])[]
   readonly encoding: string
@@ -39,8 +47,6 @@ export interface Table {
   rows(): AsyncGenerator<readonly CsvRow[]>
 }
 
-const sampleBytes = 65_536
-
 /** Opens a CSV file: recognises encoding and delimiter and checks its header. */
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
   const { copy } = options
@@ -48,24 +54,41 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   const encoding = detectEncoding(head, options.encoding)
   const sample = sampleOf(head, encoding)
   checkCsv(path, sample)
-  const detected = detectDelimiter(sample, options.skipLines)
+  const detected = detectDelimiter(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
   const rows = () => readRows(fileChunks(path, copy), encoding, { delimiter, preamble }, options)
-  const { header, samples } = await readBeginning(path, rows())
+  const { first, samples } = await readBeginning(path, rows())
+  const hasHeader = options.header === false ? first.cells.some(isOwnName) : !isData(first.cells, samples)
+  if (hasHeader) checkHeader(first)
   return {
     path,
-    header: header.cells,
-    headerLine: header.line,
-    samples,
+    header: hasHeader ? first.cells : first.cells.map((_, at) => `column_${at + 1}`),
+    hasHeader,
+    headerLine: first.line,
+    notes: [...describeEncoding(encoding), ...(hasHeader || options.header === false ? [] : [noHeader])],
+    samples: hasHeader ? samples : samples.map((cells, at) => [...nonBlank(first.cells[at]), ...cells]),
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
     delimiter,
     preamble,
     bytes,
-    rows: () => withoutHeader(rows()),
+    rows: () => (hasHeader ? withoutHeader(rows()) : rows()),
   }
 }
+
+/** Whether a cell is the name of a column in a file that was written from one without a header. */
+const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell === 'column_1'
+
+const nonBlank = (cell = ''): string[] => (cell.trim() === '' ? [] : [cell.trim()])
+
+const noHeader =
+  'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.'
+
+const describeEncoding = ({ label, sample }: Encoding): string[] =>
+  sample === undefined
+    ? []
+    : [`Encoding: ${label}, such as "${sample}". If that looks wrong, name the right one with --encoding.`]
 
 /** Copies a stream to a new file with mode 0600, so that it can be read twice. */
 export async function spool(stream: NodeJS.ReadableStream, file: string): Promise<void> {
@@ -82,7 +105,12 @@ async function readHead(path: string, copy?: FileHandle): Promise<{ head: Buffer
       )
     const file = copy ?? (await open(path))
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0)
+      const { buffer, bytesRead } = await file.read(
+        Buffer.alloc(encodingSampleBytes),
+        0,
+        encodingSampleBytes,
+        0,
+      )
       return { head: buffer.subarray(0, bytesRead), bytes: (await file.stat()).size }
     } finally {
       if (!copy) await file.close()
@@ -105,29 +133,28 @@ function toReadError(path: string, error: unknown): unknown {
   return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
 }
 
-/** Returns the header, and the first cells below it. */
+/** Returns the first row, and the first cells below it. */
 async function readBeginning(
   path: string,
   batches: AsyncGenerator<CsvRow[]>,
-): Promise<{ header: CsvRow; samples: ColumnSample['cells'] }> {
-  let header: CsvRow | undefined
+): Promise<{ first: CsvRow; samples: ColumnSample['cells'] }> {
+  let first: CsvRow | undefined
   let sample = new ColumnSample(0)
   try {
     for await (const batch of batches)
       for (const row of batch) {
-        if (header) {
-          if (!sample.add(row.cells)) return { header, samples: sample.cells }
+        if (first) {
+          if (!sample.add(row.cells)) return { first, samples: sample.cells }
           continue
         }
-        checkHeader(row)
-        header = row
+        first = row
         sample = new ColumnSample(row.cells.length)
       }
   } catch (error) {
-    // The check of the whole file reports what is wrong below the header.
-    if (!header) throw error
+    // The check of the whole file reports what is wrong below the first row.
+    if (!first) throw error
   }
-  if (header) return { header, samples: sample.cells }
+  if (first) return { first, samples: sample.cells }
   throw new CsvError(`${path} is empty. Its first line must name the columns.`)
 }
 

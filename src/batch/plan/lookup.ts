@@ -35,10 +35,9 @@ interface LookupRequest extends ResultRequest {
 /** Returns the fields that the columns of a file are matched with: those that are not overridden. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
-  { header, samples }: Pick<Table, 'header' | 'samples'>,
+  { header, samples, notes = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
-  header,
-  samples,
+  ...{ header, samples, notes },
   fields: Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,

@@ -46,16 +46,16 @@ export async function openInput(ports: InputPorts, choices: InputChoices): Promi
 async function openFile(
   ports: InputPorts,
   path: string,
-  { encoding, delimiter, skipLines, raw, sheet }: InputChoices,
+  { encoding, delimiter, skipLines, header, raw, sheet }: InputChoices,
 ): Promise<Table> {
   const copy = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
   if (copy === undefined) {
-    const table = await openTable(path, { encoding, delimiter, skipLines, raw })
+    const table = await openTable(path, { encoding, delimiter, skipLines, header, raw })
     if (sheet === undefined) return table
     throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
   if (encoding === undefined && delimiter === undefined)
-    return openTable(path, { ...sheetOptions, skipLines, copy })
+    return openTable(path, { ...sheetOptions, skipLines, header, copy })
   const option = encoding === undefined ? '--delimiter' : '--encoding'
   throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
 }
@@ -91,6 +91,8 @@ export async function identifyRun(
   const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
   if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
   if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
+  // Runs of an earlier version took the first row for names of columns.
+  if (!table.hasHeader) all.push('no header')
   const knownBy = (name: string) =>
     createHash('sha256')
       .update(toJson([name, ...all]))

@@ -25,6 +25,8 @@ export interface InputChoices {
   readonly delimiter: string | undefined
   /** Lines above the header; recognised when absent. */
   readonly skipLines?: number | undefined
+  /** False where the first row is data; recognised when absent. */
+  readonly header?: boolean | undefined
   readonly raw: boolean
   /** Looks up this many rows, spread over the file. Such a run is another one than that of the whole file. */
   readonly sample?: number | undefined

@@ -1,4 +1,4 @@
-import { isNameOfPeople } from '../../csv/names.js'
+import { isColumnName, isNameOfPeople } from '../../csv/names.js'
 import { toCountryCode } from './country.js'
 import { toDomain } from './domain.js'
 import commonNames from './given-names.json' with { type: 'json' }
@@ -83,6 +83,26 @@ export function toColumnKind(cells: readonly string[] = [], column?: string): Va
   }
   const kind = [...counts].find(([, count]) => count * 2 > cells.length)?.[0]
   return kind === 'person name' && column !== undefined && !isNameOfPeople(column) ? undefined : kind
+}
+
+/** Names of columns of results, such as `company.domain`, which look like web addresses. */
+const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i
+
+/**
+ * Whether the first row of a file is data and no header: all its cells are values, or one is, the cells below it are like it,
+ * and no cell is a common name of a column.
+ */
+export function isData(first: readonly string[], samples: readonly (readonly string[])[]): boolean {
+  const filled = [...first.entries()].filter(([, cell]) => cell.trim() !== '')
+  const isValue = (cell: string) => {
+    const kind = toValueKind(cell)
+    return kind === 'web address' || certainKinds.some((one) => one === kind)
+  }
+  const isLikeOthers = ([at, cell]: readonly [number, string]) =>
+    isValue(cell) && toColumnKind(samples[at]) === toValueKind(cell)
+  const names = filled.filter(([, cell]) => isColumnName(cell) || isColumnName(cell.replace(dotted, '')))
+  if (filled.length === 0 || names.length > 0) return false
+  return filled.every(([, cell]) => isValue(cell) && !dotted.test(cell)) || filled.some(isLikeOthers)
 }
 
 /** Returns the kinds that a field is made for; `undefined` for text of any other kind. */

@@ -30,7 +30,8 @@ export async function gatherRows(
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
   const columns = {
-    ...{ header: table.header, samples: table.samples, fields: Object.keys(item.shape), subject },
+    ...{ header: table.header, samples: table.samples, notes: table.notes },
+    ...{ fields: Object.keys(item.shape), subject },
     overrides: choices.overrides,
   }
   const { mapping } = await chooseMapping(context, choices, columns, item)

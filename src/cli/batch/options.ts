@@ -65,6 +65,10 @@ const reading = (): Option[] => [
   new Option('--delimiter <character>', 'the delimiter (default: detected)').argParser(delimiter),
   new Option('--sample <n>', 'use only this many rows, spread over the file').argParser(positiveWhole),
   new Option('--skip-lines <n>', 'lines above the header (default: detected)').argParser(whole),
+  new Option(
+    '--no-header',
+    'the first row is data; columns are column_1, column_2 and so on (default: detected)',
+  ),
   new Option('--raw-csv', 'leave cells as they are, even those that look like formulas'),
   new Option(
     '--rejects <file>',
@@ -152,6 +156,7 @@ export function inputChoicesOf(options: Invocation['options'], { cwd }: Pick<Str
     encoding: text('encoding'),
     delimiter: text('delimiter'),
     skipLines: typeof options.skipLines === 'number' ? options.skipLines : undefined,
+    header: options.header === false ? false : undefined,
     raw: options.rawCsv === true,
     rejects: pathOf('--rejects', options.rejects, cwd),
     sample: typeof options.sample === 'number' ? options.sample : undefined,

@@ -286,3 +286,35 @@ describe('the input of a row', () => {
     expect(rowInput(mapping, {}, convert)(['A', '', 'france', ''])).toEqual({ name: 'A', country: 'FR' })
   })
 })
+
+describe('columns without a name', () => {
+  const unnamed = (samples: readonly (readonly string[])[], more: Partial<MappingRequest> = {}) =>
+    map(
+      samples.map((_, at) => `column_${at + 1}`),
+      { samples, ...more },
+    )
+
+  test('fill the fields that their values are', () => {
+    const samples = [['Acme'], ['acme.example'], ['DE', 'FR', 'IT']]
+    expect(pairs(unnamed(samples))).toEqual({ domain: 'column_2', country: 'column_3' })
+    expect(pairs(unnamed([['ada@acme.example']]))).toEqual({ domain: 'column_1' })
+  })
+
+  test('are names of companies where nothing else says which company is meant', () => {
+    expect(pairs(unnamed([['Acme'], ['Berlin']]))).toEqual({ name: 'column_1' })
+  })
+
+  test('are named by their numbers', () => {
+    expect(pairs(unnamed([['Berlin'], ['Acme']], { pins: { name: '2' } }))).toEqual({ name: 'column_2' })
+  })
+
+  test('are suggested where no name of a column is known, before the first row would be lost', () => {
+    const said = refusal(() => map(['Acme Inc.'], { samples: [['Bolt GmbH']] }))
+    expect(said).toContain('If its first row is data, add --no-header. If it names the columns, choose one')
+    expect(said).toContain('--map name="Acme Inc."')
+    const pinned = map(['Acme Inc.'], { samples: [['Bolt GmbH']], pins: { name: 'Acme Inc.' } })
+    expect(pinned.notes).toEqual([
+      '"Acme Inc." is read as the name of a column. If it is data, add --no-header.',
+    ])
+  })
+})

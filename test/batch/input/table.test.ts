@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { checkTable, openTable, type ReadOptions, spool } from '../../../src/batch/input/table.js'
 import { CsvError } from '../../../src/csv/errors.js'
 import type { CsvRow } from '../../../src/csv/parse.js'
+import { encode } from '../../csv/encode.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -58,6 +59,57 @@ describe('a table', () => {
     expect(await readFile(file, 'utf8')).toBe('a,b\n1,2\n')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
+})
+
+describe('a file without a header', () => {
+  test.each([
+    ['domains', 'a.example\nb.example\n'],
+    ['one domain', 'https://a.example'],
+    ['email addresses', 'ada@a.example\nbob@b.example\n'],
+    ['profiles', 'https://www.network.example/in/ada\nhttps://www.network.example/in/bob\n'],
+    ['phone numbers', '+49 89 123456\n+33 6 12 34 56 78\n'],
+    ['names and domains', '"Acme, Inc.",a.example,DE\nBolt GmbH,b.example,FR\n'],
+    ['domains and names, between semicolons', 'www.a.example;Acme\nb.example/about;Bolt\n'],
+    ['domains and blanks, between tabs', 'a.example\t\nb.example\tBolt\n'],
+  ])('is recognised by the values in its first row: %s', async (_, text) => {
+    const { table, rows } = await readAll(text)
+    expect(table.hasHeader).toBe(false)
+    expect(table.header).toEqual(rows[0]?.cells.map((_cell, at) => `column_${at + 1}`))
+    expect(rows.map(({ line }) => line)).toEqual(
+      text
+        .trim()
+        .split('\n')
+        .map((_line, at) => at + 1),
+    )
+    expect(table.samples[0]).toHaveLength(rows.length)
+    expect(table.notes[0]).toMatch(/first row looks like data/)
+  })
+
+  test.each([
+    'domain\na.example\n',
+    'company.domain\na.example\n',
+    'lead.headline,company.industry\nCTO,Robots\n',
+    'Company,acme.example\nAcme,b.example\n',
+    'Acme Inc.\nBolt GmbH\n',
+    'Kunde;Ort\nAcme;Berlin\n',
+  ])('is not seen in %j', async (text) => {
+    expect((await readAll(text)).table).toMatchObject({ hasHeader: true, notes: [] })
+  })
+
+  test('may be named as one; a file that was written from it has a header', async () => {
+    const { table, cells } = await readAll('Acme\nBolt\n', { header: false })
+    expect([table.header, ...cells]).toEqual([['column_1'], ['Acme'], ['Bolt']])
+    expect(table.notes).toEqual([])
+    const rejects = await readAll('_line,_reason,column_1\n2,no,Bolt\n', { header: false })
+    expect(rejects.cells).toEqual([['2', 'no', 'Bolt']])
+  })
+})
+
+test('a table says which encoding was detected, with a cell that shows it', async () => {
+  const { table } = await readAll(encode('name;city\nDvořák;Plzeň\n', 'windows-1250'))
+  expect(table.notes).toEqual([
+    'Encoding: windows-1250, such as "Dvořák". If that looks wrong, name the right one with --encoding.',
+  ])
 })
 
 describe('a file that is not a table is refused with its line', () => {
