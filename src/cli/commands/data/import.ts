@@ -29,10 +29,7 @@ export const importCommand: CommandFactory = ({ command }) =>
     .option('--map <field=column>', 'read this column as this field (repeatable)', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
-    .option(
-      '--encoding <name>',
-      'text encoding such as windows-1252 (default: detected)',
-    )
+    .option('--encoding <name>', 'text encoding such as windows-1252 (default: detected)')
     .addOption(
       new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
     )
