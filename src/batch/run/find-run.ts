@@ -222,11 +222,10 @@ export async function checkMember({ target, dialog }: BatchPorts, run: Run): Pro
 export function toRecord(
   { constants, choices, targetOptions, operation }: BatchRequest,
   file: string,
-  member: string | undefined,
+  { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
 ): string {
   const request: RecordedRequest = {
-    constants,
-    member,
+    ...{ constants, member, source },
     choices: {
       ...choices,
       file,

@@ -102,13 +102,13 @@ async function begin(
   const going = {
     file,
     output,
-    request: toRecord(request, file, await ports.target.member()),
+    request: toRecord(request, file, { member: await ports.target.member(), source: await ports.target.source() }),
     spread: request.choices.distribute ? 1 : 0,
   } as const
   if (known) {
     if (known.status === 'finished') return known
     const { lostAt } = await records.runs.begin(known, going, records.now())
-    return { ...known, lostAt }
+    return { ...known, request: going.request, lostAt }
   }
   const run: NewRun = {
     ...identity,

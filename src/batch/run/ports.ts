@@ -50,6 +50,12 @@ export interface RecordedTarget {
   readonly formerly: readonly Omit<TargetAlias, 'knownBy'>[]
 }
 
+/** Where answers come from, in one phrase as `text`. */
+export interface AnswerSource {
+  readonly kind: string
+  readonly text: string
+}
+
 /** The target that answers the rows of a batch. */
 export interface BatchTarget {
   /** The name that spending is counted under. */
@@ -62,6 +68,8 @@ export interface BatchTarget {
    * `undefined` where the key is not valid.
    */
   member(): Promise<string | undefined>
+  /** Returns where answers come from; `undefined` where that is not known. */
+  source(): Promise<AnswerSource | undefined>
   /** Returns the email of that member; `undefined` at another server. */
   memberEmail(): Promise<string | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */

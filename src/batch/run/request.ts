@@ -3,6 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { SavedMap } from '../input/mapping.js'
+import type { AnswerSource } from './ports.js'
 import type { RunRecords } from './records.js'
 
 /** The options of a command about its input file. */
@@ -103,6 +104,8 @@ export interface RecordedRequest {
   readonly choices: BatchChoices
   /** The member who pays for the run, as `BatchTarget` names members; absent where that is not known. */
   readonly member?: string | undefined
+  /** Where its answers come from, as of the start of its last part; absent where that is not known. */
+  readonly source?: AnswerSource | undefined
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
   readonly batch: Operation['batch']

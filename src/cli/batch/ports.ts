@@ -53,6 +53,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
       apiKey: () => context.apiKey(),
       member: () => memberOf(context),
       memberEmail: () => memberEmail(context),
+      source: () => context.source(),
       bulk: (run) => bulkOptions(context, command, run),
       distribute: distributor(context, command),
     },

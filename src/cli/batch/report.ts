@@ -7,7 +7,7 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { ExecutedBatch } from '../../batch/run-batch.js'
 import type { Run } from '../../storage/state/runs/runs.js'
-import type { Context, DataSource, StreamsContext } from '../context/context.js'
+import type { Context, StreamsContext } from '../context/context.js'
 import { reportOf, UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { openFile } from '../output/output.js'
@@ -25,7 +25,7 @@ import {
   formatToFix,
   oneLine,
 } from '../output/text.js'
-import { describeMissing, nameSource } from '../target/data-source.js'
+import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/data-source.js'
 import type { BatchCommand } from './request.js'
 
 /** A part of a run that ended. */
@@ -35,10 +35,6 @@ type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBa
 export async function showEnd(context: Context, ended: EndedPart, command: BatchCommand): Promise<void> {
   const { run, report } = ended
   await showReport(context, ended, command)
-  const isMissing = report.found === 0 && report.not_found > 0
-  const source = await context.source()
-  const hint = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
-  if (hint !== undefined) context.notify(hint)
   if (run.total > report.rows && !report.stopped)
     context.notify(
       `Looked up the first ${countRows(report.rows)} of ${formatNumber(run.total)}. Without --rows, the same command continues with the others.`,
@@ -66,8 +62,9 @@ export async function showReport(
   if (toFix) context.notify(formatToFix(report.invalid, toFix, rejects?.file ? '' : ' so far'))
   if (!stopped) {
     if (output) context.notify(`Written to ${output}`)
-    return
+    return showSource(context, run, report)
   }
+  showSource(context, run, report)
   const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
   const isTold = !partial || stopped.reason.includes(report.partial ?? '')
   const kept = isTold ? '' : keptText(report.rows, partial)
@@ -75,6 +72,14 @@ export async function showReport(
   const next = formatResumeHint(command, formatId(run.id, context.streams), stopped)
   const hint = [kept, next].filter((text) => text !== '').join(' ')
   await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })
+}
+
+/** Names on stderr where the answers of a run came from; of practice data it says so where nothing was found. */
+function showSource(context: Context, run: Run, { found, not_found: missed }: RunReport): void {
+  const source = sourceOfRun(run)
+  const isMissing = found === 0 && missed > 0
+  const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
+  if (text !== undefined) context.notify(text)
 }
 
 /**
@@ -167,7 +172,7 @@ export async function withSummary(
   // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
   return interruptible(context.streams, async (interrupted) => {
     const writeSummary = async (exit: number, stop: RunStop | undefined) => {
-      const source = await context.source()
+      const source = ended?.run ? sourceOfRun(ended.run) : await context.source()
       const text = toPrintableJson(createSummary(context, batch, startedAt, ended, exit, stop, source), 2)
       const sink = await openFile(context, file, '--summary-json', interrupted)
       await sink.write(`${text}\n`)
@@ -223,7 +228,7 @@ function createSummary(
   ended: EndedBatch | undefined,
   exit_code: number,
   stop: RunStop | undefined,
-  source: DataSource | undefined,
+  source: AnswerSource | undefined,
 ) {
   const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects } = ended ?? {}

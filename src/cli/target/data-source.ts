@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs'
+import { parseJson } from '../../api/values/json.js'
+import type { AnswerSource } from '../../batch/run/ports.js'
+import type { RecordedRequest } from '../../batch/run/request.js'
 import type { Origins } from '../../catalogue/records/origins.js'
 import { isPostgres } from '../../storage/driver/connection.js'
+import type { Run } from '../../storage/state/runs/runs.js'
 import type { Context, DataSource, Home } from '../context/context.js'
 import { storedMember } from '../context/credentials.js'
 import { formatNumber } from '../output/text.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
+
+export type { AnswerSource }
 
 /** What a source is described by: the catalogue in a place, or a server. */
 type SourceFacts =
@@ -82,6 +88,10 @@ export async function sourceOf(context: Context, member?: string): Promise<DataS
   }
 }
 
+/** Returns where the answers of a run came from, in its last part; `undefined` where that is not recorded. */
+export const sourceOfRun = ({ request }: Pick<Run, 'request'>): AnswerSource | undefined =>
+  (parseJson(request) as Pick<RecordedRequest, 'source'>).source
+
 const ownerOfKey = async (context: Context, target: RemoteTarget): Promise<string | undefined> =>
   storedMember(context.home, target, await context.apiKey())
 
@@ -95,7 +105,7 @@ async function hasCatalogue({ engine, catalogue }: Home): Promise<boolean> {
 }
 
 /** Returns the sentence that names a source. */
-export const nameSource = ({ text }: DataSource): string => `Answers come from ${text}.`
+export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`
 
 /** Names the source on stderr. */
 export async function notifySource(context: Context, member?: string): Promise<void> {
@@ -104,7 +114,7 @@ export async function notifySource(context: Context, member?: string): Promise<v
 }
 
 /** Says why nothing can be found; `undefined` where a catalogue has more than sample data, and of a server. */
-export function describeMissing(source: DataSource | undefined): string | undefined {
+export function describeMissing(source: AnswerSource | undefined): string | undefined {
   if (source?.kind === 'empty')
     return 'The catalogue is empty. Fill it with prospect data sample or prospect data import.'
   return source?.kind === 'practice'

@@ -87,6 +87,42 @@ describe('commands', () => {
     )
   })
 
+  it('name the source of a run as it was when its rows were looked up', async () => {
+    await loadSample()
+    await home.run(batch)
+    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    const hint = `Answers come from ${practice}. All of it is invented:`
+    expect((await home.run(['runs', 'export', '--last', '-o', 'again.csv'])).stderr).toContain(hint)
+    expect(await home.json('runs', 'show', '--last')).toMatchObject({
+      source: { kind: 'practice', text: practice },
+    })
+    const shown = await home.run(['runs', 'show', '--last'], { terminal: true, columns: 100 })
+    expect(shown.stdout).toContain(`Answers from      ${practice}\n`)
+    // The same command again only writes the output of that run.
+    expect((await home.run(batch)).stderr).toContain(hint)
+    const fresh = await home.run([...batch, '--fresh'])
+    expect(fresh.stderr).toContain('Answers come from your catalogue on this machine (2 companies')
+    expect(await home.json('runs', 'show', '--last')).toMatchObject({ source: { kind: 'mixed' } })
+  })
+
+  it('name the source of a run in its last part', async () => {
+    await loadSample()
+    await home.run([...batch, '--rows', '1'])
+    expect(await home.json('runs', 'show', '--last')).toMatchObject({ done: 1, source: { kind: 'practice' } })
+    await home.run(['data', 'import', 'companies', 'in.csv', '--map', 'domain=website'])
+    expect((await home.run(batch)).stderr).toContain('Answers come from your catalogue on this machine')
+    expect(await home.json('runs', 'show', '--last')).toMatchObject({ done: 2, source: { kind: 'mixed' } })
+  })
+
+  it('name the source above what is left, and with it in JSON', async () => {
+    await loadSample()
+    const { stdout } = await home.run(['limits'], { terminal: true, columns: 100 })
+    expect(stdout).toMatch(/^Answers from +practice data on this machine \(30 sample companies\)\nPlan /)
+    expect(await home.json('limits')).toMatchObject({ source: { kind: 'practice', text: practice } })
+    const { stdout: rows } = await home.run(['limits', '--format', 'ids'])
+    expect(rows).not.toContain('practice')
+  })
+
   it('name the source beside credits on a terminal and with --verbose, and leave the body as the API gives it', async () => {
     await loadSample()
     const line = `Answers come from ${practice}.`
@@ -104,7 +140,11 @@ describe('commands', () => {
     await home.run(['login', ...at, '--api-key-stdin'], { stdin: there.bench.key })
     const { host } = new URL(there.server.baseUrl)
     const { stderr } = await home.run([...batch, ...at])
+    const { source } = await home.json<{ source: { text: string } }>('limits', ...at)
     await there.close()
     expect(stderr).toMatch(new RegExp(`Answers come from ${host} as \\S+@\\S+\\.\n`))
+    // The server need not be there any more.
+    expect(stderr).toContain(`Answers come from ${source.text}.`)
+    expect(await home.json('runs', 'show', '--last')).toMatchObject({ source })
   })
 })

@@ -10,6 +10,7 @@ import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
+import type { AnswerSource } from '../../target/data-source.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
@@ -27,7 +28,8 @@ async function showLimits(context: Context, { options }: Invocation): Promise<nu
   if (!isLocal) context.notify(describeUnknown(found))
   const now = isLocal ? async () => (await (await context.admin()).clock()).now : undefined
   const layout = (body: unknown, look: Look) => formatLimits(body, look, options.all === true)
-  await print(context, found, withoutUndefined({ layout, columns, now }))
+  const body = { ...found, source: (await context.source()) ?? null }
+  await print(context, body, withoutUndefined({ layout, columns, now }))
   return exitCodes.ok
 }
 
@@ -37,12 +39,16 @@ const describeUnknown = ({ windows }: Limits): string =>
     ? 'Only the server knows its rate limits, its weekly limit and when quotas reset.'
     : 'Rate limits count the requests of this machine. Only the server knows its weekly limit and when quotas reset.'
 
+/** Limits, and where answers come from; null where that is not known. */
+type ShownLimits = Limits & { readonly source?: AnswerSource | null }
+
 /** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
 export function formatLimits(body: unknown, look: Look, isWhole = false): string {
-  const limits = body as Limits
+  const { source, ...limits } = body as ShownLimits
+  const from = { 'Answers from': source?.text ?? '' }
   const windows = limits.windows.filter(({ used }) => isWhole || used > 0)
   const parts = [
-    record(listFacts(limits, look), look),
+    record({ ...from, ...listFacts(limits, look) }, look),
     Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(limits.quotas, look),
     formatWindows(windows, 'plan', look),
     formatWindows(windows, 'own', look),

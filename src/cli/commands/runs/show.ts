@@ -11,6 +11,7 @@ import { runPlaceOf, sharedOptions } from '../../options/databases.js'
 import { addStoredId, resolveIds, type StoredKind } from '../../options/stored-ids.js'
 import { isoTime } from '../../options/values.js'
 import type { Look } from '../../output/text.js'
+import { type AnswerSource, sourceOfRun } from '../../target/data-source.js'
 
 /** Runs, as their commands name them. */
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
@@ -61,7 +62,8 @@ export const showCommand: CommandFactory = ({ command }) =>
         const { reserved, profile, fileHash } = run
         const view = await toRunView(context, run, records)
         const lookups = await countLookups(run, records)
-        return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, lookups }
+        const source = sourceOfRun(run) ?? null
+        return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, source, lookups }
       },
       { layout: formatRun },
     )
@@ -92,7 +94,8 @@ export const invalidRowsOf = ({ request }: Run): number | null =>
 async function formatRun(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/charts.js')
   const { record } = await import('../../output/table.js')
-  const { lookups, ...run } = body as {
+  const { lookups, source, ...run } = body as {
+    source: AnswerSource | null
     lookups: Awaited<ReturnType<typeof countLookups>>
     rows: number
     done: number
@@ -107,5 +110,6 @@ async function formatRun(body: unknown, look: Look): Promise<string> {
   ] as const
   const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
   const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))
-  return `${record(run, look)}\n${bars(funnel, look)}`
+  const from = source === null ? {} : { 'Answers from': source.text }
+  return `${record({ ...run, ...from }, look)}\n${bars(funnel, look)}`
 }

@@ -53,7 +53,7 @@ describe('limits of the local engine', () => {
     await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
     const { stdout } = await run('limits', '--all')
     expect(stdout).toMatch(
-      /^Plan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
+      /^Answers from +an empty .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
     )
     expect(stdout).toMatch(/This week +50 left of 50: 0 spent, 0 held; resets in 6 days/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500 +in 12 h/)
@@ -77,7 +77,7 @@ describe('limits of the local engine', () => {
   it('says which limits an unlisted plan has', async () => {
     await here.run(['engine', 'plan', 'set', 'Gold'])
     expect((await run('limits')).stdout).toMatch(
-      /^Plan +Gold, not listed: limits of Free, 1 request per minute/,
+      /\nPlan +Gold, not listed: limits of Free, 1 request per minute/,
     )
   })
 
@@ -160,7 +160,7 @@ describe('limits of a server', () => {
       caller,
       terminal: true,
     })
-    expect(stdout).toMatch(/^Credits +70\n/)
+    expect(stdout).toMatch(/^Answers from +api\.example\nCredits +70\n/)
     expect(stdout).toMatch(/Profiles per day +10 +40 +50/)
     expect(stdout).not.toContain('requests per minute')
     expect(stdout).toMatch(/leads extract +second +0 +1 +1/)
