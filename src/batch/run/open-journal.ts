@@ -102,7 +102,10 @@ async function begin(
   const going = {
     file,
     output,
-    request: toRecord(request, file, { member: await ports.target.member(), source: await ports.target.source() }),
+    request: toRecord(request, file, {
+      member: await ports.target.member(),
+      source: await ports.target.source(),
+    }),
     spread: request.choices.distribute ? 1 : 0,
   } as const
   if (known) {

@@ -34,6 +34,19 @@ describe('a hot standby', () => {
     expect([refused.code, errorOf(refused)]).toMatchObject([10, { code: 'database_read_only' }])
     expect(refused.stderr).toContain('it is a standby')
     expect((await here.run(['engine', 'ledger', 'verify'], given)).code).toBe(0)
+    const doctor = await here.run(['doctor', '--json'], given)
+    expect([doctor.code, doctor.json]).toMatchObject([
+      13,
+      {
+        checks: expect.arrayContaining([
+          {
+            ...{ name: 'engine database', status: 'problem' },
+            text: 'The database is read-only: it is a standby.',
+            hint: expect.stringMatching(/^Give the address of the primary server in PROSPECT_DATABASE_URL/),
+          },
+        ]),
+      },
+    ])
     // Another machine has no key yet, and cannot create one.
     const other = machine()
     const { line: baseUrl, stop } = await other.start(['serve', '--port', '0', '--database', server.url], {

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import { ApiError } from '../../../api/calls/errors.js'
 import { elsewhere } from '../../../batch/run/records.js'
 import {
   readStoredNumber,
@@ -38,7 +39,7 @@ export async function database(context: DoctorContext, name: Name): Promise<Find
     case 'unreachable':
       return problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')
     case 'served':
-      return serverTroubles(found)
+      return await serverTroubles(found)
     case 'unreadable':
       return problem(`${path} cannot be read: ${found.reason}.`, repairs[name])
     default:
@@ -46,9 +47,23 @@ export async function database(context: DoctorContext, name: Name): Promise<Find
   }
 }
 
-function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly Verdict[] {
+async function serverTroubles({ driver, schema }: Extract<Served, { is: 'served' }>): Promise<Findings> {
   const about = "The engine's database is on a server, and"
-  return orElse(schemaTroubles(about, schema), `${about} has schema version ${schema.version}.`)
+  const troubles = [...(await findReadOnly(driver)), ...schemaTroubles(about, schema)]
+  return orElse(troubles, `${about} has schema version ${schema.version}.`)
+}
+
+/** Says that a server permits no writes, as a standby does. */
+async function findReadOnly(driver: Pick<Driver, 'requireWritable'>): Promise<readonly Verdict[]> {
+  try {
+    await driver.requireWritable?.()
+    return []
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'database_read_only') throw error
+    const then =
+      'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written.'
+    return [problem(`${error.message}.`, then)]
+  }
 }
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */

@@ -153,6 +153,14 @@ describe('doctor: databases', () => {
     expect(await here.lines('engine database', { env })).toEqual([
       expect.stringMatching(/^ok .*on a server, and has schema version 1\./),
     ])
+    const readOnly = `${schema.url}${encodeURIComponent(' -c default_transaction_read_only=on')}`
+    expect(await here.lines('engine database', { env: { ...env, PROSPECT_DATABASE_URL: readOnly } })).toEqual(
+      [
+        expect.stringMatching(
+          /^problem \| The database is read-only: its setting default_transaction_read_only is on\. \| Give the/,
+        ),
+      ],
+    )
     await schema.sql('UPDATE schema_version SET version = 1099')
     expect(await here.lines('engine database', { env })).toEqual([
       expect.stringMatching(/^problem .*newer than this program/),
