@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command, Option } from 'commander'
 import { plans } from '../../api/operations/plans.js'
+import { areaOf, operations } from '../../api/operations/table.js'
+import { functions, namedFields } from '../../api/schemas/enumerations.js'
 import { escapeControls } from '../../api/values/controls.js'
+import { eventNames } from '../../api/webhooks/events.js'
 import { openRuns } from '../../batch/run/records.js'
 import { toRunHome } from '../batch/run-home.js'
 import { write } from '../context/io.js'
@@ -103,11 +106,29 @@ async function valuesOf(
     const columns = field === undefined ? [] : await columnsOf(environment, typed)
     return columns.map(({ name, summary }) => ({ name: `${field}=${name}`, summary }))
   }
-  const names =
-    option.long === '--profile'
-      ? ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]
-      : (option.argChoices ?? optionValues.get(option) ?? [])
-  return toCandidates(new Set(names))
+  const profiles = () => ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]
+  const names = new Set(option.long === '--profile' ? profiles() : knownValues(option))
+  if (!option.flags.includes(',…')) return toCandidates(names)
+  const [begun = ''] = /^(?:--[\w-]+=)?(.*,)?/.exec(typed.at(-1) ?? '')?.slice(1) ?? []
+  const chosen = begun.split(',')
+  return toCandidates([...names].filter((name) => !chosen.includes(name)).map((name) => begun + name))
+}
+
+/** Names that an option takes beside other values. */
+const wordsOfOption: Readonly<Record<string, () => readonly string[]>> = {
+  '--department': () => Object.values(functions),
+  '--departments': () => Object.values(functions),
+  '--event': eventNames,
+  '--plan': () => Object.keys(plans),
+  '--scope': () => [...new Set(operations().map(({ id }) => areaOf(id)))],
+}
+
+/** Returns the values that an option lists, else the names of what it takes by id, else its other known words. */
+function knownValues(option: Option): readonly string[] {
+  const listed = option.argChoices ?? optionValues.get(option) ?? []
+  if (listed.length > 0) return listed
+  const { labels } = namedFields[option.name().replaceAll('-', '_')] ?? {}
+  return labels ? Object.values(labels) : (wordsOfOption[option.long ?? '']?.() ?? [])
 }
 
 /** Returns the options that help shows. A group hides those of all commands, which can be typed there, too. */

@@ -38,6 +38,14 @@ describe('completion in bash', () => {
     expect(offered('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
   })
 
+  it('goes on within a value with spaces, and after a comma', () => {
+    expect(offered('leads', 'search', '--functions', 'Human\\ R')).toEqual(['Human\\ Resources'])
+    expect(offered('contacts', 'waterfall', '--enrichment-type', 'email,')).toEqual([
+      'email,phone',
+      'email,personal_email',
+    ])
+  })
+
   it('leaves free values to the file completion of bash', () => {
     expect(offered('accounts', 'enrich', '--csv', '')).toEqual([])
   })
@@ -84,6 +92,47 @@ describe('completion', () => {
     expect(await completed('engine', 'ledger', '--by', '')).toEqual(['day', 'operation', 'member'])
     expect(await completed('data', 'import', 'p')).toEqual(['people', 'posts'])
     expect(await completed('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])
+  })
+
+  it('completes the values of every option that lists them', async () => {
+    type Listed = {
+      readonly command: string
+      readonly flag?: string
+      readonly options: readonly { readonly name: string; readonly values?: readonly string[] }[]
+    }
+    const commands = await here.json<readonly Listed[]>('commands')
+    const pairs = commands.flatMap(({ command, flag, options }) =>
+      options.flatMap(({ name, values }) =>
+        values ? [{ words: [...command.split(' '), ...(flag ? [`--${flag}`] : []), name], values }] : [],
+      ),
+    )
+    expect(pairs.length).toBeGreaterThan(100)
+    const unlike = []
+    for (const { words, values } of pairs) {
+      const found = await completed(...words, '')
+      if (JSON.stringify(found) !== JSON.stringify(values)) unlike.push([...words, found])
+    }
+    expect(unlike).toEqual([])
+  })
+
+  it('completes names that an option takes beside ids, and other known words', async () => {
+    expect(await completed('leads', 'search', '--seniority-levels', 'Dir')).toEqual(['Director'])
+    expect(await completed('leads', 'advanced-search', '--functions', 'Sa')).toEqual(['Sales'])
+    expect(await completed('accounts', 'headcount', '--departments', 'Sa')).toEqual(['Sales'])
+    expect(await completed('accounts', 'search', '--included-industries', 'Software D')).toEqual([
+      'Software Development',
+    ])
+    expect(await completed('profiles', 'add', 'x', '--plan', 'gr')).toEqual(['growth'])
+    expect(await completed('engine', 'keys', 'create', '--scope', 'acc')).toEqual(['accounts', 'account'])
+    expect(await completed('events', 'list', '--event', 'lead_search.c')).toEqual(['lead_search.completed'])
+  })
+
+  it('completes each value of a list', async () => {
+    expect(await completed('contacts', 'waterfall', '--enrichment-type', 'email,ph')).toEqual(['email,phone'])
+    expect(await completed('contacts', 'waterfall', '--enrichment-type=email,ph')).toEqual([
+      '--enrichment-type=email,phone',
+    ])
+    expect(await completed('leads', 'search', '--seniority-levels', 'CXO,Dir')).toEqual(['CXO,Director'])
   })
 
   it('offers nothing for free values', async () => {
