@@ -70,7 +70,9 @@ function whyRefused(address: Address | undefined, scheme: string, targets: Targe
   if (targets.loopback && isLoopback(address)) return undefined
   const outside = forms.filter((form) => !targets.allow.some((network) => covers(network, form)))
   const kind = outside.map(kindOf).find(Boolean)
-  if (kind) return `${kind}, which only --allow-target CIDR permits`
+  if (kind) return `${kind}, which only ${permitting} permit`
   if (scheme === 'https:' || outside.length === 0) return undefined
-  return 'a public address, which takes https; only --allow-target CIDR permits http'
+  return `a public address, which takes https; only ${permitting} permit http`
 }
+
+const permitting = 'prospect serve and worker with --allow-target CIDR'

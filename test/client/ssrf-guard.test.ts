@@ -45,18 +45,18 @@ describe('the addresses of a webhook URL', () => {
 })
 
 describe('refusal messages', () => {
-  it('names the kind of address and the option that permits it', async () => {
+  it('names the kind of address, and the commands and their option that permit it', async () => {
     expect(await refusal('https://10.1.2.3/')).toBe(
-      '10.1.2.3 is a private address, which only --allow-target CIDR permits',
+      '10.1.2.3 is a private address, which only prospect serve and worker with --allow-target CIDR permit',
     )
     expect(await refusal('http://2130706433:8080/')).toBe(
-      '127.0.0.1 is a loopback address, which only --allow-target CIDR permits',
+      '127.0.0.1 is a loopback address, which only prospect serve and worker with --allow-target CIDR permit',
     )
   })
 
   it('does not reveal the internal address of a name', async () => {
     expect(await refusal('https://private.example/')).toBe(
-      'private.example has a private address, which only --allow-target CIDR permits',
+      'private.example has a private address, which only prospect serve and worker with --allow-target CIDR permit',
     )
   })
 

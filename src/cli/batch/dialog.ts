@@ -38,21 +38,22 @@ export function createDialog(
     showMapping: (mapping) => {
       for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
     },
-    showKnownRun: (run) => notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) })),
+    showKnownRun: (run) =>
+      notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) }, choices.dryRun)),
     confirmMember: async (run, starter, member) => {
       const id = formatId(run.id, context.streams)
       const isKnown = starter.includes('@')
       const text = isKnown
         ? `Run ${id} was started by ${starter}, and this command has the key of ${member}.`
         : `Run ${id} was started with another API key than this command has.`
-      if (!canAsk(context))
+      // --yes is about the price.
+      const asked = context.withGlobals({ yes: undefined })
+      if (!canAsk(asked))
         throw new UsageError(
           text,
           `Give ${isKnown ? `a key of ${starter}` : 'that key'} with --api-key-file FILE, or resume it on a terminal, where you are asked. --fresh starts a new run.`,
         )
       notify(text)
-      // --yes is about the price.
-      const asked = context.withGlobals({ yes: undefined })
       await confirm(asked, `Pay for the rest ${isKnown ? `as ${member}` : 'with your key'}?`, 'no')
     },
     showRagged: (rows, firstLine) =>
@@ -87,9 +88,13 @@ export function createDialog(
 }
 
 /** Returns what an earlier part of a run did, as a sentence. */
-function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: KnownRun): string {
-  if (onlyUnknown) return `Run ${id} is finished: only its rows with an unknown outcome are sent again.`
+function describeKnownRun(
+  { id, done, total, status, credits, onlyUnknown }: KnownRun,
+  isDryRun: boolean,
+): string {
+  const finished = `Run ${id} is finished${isDryRun ? '. Without --dry-run,' : ':'}`
+  if (onlyUnknown) return `${finished} only its rows with an unknown outcome are sent again.`
   return status === 'finished'
-    ? `Run ${id} is finished: its output is written again, and nothing is spent. --fresh starts a new run.`
+    ? `${finished} its output is written again, and nothing is spent. --fresh starts a new run.`
     : `Resuming run ${id}: ${formatNumber(done)} of ${countRows(total)} are answered, ${formatCredits(credits)} paid.`
 }

@@ -245,5 +245,8 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(context)
   if (format !== 'table' && format !== 'ids') return format
-  throw new UsageError(`The format ${format} cannot be used with --csv.`, 'Use csv, tsv, ndjson or json.')
+  throw new UsageError(
+    `The format ${format} is not for the rows of a file.`,
+    'Use --format csv, tsv, ndjson or json.',
+  )
 }

@@ -296,6 +296,7 @@ function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)
   const guesses = [
     path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []).map((command) => `prospect ${command}`) : [],
+    ofPlural(word, path),
     namedByApi(word, path),
     near === undefined ? [] : [`${path} ${near}`],
     elsewhere(word),
@@ -303,6 +304,10 @@ function guess(word: string, names: readonly string[], path: string): string {
   const meant = guesses.find(({ length }) => length > 0)
   return meant ? `Did you mean: ${meant.join(' or ')}?` : `It has: ${names.join(', ')}.`
 }
+
+/** Returns the command of the area whose name is the plural of a path: `accounts enrich` for `account enrich`. */
+const ofPlural = (word: string, path: string): readonly string[] =>
+  operations().some(({ command }) => `prospect ${command}` === `${path}s ${word}`) ? [`${path}s ${word}`] : []
 
 /** Returns the commands of other areas that end in a word. */
 function elsewhere(word: string): readonly string[] {

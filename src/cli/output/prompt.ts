@@ -4,9 +4,9 @@ import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { type Look, labelOf, lookOf, oneLine } from './text.js'
 
-/** Whether a person can answer: a terminal for input and output, no `--no-input`, no CI. */
+/** Whether a person can answer: a terminal for input and output, no `--yes`, no `--no-input`, no CI. */
 export function canAsk({ globals, streams }: Pick<Context, 'globals' | 'streams'>): boolean {
-  if (streams.env.CI || globals.input === false) return false
+  if (streams.env.CI || globals.input === false || globals.yes) return false
   // stdin last, because Node creates its stream on first access.
   return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
@@ -37,7 +37,7 @@ async function askYesNo(context: Context, message: string, preset: 'yes' | 'no')
  * asks nothing.
  */
 export async function confirm(context: Context, message: string, preset: 'yes' | 'no'): Promise<void> {
-  if (context.globals.yes || !canAsk(context) || (await askYesNo(context, message, preset))) return
+  if (!canAsk(context) || (await askYesNo(context, message, preset))) return
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
 }
 

@@ -85,7 +85,8 @@ async function areaCommand(
       name === word ? await ofRows(environment, name, rows, argv) : stub(name, summaryOf(rows)),
     )
   }
-  if (names.length > 0 && word !== undefined) checkWord(command, word, `prospect ${area}`)
+  const isOfPlural = rowsOf(`${area}s ${word}`).length > 0
+  if (word !== undefined && (names.length > 0 || isOfPlural)) checkWord(command, word, `prospect ${area}`)
   return command
 }
 

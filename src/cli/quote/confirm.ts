@@ -21,7 +21,7 @@ export async function confirmCall(
   context: Context,
   { operation, shape, input }: OperationRequest,
 ): Promise<void> {
-  if (context.globals.yes || !canAsk(context)) return
+  if (!canAsk(context)) return
   const isMetered = operation.quota !== undefined || isPriced(operation)
   if (operation.starts === 'import' && isMetered && input.limit === undefined)
     return confirmImport(context, operation, input)

@@ -30,7 +30,7 @@ export async function confirmQuote(
   context: Context,
   makeQuote: () => Promise<BatchQuote | TargetRefusal>,
 ): Promise<void> {
-  if (context.globals.yes || !canAsk(context)) return
+  if (!canAsk(context)) return
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Caller } from '../../api/calls/caller.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -102,11 +103,14 @@ async function openCatalogue({ home, clock, ids, onClose }: Machine): Promise<Ca
 /** Makes a key of this machine for the workspace in use, which the first use creates, and stores it. */
 export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admin): Promise<string> {
   const { workspace, member, credits, created, key: fresh } = await admin.init()
-  if (created)
+  if (created) {
+    // With a catalogue there is data, or data is being loaded.
+    const isEmpty = !isPostgres(home.engine) && !existsSync(home.catalogue)
     notify(
       `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
-        `${formatNumber(credits)} credits. Sample companies: prospect data sample`,
+        `${formatNumber(credits)} credits.${isEmpty ? ' Sample companies: prospect data sample' : ''}`,
     )
+  }
   // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
   storeKey(home, localOrigin(workspace.id), key, clock.now(), ids.uuid())

@@ -53,12 +53,13 @@ describe('columns that are not recognised', () => {
     const { code, stderr } = await here.run(['accounts', 'enrich', '--csv', 'in.csv', '--format', format])
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining(`The format ${format} cannot be used with --csv`),
+      expect.stringContaining(`The format ${format} is not for the rows of a file.`),
     ])
   })
 
   it.each([
     ['--no-input', ['--no-input'], {}, typed],
+    ['--yes', ['--yes'], {}, typed],
     ['CI', [], { CI: 'true' }, typed],
     ['no terminal', [], {}, undefined],
   ])('refuses a file without a recognised column with %s', async (_, more, env, person) => {

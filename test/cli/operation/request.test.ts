@@ -31,10 +31,11 @@ describe('missing required fields', () => {
     expect([code, titles]).toEqual([0, expect.arrayContaining(['CTO', 'Head of Sales'])])
   })
 
-  it('exits 2 with the option of a missing field with --no-input or in a pipe', async () => {
+  it('exits 2 with the option of a missing field with --no-input, with --yes or in a pipe', async () => {
     const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
+    const agreed = await here.run(['personas', 'create', '-y'], { typed: [['Name', 'Buyers\r']] })
     const piped = await here.run(['personas', 'create'])
-    for (const ended of [asked, piped])
+    for (const ended of [asked, agreed, piped])
       expect([ended.code, ended.stdout, errorOf(ended).error]).toEqual([2, '', '--name is required.'])
   })
 

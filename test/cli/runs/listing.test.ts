@@ -83,6 +83,15 @@ describe('runs export', () => {
     ])
   })
 
+  it('refuses a format that is not for rows, without a word about an option that nobody typed', async () => {
+    const ended = await here.run('runs', 'export', await stopped(), '--format', 'table')
+    expect([ended.code, ended.stderr]).toEqual([
+      2,
+      expect.stringContaining('The format table is not for the rows of a file.'),
+    ])
+    expect(ended.stderr).not.toContain('--csv')
+  })
+
   it('exports a finished run byte for byte', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()

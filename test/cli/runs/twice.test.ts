@@ -30,6 +30,10 @@ describe('the same command twice', () => {
     expect((await here.enrich()).code).toBe(0)
     const first = here.read('out.csv')
     rmSync(join(here.home, 'out.csv'))
+    const quoted = await here.enrich('--dry-run')
+    expect(quoted.stderr).toMatch(
+      /^Run \S+ is finished\. Without --dry-run, its output is written again, and nothing is spent\./m,
+    )
     const again = await here.enrich()
     expect([again.code, here.read('out.csv'), await charged()]).toEqual([0, first, 20])
     expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)

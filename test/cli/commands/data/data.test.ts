@@ -234,7 +234,12 @@ describe('data sample', () => {
   })
 
   it('prints the counts of created records', async () => {
-    const added = await here.json('data', 'sample', '--companies', '60', '--people', '70')
+    const { json: added, stderr } = await here.run([
+      ...['data', 'sample', '--companies', '60', '--people', '70', '--json'],
+    ])
+    expect(stderr).toContain('Created the workspace Local on this machine')
+    // It does not suggest itself.
+    expect(stderr).not.toContain('data sample')
     expect(added).toMatchObject({ companies: 60, people: 70 })
     expect(await here.json('data', 'stats')).toMatchObject(added as object)
     const none = ['data', 'sample', '--companies', '0', '--people', '0', '--format', 'table']
