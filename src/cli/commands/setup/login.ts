@@ -1,5 +1,6 @@
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { resultOr } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import {
   forgetKey,
@@ -11,6 +12,7 @@ import {
   storeKey,
 } from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { profileInUse } from '../../context/settings.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/output.js'
 import { askSecret } from '../../output/prompt.js'
@@ -29,7 +31,30 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const { credits, member } = options.sync ? {} : await tryKey(context, key)
       storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid(), member)
       await print(context, { origin, stored: true, credits: credits ?? null })
+      notifyUnchosen(context)
     })
+
+/** Says which target commands use without `--base-url`, where that is not the server, and how to choose it. */
+function notifyUnchosen(context: Context): void {
+  const { baseUrl } = requireServer(context)
+  // A profile without an address is for no server yet.
+  const usual = resultOr(undefined, () =>
+    targetIn(context.withGlobals({ baseUrl: undefined, direct: undefined })),
+  )
+  const used = usual?.kind === 'remote' ? usual.baseUrl : usual && 'the engine of this machine'
+  if (used === baseUrl) return
+  const { base_url: kept, target } = profileInUse(context)
+  const changes = [
+    ...(kept === baseUrl ? [] : [`base_url ${baseUrl}`]),
+    ...(target === 'local' ? ['target remote'] : []),
+  ]
+  const { profile } = context.globals
+  const commands = changes.map(
+    (change) => `prospect config set ${change}${profile === undefined ? '' : ` --profile ${profile}`}`,
+  )
+  const still = used === undefined ? '' : `Commands still use ${used}. `
+  context.notify(`${still}To use this server in all commands: ${commands.join(', then ')}`)
+}
 
 /** `prospect logout`: forgets the key of a server. */
 export const logoutCommand: CommandFactory = ({ command }) =>

@@ -30,6 +30,30 @@ describe('login', () => {
     expect((await here.run(['credits', ...at()])).code).toBe(0)
   })
 
+  it('says what commands use from then on, and how to use the server in all commands', async () => {
+    const login = async (...more: string[]) =>
+      (await here.run(['login', ...more, '--api-key-stdin'], { stdin: there.bench.key })).stderr
+    const url = there.server.baseUrl
+    expect(await login(...at())).toBe(
+      `Commands still use the engine of this machine. To use this server in all commands: prospect config set base_url ${url}\n`,
+    )
+    await here.run(['config', 'set', 'base_url', url])
+    expect((await here.run(['credits'])).code).toBe(0)
+    expect([await login(...at()), await login()]).toEqual(['', ''])
+    await here.run(['config', 'set', 'target', 'local'])
+    expect(await login(...at())).toContain('in all commands: prospect config set target remote\n')
+    await here.run(['config', 'unset', 'base_url'])
+    await here.run(['config', 'set', 'target', 'remote'])
+    expect(await login(...at())).toBe(
+      `To use this server in all commands: prospect config set base_url ${url}\n`,
+    )
+    await here.run(['profiles', 'add', 'other', '--base-url', 'https://api.example.com/api/v2'])
+    expect(await login(...at(), '--profile', 'other')).toBe(
+      'Commands still use https://api.example.com/api/v2. To use this server in all commands: ' +
+        `prospect config set base_url ${url} --profile other\n`,
+    )
+  })
+
   it('stores no key for a synchronous address that is not known', async () => {
     const { code, stderr } = await here.run(['login', '--sync', ...at(), '--api-key-stdin'], {
       stdin: there.bench.key,
