@@ -1,14 +1,18 @@
+import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../support/command.js'
 
@@ -122,6 +126,54 @@ describe('files that prospect keeps its own data in', () => {
       /^0 /,
     )
   })
+})
+
+describe('the output of a batch', () => {
+  it.each([
+    ['nowhere/out.csv', 'there is no folder'],
+    ['in.csv/out.csv', 'there is no folder'],
+    ['folder', 'is a folder'],
+    ['out.pdf', 'the extension .pdf is not a known format'],
+    ['out.xls', 'prospect does not write .xls files'],
+  ])('is refused before the mapping, the quote and the question: -o %s', async (output, text) => {
+    mkdirSync(at('folder'))
+    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', output]
+    const { code, stderr } = await here.run(argv, { typed: [['Start?', 'y\n']] })
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)])
+    expect(stderr).not.toMatch(/<-|Lookups|Start\?/)
+    expect(await here.json('runs', 'list')).toEqual([])
+  })
+
+  it.skipIf(process.platform === 'win32')(
+    'is refused before the quote in a folder that may not be written',
+    async () => {
+      // Nothing keeps root from writing.
+      const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+      const home = at('of-user')
+      for (const path of [home, at('locked')]) mkdirSync(path, { mode: path === home ? 0o700 : 0o555 })
+      if (user.uid !== undefined) {
+        chmodSync(here.home, 0o755)
+        chownSync(home, user.uid, user.gid)
+      }
+      const argv = [
+        resolve('bin/prospect.js'),
+        'accounts',
+        'enrich',
+        '--csv',
+        'in.csv',
+        '-o',
+        'locked/out.csv',
+      ]
+      const env = { PATH: process.env.PATH, PROSPECT_HOME: home }
+      const ended = spawnSync(process.execPath, argv, { cwd: here.home, env, encoding: 'utf8', ...user })
+      expect([ended.status, ended.stdout, ended.stderr]).toEqual([
+        2,
+        '',
+        expect.stringMatching(/^-o locked\/out\.csv: the folder \S+\/locked cannot be written\./),
+      ])
+      expect(readdirSync(home)).toEqual([])
+    },
+  )
 })
 
 describe('the files of one command', () => {
