@@ -74,7 +74,7 @@ export const globals = (): [string, Option[]][] => [
       new Option('--max-wait <seconds>', 'seconds to wait for a rate limit (default: 10)').argParser(
         notNegative,
       ),
-      new Option('--lock <name>', 'exit with 15 while another command holds the lock of this name'),
+      new Option('--lock <name>', 'exit 15 while another command has the lock of this name'),
       new Option('--log <file>', 'append a log to this file: one JSON object per line'),
     ],
   ],

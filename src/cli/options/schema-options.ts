@@ -26,7 +26,7 @@ export interface Field {
 
 /** Descriptions of the options that turn off what is on by default. */
 const turnedOff: Readonly<Record<string, string>> = {
-  live: 'Results of the database, not live ones',
+  live: 'Use results of the database instead of live ones',
   enriched: 'All searches, not only the enriched ones',
 }
 
@@ -110,7 +110,7 @@ function describe(kind: FieldKind): string {
   const notes = [
     kind.required ? 'required' : '',
     values ? values.join(' | ') : '',
-    kind.isCountry || kind.item?.isCountry ? 'or its name' : '',
+    kind.isCountry ? 'or its name' : kind.item?.isCountry ? 'codes or names' : '',
     (kind.type === 'array' && !kind.hasCommas) || kind.type === 'object' ? 'repeatable' : '',
     kind.default === undefined || kind.type === 'boolean' ? '' : `default: ${kind.default}`,
   ].filter((note) => note !== '')

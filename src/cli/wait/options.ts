@@ -22,17 +22,17 @@ export const waitOptions = (): Option[] =>
   [
     new Option(
       '--wait [seconds]',
-      'wait for the job and print its results, as on a terminal and with -o; exit 14 after so many seconds',
+      'wait for the job and print its results (default on a terminal and with -o); exit 14 after this many seconds',
     ).argParser(seconds),
     new Option(
       '--public-url <url>',
-      'while waiting for a server elsewhere: where it reaches this machine, such as a tunnel',
+      'the address where a server reaches this machine while it waits, such as that of a tunnel',
     ),
     new Option(
       '--receive-port <n>',
       'the port of this machine that --public-url leads to (default: 4011)',
     ).argParser(port),
-    new Option('--no-wait', 'print the reply, and leave the job to the server or the next worker'),
+    new Option('--no-wait', 'print the reply, and let the server or a worker finish the job'),
   ].map((option) => option.helpGroup(option.long?.endsWith('wait') ? groups.request : groups.everyRequest))
 
 /**

@@ -18,7 +18,7 @@ const defaultApiPort = 4010
 
 /** `prospect dashboard`: a page in the browser on what was spent, what runs, what came in and what failed. */
 export const dashboardCommand: CommandFactory = ({ command }) =>
-  command('dashboard', 'Look at everything in the browser: credits, runs, jobs, deliveries, events')
+  command('dashboard', 'See credits, runs, jobs, deliveries and events in the browser')
     .addOptions(listenOptions(defaultPort))
     .option('--allow-host <name>', 'another host name that browsers use (repeatable)', repeated)
     .addOption(engineOption())

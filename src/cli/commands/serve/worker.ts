@@ -18,7 +18,7 @@ export const workerCommand: CommandFactory = ({ command }) =>
     .addOptions(deliveringOptions())
     .option(
       '--upstream <url>',
-      'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
+      'make the calls of distributed runs to this server (an address that ends in /api/v2)',
     )
     .option('--calls <n>', 'calls to that server at once (default: 8)', positiveWhole)
     .run(runWorker)
