@@ -19,6 +19,7 @@ export async function documentProblems() {
     ...unlistedStatuses(documents),
     ...missingSources(documents),
     ...documents.flatMap((document) => unknownCommands(document, map)),
+    ...untoldAddresses(documents, map),
     ...documents.flatMap((document) => unknownExitCodes(document, documents)),
   ]
 }
@@ -171,6 +172,21 @@ function unknownCommands({ path, text }, map) {
     )
     return wrong.map((word) => `${path}: ${word} is no option of: ${line}`)
   })
+}
+
+/** Options and variables that name an address, and that the page of what leaves this machine does not explain. */
+function untoldAddresses(documents, map) {
+  const path = 'docs/what-leaves-this-machine.md'
+  const { text } = documents.find((document) => document.path === path)
+  const options = map
+    .flatMap(({ options }) => options.map(({ flags }) => flags))
+    .filter((flags) => /<(url|place)>/.test(flags))
+    .flatMap((flags) => flags.match(/--[\w-]+/g) ?? [])
+  const named = [...options, ...variables().filter((name) => name.endsWith('_URL'))]
+  const identifiesRecords = ['--profile-url']
+  return [...new Set(named)]
+    .filter((name) => !text.includes(name) && !identifiesRecords.includes(name))
+    .map((name) => `${path}: says nothing of ${name}`)
 }
 
 /** Languages of examples that a person types or saves. */

@@ -158,7 +158,7 @@ function toRefusal(
   return {
     status: 500,
     message: 'This is a bug in prospect.',
-    hint: 'The terminal with prospect shows more about it.',
+    hint: 'Please report it to the maintainers of the copy you installed. The terminal with prospect shows what to send.',
   }
 }
 

@@ -50,7 +50,7 @@ export const errors = {
   rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After, or raise --max-wait.' },
   network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
-  internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it.' },
+  internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it to whoever runs the server.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   too_many_bodies: { status: 503, text: 'Too many large requests at once', exit: 10, hint: 'Send large requests one after the other.' },

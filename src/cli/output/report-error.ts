@@ -99,10 +99,15 @@ function reword(text: string): string {
     .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs a value')
 }
 
+/** Where to report a bug, and with what. */
+const bugHint =
+  'Please report it to the maintainers of the copy you installed, with the command, what prospect version prints, and what it prints with --verbose. Leave out keys and personal data.'
+
 /** Says on stderr that something is a bug, for what goes on working after it. */
 export function notifyBug(context: StreamsContext, error: unknown): void {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
   context.notify(`This is a bug in prospect: ${message}`)
+  context.notify(bugHint)
   if (context.globals.verbose) context.notify(stack)
 }
 
@@ -113,7 +118,7 @@ async function reportBug(error: unknown, context: StreamsContext): Promise<numbe
     code: 'bug',
     status: null,
     exit_code: 1,
-    hint: 'Please report it to the maintainers of the copy you installed, with the command, what prospect version prints, and what it prints with --verbose. Leave out keys and personal data.',
+    hint: bugHint,
   }
   const wantsStack = context.globals.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
   if (wantsStack && error instanceof Error)

@@ -59,15 +59,16 @@ describe('a failure that no command expects', () => {
     ])
   })
 
-  it('is reported by a server that goes on, with its place where --verbose is given', () => {
+  it('is reported by a server that goes on, with where to report it and its place where --verbose is given', () => {
     const notices: string[] = []
     const context = { globals: { verbose: true }, notify: (text: string) => void notices.push(text) }
     notifyBug(context as never, new Error('out of order'))
     notifyBug({ ...context, globals: {} } as never, 'no error')
+    const where = expect.stringMatching(/maintainers of the copy you installed.*Leave out keys/)
     expect(notices).toEqual([
-      'This is a bug in prospect: out of order',
+      ...['This is a bug in prospect: out of order', where],
       expect.stringMatching(/^Error: out of order\n\s+at /),
-      'This is a bug in prospect: no error',
+      ...['This is a bug in prospect: no error', where],
     ])
   })
 
