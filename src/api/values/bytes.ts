@@ -16,7 +16,10 @@ export class Pieces {
     for (let from = 0; from < chunk.length; ) {
       let last = this.#pieces.at(-1)
       if (!last || this.#used === last.length) {
-        last = new Uint8Array(Math.min(largestPiece, Math.max(small.bytes, chunk.length - from, this.size)))
+        const left = chunk.length - from
+        // Most bodies are one small chunk.
+        const room = this.size === 0 ? left : Math.max(small.bytes, left, this.size)
+        last = new Uint8Array(Math.min(largestPiece, room))
         this.#pieces.push(last)
         this.#used = 0
       }
@@ -65,7 +68,7 @@ export const small = { bytes: 65_536, values: 2_000 }
 
 /** Returns whether a body is to be parsed beside the event loop. */
 export const isLarge = (pieces: readonly Bytes[]): boolean =>
-  pieces.length > 1 || pieces.some((bytes) => bytes.length > small.bytes || hasManyValues(bytes))
+  pieces.reduce((size, { length }) => size + length, 0) > small.bytes || hasManyValues(join(pieces))
 
 const hasManyValues = (bytes: Bytes): boolean =>
   exceededLimit(viewOf(bytes).toString('latin1'), {
