@@ -1,6 +1,8 @@
 import type { Driver } from '../storage/driver/connection.js'
-import type { Clock, Counter, Lease, StoredClock } from './ports/ports.js'
-import { hasCounterAfter, restartCounters } from './tables/counters.js'
+import type { Clock } from './ports/ports.js'
+import { type Counter, hasCounterAfter, restartCounters } from './tables/counters.js'
+import type { Lease } from './tables/lease.js'
+import type { StoredClock } from './tables/members.js'
 
 const dayMs = 86_400_000
 

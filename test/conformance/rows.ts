@@ -1,4 +1,4 @@
-import type { Key, Member, Workspace } from '../../src/engine/ports/ports.js'
+import type { Key, Member, Workspace } from '../../src/engine/tables/members.js'
 
 /** A workspace as a store keeps it. */
 export const workspace: Workspace = {

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { NewChunk } from '../../src/engine/ports/ports.js'
 import {
   answerChunk,
   claimChunk,
@@ -12,6 +11,7 @@ import {
   insertChunks,
   keepChunkWorker,
   listAnsweredChunks,
+  type NewChunk,
   readChunkWork,
   renewChunk,
   renewChunkRun,

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Delivery, DueDeliveries } from '../../src/engine/ports/ports.js'
 import {
   claimDelivery,
   countDeliveries,
+  type Delivery,
+  type DueDeliveries,
   findDelivery,
   insertDeliveries,
   isDeliveryDue,

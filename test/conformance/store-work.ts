@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type {
-  AsyncJob,
-  JobChange,
-  JobRecord,
-  JobState,
-  Lease,
-  NewList,
-} from '../../src/engine/ports/ports.js'
 import {
+  type AsyncJob,
   claimJob,
   countJobs,
   countRecords,
@@ -19,6 +12,9 @@ import {
   insertJob,
   insertRecords,
   isJobDue,
+  type JobChange,
+  type JobRecord,
+  type JobState,
   listEnrichments,
   listJobs,
   listRecords,
@@ -29,18 +25,20 @@ import {
   renewJob,
   updateJob,
 } from '../../src/engine/tables/jobs.js'
+import type { Lease } from '../../src/engine/tables/lease.js'
 import {
   findList,
   findListByNumber,
   insertList,
   listCompanies,
   listMatchedAccounts,
+  listTable,
+  type NewList,
   setMatchedAccount,
   updateList,
 } from '../../src/engine/tables/lists.js'
 import { insertMember, insertWorkspace } from '../../src/engine/tables/members.js'
 import { appendMovement } from '../../src/engine/tables/movements.js'
-import { listTable } from '../../src/engine/tables/record-tables.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { member, workspace } from './rows.js'
 
@@ -55,8 +53,8 @@ export const job: AsyncJob = {
 }
 
 const list: NewList = {
-  ...{ id: 'j1', workspaceId: 'w1', name: 'Mine', networkListId: 281_474_976_710_656, status: 'pending' },
-  ...{ createdAt: 5, updatedAt: 5 },
+  ...{ id: 'j1', workspace_id: 'w1', name: 'Mine', network_list_id: 281_474_976_710_656, status: 'pending' },
+  ...{ created_at: 5, updated_at: 5 },
   companies: [{ domain: 'a.example' }, { name: 'B', country: 'FR' }, { url: 'https://c.example/' }],
 }
 
@@ -320,24 +318,24 @@ export function describeWork(name: string, open: () => Promise<Driver>): void {
         await setMatchedAccount(tx, 'j1', 1, 'a1')
         await setMatchedAccount(tx, 'j1', 3, 'a1')
         await setMatchedAccount(tx, 'j1', 2, null)
-        await updateList(tx, 'j1', { status: 'completed', updatedAt: 8 })
+        await updateList(tx, 'j1', { status: 'completed', updated_at: 8 })
       })
       await store.read(async (tx) => {
-        const completed = { ...kept, status: 'completed', updatedAt: 8 }
+        const completed = { ...kept, status: 'completed', updated_at: 8 }
         expect(await findList(tx, 'w1', 'j1')).toEqual(completed)
-        expect(await findListByNumber(tx, 'w1', list.networkListId)).toEqual(completed)
+        expect(await findListByNumber(tx, 'w1', list.network_list_id)).toEqual(completed)
         expect(await listTable.slice(tx, { skip: 0, limit: 9 }, 'workspace_id = ?', 'w1')).toEqual([
           completed,
         ])
         expect([
           await findList(tx, 'w2', 'j1'),
-          await findListByNumber(tx, 'w2', list.networkListId),
+          await findListByNumber(tx, 'w2', list.network_list_id),
         ]).toEqual([undefined, undefined])
         expect(await listTable.count(tx, 'workspace_id = ?', 'w2')).toBe(0)
         expect(await listCompanies(tx, 'j1', 0, 9)).toEqual([
-          { ordinal: 1, company: companies[0], accountId: 'a1' },
-          { ordinal: 2, company: companies[1], accountId: null },
-          { ordinal: 3, company: companies[2], accountId: 'a1' },
+          { ordinal: 1, company: companies[0], account_id: 'a1' },
+          { ordinal: 2, company: companies[1], account_id: null },
+          { ordinal: 3, company: companies[2], account_id: 'a1' },
         ])
         expect((await listCompanies(tx, 'j1', 1, 1)).map(({ ordinal }) => ordinal)).toEqual([2])
         expect(await listMatchedAccounts(tx, 'j1')).toEqual(['a1'])

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { keepCursorSecret, readCursorSecret } from '../../src/engine/handlers/pagination.js'
-import { findPersona } from '../../src/engine/handlers/personas.js'
-import type { Persona } from '../../src/engine/ports/ports.js'
+import { findPersona, type Persona, personaTable } from '../../src/engine/handlers/personas.js'
 import {
   dropCounter,
   hasCounterAfter,
@@ -31,7 +30,6 @@ import {
   readConsumed,
   readConsumption,
 } from '../../src/engine/tables/movements.js'
-import { personaTable } from '../../src/engine/tables/record-tables.js'
 import {
   dropClaim,
   dropReplies,
@@ -51,14 +49,14 @@ const claim = { fingerprint: 'f', token: 't', leaseUntil: 10, createdAt: 5, stat
 
 const persona: Persona = {
   id: 'p1',
-  workspaceId: 'w1',
+  workspace_id: 'w1',
   name: 'Buyers',
-  jobTitles: ['Head of Sales'],
-  excludedJobTitles: [],
+  job_titles: ['Head of Sales'],
+  excluded_job_titles: [],
   functions: ['25'],
-  seniorityLevels: [],
-  createdAt: 5,
-  updatedAt: 6,
+  seniority_levels: [],
+  created_at: 5,
+  updated_at: 6,
 }
 
 /** What every store must do, whatever database is behind it. */
@@ -262,15 +260,15 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
 
     it('lists personas newest first, then by id, from a position on', async () => {
       const listed = await store.transaction(async (tx) => {
-        for (const [id, createdAt] of [
+        for (const [id, created_at] of [
           ['p1', 5],
           ['p3', 5],
           ['p2', 5],
           ['p0', 7],
           ['p9', 1],
         ] as const)
-          await personaTable.insert(tx, { ...persona, id, createdAt })
-        const ids = async (skip: number, limit: number, after?: { createdAt: number; id: string }) =>
+          await personaTable.insert(tx, { ...persona, id, created_at })
+        const ids = async (skip: number, limit: number, after?: readonly [number, string]) =>
           (
             await personaTable.slice(
               tx,
@@ -282,8 +280,8 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         return [
           await ids(0, 10),
           await ids(2, 2),
-          await ids(0, 10, { createdAt: 5, id: 'p2' }),
-          await ids(0, 2, { createdAt: 6, id: 'gone' }),
+          await ids(0, 10, [5, 'p2']),
+          await ids(0, 2, [6, 'gone']),
           await ids(Number.MAX_SAFE_INTEGER, 501),
         ]
       })

@@ -1,8 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildBodies, RecordsGone } from '../../src/engine/deliveries/payloads.js'
-import type { Delivery, DeliveryAttempt } from '../../src/engine/ports/ports.js'
-import { claimDelivery, insertDeliveries, listDeliveries } from '../../src/engine/tables/deliveries.js'
+import type { DeliveryAttempt } from '../../src/engine/ports/ports.js'
+import {
+  claimDelivery,
+  type Delivery,
+  insertDeliveries,
+  listDeliveries,
+} from '../../src/engine/tables/deliveries.js'
 import { claimJob } from '../../src/engine/tables/jobs.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { tries } from '../support/effort.js'

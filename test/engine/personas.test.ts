@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { personaTable } from '../../src/engine/tables/record-tables.js'
+import { personaTable } from '../../src/engine/handlers/personas.js'
 import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 
@@ -216,8 +216,9 @@ class Model {
     this.rows.set(id, createdAt)
     this.#moments.set(id, createdAt)
     const { workspaceId } = this.#bench
-    const lists = { jobTitles: [], excludedJobTitles: [], functions: [], seniorityLevels: [] }
-    const persona = { id, workspaceId, name: id, ...lists, createdAt, updatedAt: createdAt }
+    const lists = { job_titles: [], excluded_job_titles: [], functions: [], seniority_levels: [] }
+    const times = { created_at: createdAt, updated_at: createdAt }
+    const persona = { id, workspace_id: workspaceId, name: id, ...lists, ...times }
     await this.#bench.store.transaction((tx) => personaTable.insert(tx, persona))
   }
 

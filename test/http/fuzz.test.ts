@@ -5,10 +5,10 @@ import { hasBody } from '../../src/api/operations/facts.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { parseUrl } from '../../src/api/values/url.js'
 import { acceptJob } from '../../src/engine/credits/accept.js'
+import { personaTable } from '../../src/engine/handlers/personas.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { findWorkspace, listMembers } from '../../src/engine/tables/members.js'
 import { readBalances } from '../../src/engine/tables/movements.js'
-import { personaTable } from '../../src/engine/tables/record-tables.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { sample, tries } from '../support/effort.js'
@@ -158,9 +158,9 @@ const ladder: Provider = {
 }
 
 function addPersona({ store, workspaceId, clock }: Bench): Promise<void> {
-  const lists = { jobTitles: ['CEO'], excludedJobTitles: [], functions: [], seniorityLevels: [] }
-  const [createdAt, updatedAt] = [clock.now(), clock.now()]
-  const persona = { id: knownId, workspaceId, name: 'Buyers', ...lists, createdAt, updatedAt }
+  const lists = { job_titles: ['CEO'], excluded_job_titles: [], functions: [], seniority_levels: [] }
+  const times = { created_at: clock.now(), updated_at: clock.now() }
+  const persona = { id: knownId, workspace_id: workspaceId, name: 'Buyers', ...lists, ...times }
   return store.transaction((tx) => personaTable.insert(tx, persona))
 }
 
@@ -192,8 +192,9 @@ async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
     )
     const people = { does: 'search', search: { kind: 'people', filters: {} }, scale: false } as const
     await acceptJob(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: searchId, plan: people }, now)
-    const moments = { createdAt: now, updatedAt: now }
-    const list = { id: knownId, workspaceId, name: 'Known', networkListId: 7, status: 'pending' } as const
+    const moments = { created_at: now, updated_at: now }
+    const of = { workspace_id: workspaceId, network_list_id: 7 }
+    const list = { ...of, id: knownId, name: 'Known', status: 'pending' } as const
     await acceptJob(
       tx,
       { ...bill, operation: 'lists.create' },

@@ -25,13 +25,13 @@ const lists: Pages = {
     list: {
       ...{
         id,
-        workspaceId,
+        workspace_id: workspaceId,
         name: id,
-        networkListId: Number.parseInt(id.slice(0, 8), 16),
+        network_list_id: Number.parseInt(id.slice(0, 8), 16),
         status: 'pending',
         companies: [],
       },
-      ...{ createdAt: at, updatedAt: at },
+      ...{ created_at: at, updated_at: at },
     },
   }),
 }

@@ -1,7 +1,7 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { AsyncJob } from '../../engine/ports/ports.js'
+import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
@@ -134,8 +134,8 @@ async function reportUnresolved(
   let count = 0
   const admin = await context.admin()
   const listed = readByOrdinal((...page) => admin.listed(job.id, ...page))
-  for await (const { company, ordinal, accountId } of listed) {
-    if (accountId !== null) continue
+  for await (const { company, ordinal, account_id } of listed) {
+    if (account_id !== null) continue
     count++
     const line = lineOf(ordinal)
     const name = company.name ?? company.domain ?? company.url ?? `company ${ordinal}`

@@ -1,5 +1,5 @@
 import { areaOf, operations } from '../../api/operations/table.js'
-import type { Key } from '../../engine/ports/ports.js'
+import type { Key } from '../../engine/tables/members.js'
 import {
   ActionButton,
   Empty,

@@ -1,7 +1,8 @@
 import { commandOf } from '../../api/operations/table.js'
 import { toJson, toPrintableJson } from '../../api/values/json.js'
 import { sign } from '../../api/webhooks/signature.js'
-import type { AsyncJob, Delivery, JobState } from '../../engine/ports/ports.js'
+import type { Delivery } from '../../engine/tables/deliveries.js'
+import type { AsyncJob, JobState } from '../../engine/tables/jobs.js'
 import {
   ActionButton,
   Bar,

@@ -1,6 +1,6 @@
 import { commandOf } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
-import type { AsyncJob } from '../../engine/ports/ports.js'
+import type { AsyncJob } from '../../engine/tables/jobs.js'
 import { DayChart, type Sum } from '../page/chart.js'
 import { Bar, count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'

@@ -1,7 +1,6 @@
 import { engineTime } from '../clock.js'
-import type { StoredClock } from '../ports/ports.js'
 import { restartCounters } from '../tables/counters.js'
-import { readClock, writeClock } from '../tables/members.js'
+import { readClock, type StoredClock, writeClock } from '../tables/members.js'
 import { AdminError, type AdminPorts } from './workspaces.js'
 
 /** Engine time as it is now. */

@@ -8,9 +8,15 @@ import {
   type RowErasure,
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
-import type { AsyncJob, Contact, Enrichment, JobPlan } from '../ports/ports.js'
-import { releaseJobs } from '../tables/jobs.js'
-import { enrichmentTable, jobTable } from '../tables/record-tables.js'
+import type { Contact } from '../ports/ports.js'
+import {
+  type AsyncJob,
+  type Enrichment,
+  enrichmentTable,
+  type JobPlan,
+  jobTable,
+  releaseJobs,
+} from '../tables/jobs.js'
 
 /** What is erased of accepted work where nothing is found. */
 export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }

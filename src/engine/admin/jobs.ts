@@ -2,29 +2,30 @@ import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { holdCredits } from '../credits/ledger.js'
 import { buildBody } from '../deliveries/payloads.js'
-import type {
-  AsyncJob,
-  Delivery,
-  DeliveryFilter,
-  JobFilter,
-  JobRecord,
-  JobState,
-  ListedCompany,
-} from '../ports/ports.js'
-import { findDelivery, listDeliveries, replayDeliveries } from '../tables/deliveries.js'
+import { personaTable } from '../handlers/personas.js'
 import {
+  type Delivery,
+  type DeliveryFilter,
+  findDelivery,
+  listDeliveries,
+  replayDeliveries,
+} from '../tables/deliveries.js'
+import {
+  type AsyncJob,
   countJobs,
   findJob,
   insertEnrichments,
   insertJob,
+  type JobFilter,
+  type JobRecord,
+  type JobState,
   listEnrichments,
   listJobs,
   listRecords,
   readFirstHold,
 } from '../tables/jobs.js'
-import { listCompanies } from '../tables/lists.js'
+import { type ListedCompany, listCompanies } from '../tables/lists.js'
 import { findWorkspace, listMembers } from '../tables/members.js'
-import { personaTable } from '../tables/record-tables.js'
 import { AdminError, type AdminPorts, readCurrent, UnknownNameError } from './workspaces.js'
 
 /** Lists and retries accepted work and its deliveries. */

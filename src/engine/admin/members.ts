@@ -2,16 +2,17 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import { forgetSpending, readSpentThisWeek } from '../credits/weekly-limit.js'
-import type { Member, Workspace } from '../ports/ports.js'
 import { hashKey } from '../request/keys.js'
 import {
   findPrincipal,
   insertMember,
   listKeys,
   listMembers,
+  type Member,
   readClock,
   revokeKey,
   updateMember,
+  type Workspace,
 } from '../tables/members.js'
 import { AdminError, type AdminPorts, addKey, checkWhole, readCurrent } from './workspaces.js'
 

@@ -4,7 +4,7 @@ import { engineTime, nextRenewal } from '../clock.js'
 import { addMovement } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/secrets.js'
-import type { Clock, Ids, Member, Workspace } from '../ports/ports.js'
+import type { Clock, Ids } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/keys.js'
 import {
   findWorkspace,
@@ -13,9 +13,11 @@ import {
   insertWorkspace,
   listMembers,
   listWorkspaces,
+  type Member,
   readClock,
   setUsedWorkspace,
   updateWorkspace,
+  type Workspace,
 } from '../tables/members.js'
 import { readBalances } from '../tables/movements.js'
 

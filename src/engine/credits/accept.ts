@@ -1,9 +1,9 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { AsyncJob, Enrichment, JobPlan, NewList, Principal } from '../ports/ports.js'
-import { insertEnrichments, insertJob } from '../tables/jobs.js'
-import { insertList } from '../tables/lists.js'
+import { type AsyncJob, type Enrichment, insertEnrichments, insertJob, type JobPlan } from '../tables/jobs.js'
+import { insertList, type NewList } from '../tables/lists.js'
+import type { Principal } from '../tables/members.js'
 import { costOf, type Used } from './cost.js'
 import { type Bill, holdCredits } from './ledger.js'
 

@@ -2,17 +2,24 @@ import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { nextRenewal } from '../clock.js'
-import type {
-  AsyncJob,
-  Awaitable,
-  Balances,
-  LedgerAccount,
-  Member,
-  Movement,
-  Workspace,
-} from '../ports/ports.js'
-import { findWorkspace, readWeeklyLimit, updateWorkspace } from '../tables/members.js'
-import { appendMovement, listMovements, lockPosition, readBalances } from '../tables/movements.js'
+import type { Awaitable } from '../ports/ports.js'
+import type { AsyncJob } from '../tables/jobs.js'
+import {
+  findWorkspace,
+  type Member,
+  readWeeklyLimit,
+  updateWorkspace,
+  type Workspace,
+} from '../tables/members.js'
+import {
+  appendMovement,
+  type Balances,
+  type LedgerAccount,
+  listMovements,
+  lockPosition,
+  type Movement,
+  readBalances,
+} from '../tables/movements.js'
 import { checkWeeklyLimit, countSpending, readAllowance, readAllowanceNow } from './weekly-limit.js'
 
 /** A movement to make. */

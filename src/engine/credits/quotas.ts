@@ -3,8 +3,8 @@ import type { Quota } from '../../api/operations/facts.js'
 import { type Plan, planOf } from '../../api/operations/plans.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, type Period } from '../clock.js'
-import type { Counter, QuotaCeilings, Workspace } from '../ports/ports.js'
-import { readCounter, setCounter } from '../tables/counters.js'
+import { type Counter, readCounter, setCounter } from '../tables/counters.js'
+import type { QuotaCeilings, Workspace } from '../tables/members.js'
 
 /** The quotas of a workspace, named as in `GET /credits`. */
 export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'

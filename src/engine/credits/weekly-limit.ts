@@ -1,10 +1,9 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt } from '../clock.js'
-import type { Member } from '../ports/ports.js'
 import { dropCounter, readCounter, setCounter } from '../tables/counters.js'
 import { readHeldBy } from '../tables/jobs.js'
-import { readWeeklyLimit } from '../tables/members.js'
+import { type Member, readWeeklyLimit } from '../tables/members.js'
 import { readConsumed } from '../tables/movements.js'
 
 /** The part of a member that counting needs; with `server`, the credits of that server are counted, in real time. */

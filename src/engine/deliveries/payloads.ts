@@ -2,10 +2,17 @@ import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { Account, AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord } from '../ports/ports.js'
-import { readDeliveryQueue } from '../tables/deliveries.js'
-import { findJob, listEnrichments, listRecords } from '../tables/jobs.js'
-import { findList } from '../tables/lists.js'
+import type { Account, Ids } from '../ports/ports.js'
+import { type Delivery, readDeliveryQueue } from '../tables/deliveries.js'
+import {
+  type AsyncJob,
+  type Enrichment,
+  findJob,
+  type JobRecord,
+  listEnrichments,
+  listRecords,
+} from '../tables/jobs.js'
+import { type CompanyList, findList } from '../tables/lists.js'
 
 /** A range of a job's records, the phase it belongs to, and its part number. */
 interface DeliverySlice {
@@ -175,9 +182,9 @@ async function readList(tx: Connection, job: AsyncJob): Promise<unknown> {
 export const toListOutput = (list: CompanyList) => ({
   id: list.id,
   name: list.name,
-  network_list_id: list.networkListId,
-  created_at: new Date(list.createdAt).toISOString(),
-  updated_at: new Date(list.updatedAt).toISOString(),
+  network_list_id: list.network_list_id,
+  created_at: new Date(list.created_at).toISOString(),
+  updated_at: new Date(list.updated_at).toISOString(),
   status: list.status,
 })
 

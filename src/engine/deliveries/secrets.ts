@@ -1,7 +1,7 @@
 import { newSecret } from '../../api/webhooks/signature.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { Ids, SigningSecret } from '../ports/ports.js'
-import { listSigningSecrets, setSigningSecrets } from '../tables/deliveries.js'
+import type { Ids } from '../ports/ports.js'
+import { listSigningSecrets, type SigningSecret, setSigningSecrets } from '../tables/deliveries.js'
 
 /** How long the old secret keeps signing after a rotation, in engine time. */
 const overlapMs = 24 * 3_600_000

@@ -1,6 +1,6 @@
 import { type Driver, dueWork } from '../../storage/driver/connection.js'
-import type { Clock, Ids, StaleBefore } from '../ports/ports.js'
-import { dropDeadChunks, keepChunkWorker } from '../tables/chunks.js'
+import type { Clock, Ids } from '../ports/ports.js'
+import { dropDeadChunks, keepChunkWorker, type StaleBefore } from '../tables/chunks.js'
 
 /** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000

@@ -1,15 +1,17 @@
 import type { OperationId } from '../../api/operations/table.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
-import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk } from '../ports/ports.js'
+import type { Awaitable, Clock, Ids } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import {
+  type AnsweredChunk,
   countChunkWorkers,
   dropChunkRun,
   dropChunks,
   holdsChunkRun,
   insertChunks,
   listAnsweredChunks,
+  type NewChunk,
   renewChunkRun,
   takeChunkRun,
   withdrawChunks,

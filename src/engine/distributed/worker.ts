@@ -7,9 +7,15 @@ import { dueWork } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import type { TakenChunk } from '../ports/ports.js'
 import { NotSent, type RowCaller } from '../settlement/settlement.js'
-import { answerChunk, claimChunk, holdsChunk, readChunkWork, renewChunk } from '../tables/chunks.js'
+import {
+  answerChunk,
+  claimChunk,
+  holdsChunk,
+  readChunkWork,
+  renewChunk,
+  type TakenChunk,
+} from '../tables/chunks.js'
 import {
   type CallResult,
   type ChunkCall,

@@ -4,9 +4,11 @@ import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
-import type { AsyncJob, Contact, Enrichment, WaterfallAsk } from '../ports/ports.js'
+import type { Contact } from '../ports/ports.js'
 import { type ContactResult, runWaterfall, toContactRecord, toPendingRecord } from '../records/waterfall.js'
 import {
+  type AsyncJob,
+  type Enrichment,
   findEnrichment,
   findJob,
   insertEnrichments,
@@ -14,6 +16,7 @@ import {
   insertRecords,
   listEnrichments,
   listRecords,
+  type WaterfallAsk,
 } from '../tables/jobs.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'

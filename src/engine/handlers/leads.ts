@@ -136,9 +136,9 @@ async function readPersonFilters({
   if (!persona) throw new ApiError('invalid', { reason: 'persona_id: there is no such persona' })
   return {
     ...given,
-    job_titles: [...persona.jobTitles],
-    excluded_job_titles: [...persona.excludedJobTitles],
+    job_titles: [...persona.job_titles],
+    excluded_job_titles: [...persona.excluded_job_titles],
     functions: given.functions ?? [...persona.functions],
-    seniority_levels: given.seniority_levels ?? [...persona.seniorityLevels],
+    seniority_levels: given.seniority_levels ?? [...persona.seniority_levels],
   }
 }

@@ -1,29 +1,42 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
-import type { CompanyQuery, ListedCompany } from '../ports/ports.js'
-import { countCompanies, findList, listCompanies, updateList } from '../tables/lists.js'
-import { listTable } from '../tables/record-tables.js'
+import type { CompanyQuery } from '../ports/ports.js'
+import {
+  countCompanies,
+  findList,
+  type ListedCompany,
+  listCompanies,
+  listTable,
+  updateList,
+} from '../tables/lists.js'
 import type { HandlersOf } from './handler.js'
-import { atOrdinal, readPage } from './pagination.js'
+import { readPage } from './pagination.js'
 
 /** Handlers of the area `lists`. */
 export const lists: HandlersOf<'lists'> = {
   /** `POST /lists`: the companies are matched afterwards. */
   'lists.create': ({ input, principal, now, ids }) => {
     const id = ids.uuid()
-    const networkListId = numberOf(ids.bytes(6))
+    const network_list_id = numberOf(ids.bytes(6))
     const { name, companies = [], webhook_url: webhookUrl, custom } = input
-    const created = { id, workspaceId: principal.workspace.id, name, networkListId, createdAt: now }
+    const times = { created_at: now, updated_at: now }
     return {
-      output: { id, network_list_id: networkListId },
+      output: { id, network_list_id },
       job: {
-        ...{ id, name, webhookUrl, custom },
+        id,
+        name,
+        webhookUrl,
+        custom,
         plan: { does: 'list' },
         expected: companies.length,
         list: {
-          ...created,
-          ...{ status: 'pending', updatedAt: now },
+          id,
+          workspace_id: principal.workspace.id,
+          name,
+          network_list_id,
+          status: 'pending',
+          ...times,
           companies: { [Symbol.iterator]: () => toQueries(companies) },
         },
       },
@@ -34,6 +47,7 @@ export const lists: HandlersOf<'lists'> = {
     const { rows, pagination } = await readPage(context, 'lists.list', {
       count: (tx, workspaceId) => listTable.count(tx, 'workspace_id = ?', workspaceId),
       rows: (tx, workspaceId, slice) => listTable.slice(tx, slice, 'workspace_id = ?', workspaceId),
+      position: ({ created_at, id }) => [created_at, id],
     })
     return { output: { lists: rows.map(toListOutput), pagination } }
   },
@@ -45,15 +59,15 @@ export const lists: HandlersOf<'lists'> = {
     const { rows, pagination } = await readPage(context, 'lists.get', {
       filters: { id: found.id },
       count: (tx) => countCompanies(tx, found.id),
-      rows: async (tx, _, { after, skip, limit }) =>
-        (await listCompanies(tx, found.id, after?.createdAt ?? 0, limit, skip)).map(atOrdinal),
+      rows: (tx, _, { after, skip, limit }) => listCompanies(tx, found.id, after?.[0] ?? 0, limit, skip),
+      position: ({ ordinal }) => [ordinal, ''],
     })
     return { output: { ...toListOutput(found), companies: rows.map(toListedOutput), pagination } }
   },
   /** `PUT /lists/{id}`: gives a list another name. */
   'lists.rename': async ({ input: { id, name }, principal: { workspace }, now, store }) => {
     const renamed = await store.transaction(async (tx) => {
-      if (await findList(tx, workspace.id, id)) await updateList(tx, id, { name, updatedAt: now })
+      if (await findList(tx, workspace.id, id)) await updateList(tx, id, { name, updated_at: now })
       return await findList(tx, workspace.id, id)
     }, workspace.id)
     if (!renamed) throw new ApiError('not_found')
@@ -72,14 +86,14 @@ function* toQueries(
 const toListedOutput = ({
   ordinal,
   company: { name, domain, url, country },
-  accountId,
+  account_id,
 }: ListedCompany): OutputOf<'lists.get'>['companies'][number] => ({
   ordinal,
   name: name ?? null,
   domain: domain ?? null,
   network_url: url ?? null,
   country_code: country ?? null,
-  account_id: accountId,
+  account_id,
 })
 
 /** A positive whole number of six random bytes. */

@@ -2,7 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { Awaitable, Ids, ListPosition, Slice } from '../ports/ports.js'
+import type { Awaitable, Ids } from '../ports/ports.js'
+import type { ListPosition, Slice } from '../tables/record-table.js'
 import type { HandlerContext } from './handler.js'
 
 /** The query of a paginated operation after validation: `per_page` is at most 500. */
@@ -17,14 +18,16 @@ type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principa
   readonly input: PageQuery
 }
 
-/** Rows listed newest first, and how to read them. */
-export interface RowSource<T extends ListPosition> {
+/** Rows to list, and how to read them. */
+export interface RowSource<T> {
   /** What the rows are filtered by: a cursor is valid for the same filters only. */
   readonly filters?: CursorScope['filters']
   /** Number of all rows. */
   readonly count: (tx: Connection, workspaceId: string) => Awaitable<number>
-  /** A slice of the rows, newest first by `createdAt`, then by id. */
+  /** A slice of the rows in their order. */
   readonly rows: (tx: Connection, workspaceId: string, slice: Slice) => Awaitable<readonly T[]>
+  /** What the rows are in the order of. */
+  readonly position: (row: T) => ListPosition
 }
 
 /** Where a page stands, as the API returns it. */
@@ -42,20 +45,13 @@ export interface RowPage<T> {
   readonly pagination: Pagination
 }
 
-/** Returns a row whose position in its listing is its ordinal. */
-export const atOrdinal = <T extends { readonly ordinal: number }>(row: T) => ({
-  ...row,
-  createdAt: row.ordinal,
-  id: '',
-})
-
 const secretBytes = 32
 
 /**
  * Returns one page of a listing, read from one snapshot: after the cursor if there is one, otherwise by number.
  * Throws `invalid_cursor` for a cursor of another scope.
  */
-export async function readPage<T extends ListPosition>(
+export async function readPage<T>(
   { store, ids, principal, input: query }: PageContext,
   endpoint: OperationId,
   { filters = {}, ...source }: RowSource<T>,
@@ -77,7 +73,7 @@ export async function readPage<T extends ListPosition>(
   const last = rows.at(-1)
   if (has_more && last) {
     const secret = found.secret ?? (await newSecret(store, ids, workspaceId))
-    pagination.next_cursor = makeCursor(secret, scope, [last.createdAt, last.id])
+    pagination.next_cursor = makeCursor(secret, scope, source.position(last))
   }
   return { rows, pagination }
 }
@@ -87,8 +83,8 @@ function startOf(secret: string | undefined, scope: CursorScope, query: PageQuer
   // Beyond this a number is not exact, and there are no rows anyway.
   if (cursor === undefined) return { skip: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
   if (secret === undefined) throw new ApiError('invalid_cursor')
-  const [createdAt, id] = readCursor(secret, scope, cursor)
-  return { skip: 0, after: { createdAt: Number(createdAt), id: String(id) } }
+  const [at, id] = readCursor(secret, scope, cursor)
+  return { skip: 0, after: [Number(at), String(id)] }
 }
 
 const newSecret = (store: Driver, ids: Ids, workspaceId: string): Promise<string> =>

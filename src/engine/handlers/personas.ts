@@ -1,25 +1,47 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { Persona } from '../ports/ports.js'
-import { personaTable } from '../tables/record-tables.js'
+import { json, plain, RecordTable } from '../tables/record-table.js'
 import type { HandlersOf } from './handler.js'
 import { readPage } from './pagination.js'
+
+/** A saved description of the people a workspace looks for. */
+export interface Persona {
+  readonly id: string
+  readonly workspace_id: string
+  readonly name: string
+  readonly job_titles: readonly string[]
+  readonly excluded_job_titles: readonly string[]
+  /** Ids of functions. */
+  readonly functions: readonly string[]
+  /** Ids of seniority levels. */
+  readonly seniority_levels: readonly string[]
+  /** Engine time. */
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+export const personaTable = new RecordTable<Persona>(
+  'personas',
+  plain('id', 'workspace_id', 'name', 'created_at', 'updated_at'),
+  json('job_titles', 'excluded_job_titles', 'functions', 'seniority_levels'),
+)
 
 /** Handlers of the area `personas`. */
 export const personas: HandlersOf<'personas'> = {
   /** `POST /personas`: stored together with the reply of its idempotency key. */
   'personas.create': ({ input, principal, now, ids }) => {
+    const { name, job_titles = [], excluded_job_titles = [], functions = [], seniority_levels = [] } = input
     const persona: Persona = {
       id: ids.uuid(),
-      workspaceId: principal.workspace.id,
-      name: input.name,
-      jobTitles: input.job_titles ?? [],
-      excludedJobTitles: input.excluded_job_titles ?? [],
-      functions: input.functions ?? [],
-      seniorityLevels: input.seniority_levels ?? [],
-      createdAt: now,
-      updatedAt: now,
+      workspace_id: principal.workspace.id,
+      name,
+      job_titles,
+      excluded_job_titles,
+      functions,
+      seniority_levels,
+      created_at: now,
+      updated_at: now,
     }
     return { output: toOutput(persona), keep: (tx) => personaTable.insert(tx, persona) }
   },
@@ -28,6 +50,7 @@ export const personas: HandlersOf<'personas'> = {
     const { rows, pagination } = await readPage(context, 'personas.list', {
       count: (tx, workspaceId) => personaTable.count(tx, 'workspace_id = ?', workspaceId),
       rows: (tx, workspaceId, slice) => personaTable.slice(tx, slice, 'workspace_id = ?', workspaceId),
+      position: ({ created_at, id }) => [created_at, id],
     })
     return { output: { personas: rows.map(toOutput), pagination } }
   },
@@ -57,10 +80,10 @@ const toOutput = (persona: Persona): OutputOf<'personas.get'> => ({
   id: persona.id,
   uuid: persona.id,
   name: persona.name,
-  job_titles: [...persona.jobTitles],
-  excluded_job_titles: [...persona.excludedJobTitles],
+  job_titles: [...persona.job_titles],
+  excluded_job_titles: [...persona.excluded_job_titles],
   functions: [...persona.functions],
-  seniority_levels: [...persona.seniorityLevels],
-  created_at: new Date(persona.createdAt).toISOString(),
-  updated_at: new Date(persona.updatedAt).toISOString(),
+  seniority_levels: [...persona.seniority_levels],
+  created_at: new Date(persona.created_at).toISOString(),
+  updated_at: new Date(persona.updated_at).toISOString(),
 })

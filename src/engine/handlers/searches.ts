@@ -2,18 +2,20 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { releaseHold } from '../credits/ledger.js'
 import { toFoundCompany } from '../deliveries/payloads.js'
-import type { AsyncJob, JobState, Lead } from '../ports/ports.js'
+import type { Lead } from '../ports/ports.js'
 import {
+  type AsyncJob,
   countJobs,
   countRecords,
   dropJobs,
   findJob,
+  type JobState,
   listJobs,
   listRecords,
   lockJobOf,
 } from '../tables/jobs.js'
 import type { HandlersOf } from './handler.js'
-import { atOrdinal, readPage } from './pagination.js'
+import { readPage } from './pagination.js'
 
 /** Handlers of the area `searches`. */
 export const searches: HandlersOf<'searches'> = {
@@ -25,6 +27,7 @@ export const searches: HandlersOf<'searches'> = {
       filters: { enriched },
       count: (tx, workspaceId) => countJobs(tx, workspaceId, filter),
       rows: (tx, workspaceId, slice) => listJobs(tx, workspaceId, filter, slice),
+      position: ({ createdAt, id }) => [createdAt, id],
     })
     return { output: { searches: rows.map(toEntry), pagination } }
   },
@@ -38,9 +41,10 @@ export const searches: HandlersOf<'searches'> = {
       filters: { id: search.id, status: input.status },
       count: (tx) => countRecords(tx, search.id, status),
       rows: async (tx, _, { after, skip, limit }) => {
-        const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
-        return (await listRecords(tx, search.id, range, limit)).map(atOrdinal)
+        const range = { after: after?.[0] ?? 0, skip, ...(status ? { status } : {}) }
+        return listRecords(tx, search.id, range, limit)
       },
+      position: ({ ordinal }) => [ordinal, ''],
     })
     const ending = { status: states[search.state], truncated: search.truncated }
     if (search.kind === 'lead_search') {

@@ -6,12 +6,12 @@ import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from '../deliveries/payloads.js'
-import type { AsyncJob, Clock, Ids, JobRecord, Sender, Source, Targets, Workspace } from '../ports/ports.js'
+import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
 import type { RowCaller } from '../settlement/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
-import { insertRecords, lockJob, updateJob } from '../tables/jobs.js'
+import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
 import { updateList } from '../tables/lists.js'
-import { findWorkspace, readClock } from '../tables/members.js'
+import { findWorkspace, readClock, type Workspace } from '../tables/members.js'
 
 /** What the work on accepted jobs needs. */
 export interface WorkerPorts {
@@ -84,7 +84,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
   return await ports.store.transaction(async (tx) => {
     const { current, now } = await lockJobState(ports, tx, job)
     await releaseHold(tx, current, current.held, now)
-    if (current.plan.does === 'list') await updateList(tx, current.id, { status: 'failed', updatedAt: now })
+    if (current.plan.does === 'list') await updateList(tx, current.id, { status: 'failed', updated_at: now })
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
     await insertDeliveries(tx, await createDeliveries(ports.ids, tx, next, sliceFailed(next), now))
     return next

@@ -1,10 +1,8 @@
 // Adapters import every port from here.
-export type * from './chunk-store.js'
-export type * from './job.js'
-export type * from './job-store.js'
+
+export type { Awaitable } from '../../storage/driver/connection.js'
 export type * from './sender.js'
 export type * from './source.js'
-export type * from './state.js'
 
 /** Real time in milliseconds since 1970; the engine adds its own adjustable clock. */
 export interface Clock {

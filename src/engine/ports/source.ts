@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import type { importFields } from '../../api/schemas/enumerations.js'
-import type { Awaitable } from './state.js'
+import type { Awaitable } from '../../storage/driver/connection.js'
 
 /** What identifies a company; more fields make it more precise. */
 export interface CompanyQuery {

@@ -2,16 +2,8 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { costOf, type Used } from '../credits/cost.js'
-import type {
-  Awaitable,
-  Contact,
-  ContactType,
-  Enrichment,
-  FoundEmail,
-  PhoneDetail,
-  Provider,
-  WaterfallAsk,
-} from '../ports/ports.js'
+import type { Awaitable, Contact, ContactType, FoundEmail, PhoneDetail, Provider } from '../ports/ports.js'
+import type { Enrichment, WaterfallAsk } from '../tables/jobs.js'
 
 /** A contact's result, as it is stored and delivered. */
 export type ContactResult = Omit<OutputOf<'contacts.enrich_sync'>, 'phones' | 'phone_status'>

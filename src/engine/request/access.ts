@@ -4,8 +4,8 @@ import { searchPageOf } from '../../api/values/network-url.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import type { Clock, Principal, Workspace } from '../ports/ports.js'
-import { findPrincipal, findPrincipalOfKey } from '../tables/members.js'
+import type { Clock } from '../ports/ports.js'
+import { findPrincipal, findPrincipalOfKey, type Principal, type Workspace } from '../tables/members.js'
 import { hashKey, isKey } from './keys.js'
 
 /** Real time, in which refusals are slowed down. */

@@ -22,7 +22,7 @@ import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
 import { handlerOf } from '../handlers/registry.js'
-import type { Awaitable, Principal, Source, StoredReply, Workspace } from '../ports/ports.js'
+import type { Awaitable, Source } from '../ports/ports.js'
 import { requireConsent } from '../records/waterfall.js'
 import {
   type Claim,
@@ -32,6 +32,8 @@ import {
   idempotencyKey,
 } from '../settlement/idempotency.js'
 import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'
+import type { Principal, Workspace } from '../tables/members.js'
+import type { StoredReply } from '../tables/replies.js'
 import { findRunReply } from '../tables/row-replies.js'
 import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'

@@ -3,8 +3,9 @@ import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import type { Clock, Principal } from '../ports/ports.js'
+import type { Clock } from '../ports/ports.js'
 import { NotSent } from '../settlement/settlement.js'
+import type { Principal } from '../tables/members.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
 /** What a proxy between users with keys of ours and a server with one key needs. */

@@ -2,8 +2,8 @@ import type { Operation } from '../../api/operations/table.js'
 import { type Window, windowsOf } from '../../api/operations/windows.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt } from '../clock.js'
-import type { Principal } from '../ports/ports.js'
 import { readCounter, setCounter } from '../tables/counters.js'
+import type { Principal } from '../tables/members.js'
 
 /** A window after a request was counted in it, or refused by it. */
 type CountedWindow = Window & CounterState

@@ -3,7 +3,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import { toJson } from '../../api/values/json.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { startHeartbeat } from '../clock.js'
-import type { Ids, StoredReply } from '../ports/ports.js'
+import type { Ids } from '../ports/ports.js'
 import {
   dropClaim,
   dropReplies,
@@ -11,6 +11,7 @@ import {
   insertClaim,
   renewClaim,
   replaceClaim,
+  type StoredReply,
   storeReply,
 } from '../tables/replies.js'
 import { storeRunReply } from '../tables/row-replies.js'

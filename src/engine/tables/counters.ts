@@ -1,5 +1,11 @@
 import { type Awaitable, type Connection, send } from '../../storage/driver/connection.js'
-import type { Counter } from '../ports/ports.js'
+
+/** A counted window, day, week or month of an owner. */
+export interface Counter {
+  /** Start of the window: engine time. */
+  readonly startedAt: number
+  readonly count: number
+}
 
 const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
 const setCounterSql = `

@@ -1,3 +1,4 @@
+import type { EventName } from '../../api/webhooks/events.js'
 import {
   type Connection,
   joinGiven,
@@ -5,14 +6,76 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import type {
-  Delivery,
-  DeliveryChange,
-  DeliveryFilter,
-  DueDeliveries,
-  SigningSecret,
-} from '../ports/ports.js'
-import { deliveryTable, freeSql, freeValues } from './record-tables.js'
+import { freeSql, freeValues, type Lease } from './lease.js'
+import { plain, RecordTable } from './record-table.js'
+
+/** One body for a webhook: records `first` to `last` of a job. */
+export interface Delivery {
+  /** Sent as `webhook-id` with every attempt. */
+  readonly id: string
+  readonly workspaceId: string
+  readonly jobId: string
+  /** Sequence number among the deliveries of its job: first attempts are made in this order. */
+  readonly seq: number
+  readonly event: EventName
+  readonly url: string
+  readonly first: number
+  readonly last: number
+  readonly part: number | null
+  readonly parts: number | null
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  /** Due time (engine time); null until the first attempt of its predecessor has been made. */
+  readonly dueAt: number | null
+  readonly status: number | null
+  readonly error: string | null
+  /** Engine time. */
+  readonly createdAt: number
+  readonly finishedAt: number | null
+  readonly token: string | null
+  /** Real time. */
+  readonly leaseUntil: number
+}
+
+/** The fields of a delivery that an attempt changes. */
+export type DeliveryChange = Partial<
+  Pick<Delivery, 'state' | 'attempts' | 'dueAt' | 'status' | 'error' | 'finishedAt'>
+>
+
+/** Selects deliveries. */
+export interface DeliveryFilter {
+  readonly jobId?: string
+  readonly state?: Delivery['state']
+  /** The beginning of its id. */
+  readonly prefix?: string
+}
+
+/** Selects the deliveries that may be attempted. */
+export interface DueDeliveries extends Lease {
+  /** Engine time. First attempts that are allowed are due regardless of it. */
+  readonly now: number
+  /** Latest possible due time (engine time). A later one was stored before the clock went back, and is due now. */
+  readonly farthest: number
+  /** URLs that take no more attempts for now. */
+  readonly busy: readonly string[]
+  /** Workspaces that take no more attempts for now. */
+  readonly busyWorkspaces?: readonly string[]
+  /** Only first attempts of this job. */
+  readonly jobId?: string
+}
+
+/** Secrets that sign a workspace's deliveries, newest first: after a rotation the old one stays valid for a day. */
+export interface SigningSecret {
+  readonly secret: string
+  /** Engine time until which it signs; null for the current secret. */
+  readonly until: number | null
+}
+
+export const deliveryTable = new RecordTable<Delivery>(
+  'deliveries',
+  plain('id', 'workspaceId', 'jobId', 'seq', 'event', 'url', 'first', 'last', 'part', 'parts', 'state'),
+  plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),
+)
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))
   AND workspace_id NOT IN (SELECT value FROM json_each(?))`

@@ -1,3 +1,5 @@
+import type { OperationId } from '../../api/operations/table.js'
+import type { EventKind } from '../../api/webhooks/events.js'
 import {
   type Connection,
   type Dialect,
@@ -8,19 +10,138 @@ import {
   send,
   type Value,
 } from '../../storage/driver/connection.js'
-import type {
-  AsyncJob,
-  Dropped,
-  Enrichment,
-  JobChange,
-  JobFilter,
-  JobRecord,
-  JobState,
-  Lease,
-  RecordRange,
-  Slice,
-} from '../ports/ports.js'
-import { enrichmentTable, freeSql, freeValues, jobTable } from './record-tables.js'
+import type { Contact, ContactType, Search } from '../ports/source.js'
+import { freeSql, freeValues, type Lease } from './lease.js'
+import { booleans, json, plain, RecordTable, type Slice } from './record-table.js'
+
+/** `queued` → `running` → `finished` or `failed`; the last two are final. */
+export type JobState = 'queued' | 'running' | 'finished' | 'failed'
+
+/** What a waterfall looks for. */
+export interface WaterfallAsk {
+  readonly types: readonly ContactType[]
+  readonly mobileOnly: boolean
+  /** Only numbers of these countries; all when empty. */
+  readonly phoneCountryCodes: readonly string[]
+}
+
+/** What a job does: plain data, so that any process can do or resume it. */
+export type JobPlan =
+  | { readonly does: 'search'; readonly search: Search; readonly scale: boolean }
+  | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
+  | { readonly does: 'list' }
+
+/** What changes as a job makes progress. */
+export interface JobProgress {
+  readonly state: JobState
+  /** Records stored so far, numbered from 1. */
+  readonly done: number
+  /** Where the source continues; null at the start. */
+  readonly place: string | null
+  /** Whether a quota or the credits cut it short. */
+  readonly truncated: boolean
+  /** First ordinals of the parts of its completed body, and the size of the last part in bytes. */
+  readonly parts: readonly number[]
+  readonly partBytes: number
+  /** Whether one of its leads has an e-mail address or a phone. */
+  readonly enriched: boolean
+  /** Credits it still holds. */
+  readonly held: number
+  /** Credits it has been charged. */
+  readonly spent: number
+  readonly error: string | null
+  /** Engine time. */
+  readonly finishedAt: number | null
+  /** How many times it was taken since it last made progress. */
+  readonly attempts: number
+}
+
+/** The fields of a job that progress changes. */
+export type JobChange = Partial<JobProgress>
+
+/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
+export interface AsyncJob extends JobProgress {
+  readonly id: string
+  readonly workspaceId: string
+  readonly memberId: string
+  readonly operation: OperationId
+  readonly kind: EventKind
+  readonly name: string
+  readonly plan: JobPlan
+  readonly webhookUrl: string | null
+  readonly streaming: boolean
+  readonly custom: Readonly<Record<string, unknown>> | null
+  /** Most records to store; null for all. */
+  readonly most: number | null
+  /** Records expected when it was accepted. */
+  readonly expected: number
+  /** Engine time. */
+  readonly createdAt: number
+  /** Fencing token of its worker. */
+  readonly token: string | null
+  /** Real time until which a running job counts as alive. */
+  readonly leaseUntil: number
+}
+
+/** A record of a job, as JSON. */
+export interface JobRecord {
+  readonly ordinal: number
+  readonly status: 'QUALIFIED' | 'DISQUALIFIED'
+  readonly record: string
+}
+
+/** One contact of a waterfall, with the id it is read by. */
+export interface Enrichment {
+  readonly id: string
+  readonly jobId: string
+  /** Ordinal of its record. */
+  readonly ordinal: number
+  readonly firstName: string | null
+  readonly lastName: string | null
+  readonly custom: Readonly<Record<string, unknown>> | null
+}
+
+/** Selects jobs. */
+export interface JobFilter {
+  readonly kind?: EventKind
+  readonly state?: JobState
+  readonly enriched?: boolean
+  /** A search of people or companies: no enrichment of contacts, and no list. */
+  readonly isSearch?: true
+  /** The beginning of its id. */
+  readonly prefix?: string
+}
+
+/** Records with an ordinal above `after` up to `last`, of one status if given, without the first `skip`. */
+export interface RecordRange {
+  readonly after: number
+  readonly last?: number
+  readonly status?: JobRecord['status']
+  readonly skip?: number
+}
+
+/** How many rows were deleted. */
+export interface Dropped {
+  readonly jobs: number
+  readonly records: number
+  readonly contacts: number
+  readonly deliveries: number
+}
+
+export const jobTable = new RecordTable<AsyncJob>(
+  'jobs',
+  plain('id', 'workspaceId', 'memberId', 'operation', 'kind', 'name', 'webhookUrl', 'most', 'expected'),
+  plain('state', 'done', 'place', 'partBytes', 'held', 'spent', 'error', 'createdAt', 'finishedAt'),
+  plain('token', 'leaseUntil', 'attempts'),
+  booleans('streaming', 'truncated', 'enriched'),
+  json('plan', 'custom', 'parts'),
+)
+
+export const enrichmentTable = new RecordTable<Enrichment>(
+  'enrichments',
+  plain('id', 'jobId', 'ordinal', 'firstName', 'lastName'),
+  json('custom'),
+)
 
 const unended = "state IN ('queued', 'running')"
 const dueSql = `SELECT id FROM jobs WHERE ${unended} AND ${freeSql} LIMIT 1`

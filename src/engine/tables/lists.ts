@@ -4,8 +4,38 @@ import {
   readNumber,
   type Value,
 } from '../../storage/driver/connection.js'
-import type { CompanyList, CompanyQuery, ListedCompany, NewList } from '../ports/ports.js'
-import { listTable } from './record-tables.js'
+import type { CompanyQuery } from '../ports/ports.js'
+import { plain, RecordTable } from './record-table.js'
+
+/** A list of companies; its import is the job with its id. */
+export interface CompanyList {
+  readonly id: string
+  readonly workspace_id: string
+  readonly name: string
+  readonly network_list_id: number
+  readonly status: 'pending' | 'completed' | 'failed'
+  /** Engine time. */
+  readonly created_at: number
+  readonly updated_at: number
+}
+
+/** A list with its first companies as they were given. */
+export interface NewList extends CompanyList {
+  readonly companies: Iterable<CompanyQuery>
+}
+
+/** A company of a list as given, and the account it was matched to. */
+export interface ListedCompany {
+  readonly ordinal: number
+  readonly company: CompanyQuery
+  /** `Account.id`; null while unknown. */
+  readonly account_id: string | null
+}
+
+export const listTable = new RecordTable<CompanyList>(
+  'lists',
+  plain('id', 'workspace_id', 'name', 'network_list_id', 'status', 'created_at', 'updated_at'),
+)
 
 const companiesPerTurn = 1_000
 const companyInsert = insertRows(
@@ -17,12 +47,6 @@ const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
 WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ? OFFSET ?`
 const accountsSql =
   'SELECT DISTINCT account_id AS id FROM list_companies WHERE list_id = ? AND account_id IS NOT NULL'
-
-interface ListedCompanyRow {
-  readonly ordinal: number
-  readonly company: string
-  readonly account_id: string | null
-}
 
 export const findList = (tx: Connection, workspaceId: string, id: string): Promise<CompanyList | undefined> =>
   listTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
@@ -51,11 +75,8 @@ export async function insertList(tx: Connection, list: NewList): Promise<void> {
   await tx.dialect.insertRows(tx, companyInsert, rows)
 }
 
-export const updateList = (
-  tx: Connection,
-  id: string,
-  change: Partial<Pick<CompanyList, 'name' | 'status' | 'updatedAt'>>,
-) => listTable.update(tx, change, 'id = ?', id)
+export const updateList = (tx: Connection, id: string, change: Partial<CompanyList>) =>
+  listTable.update(tx, change, 'id = ?', id)
 
 /** Returns the companies of a list after an ordinal, without the first `skip`, at most `limit`. */
 export async function listCompanies(
@@ -65,10 +86,14 @@ export async function listCompanies(
   limit: number,
   skip = 0,
 ): Promise<readonly ListedCompany[]> {
-  const rows = await tx.all<ListedCompanyRow>(companiesSql, listId, after, limit, skip)
-  return rows.map(({ ordinal, company, account_id: accountId }) => {
-    return { ordinal, company: JSON.parse(company) as CompanyQuery, accountId }
-  })
+  const rows = await tx.all<Omit<ListedCompany, 'company'> & { readonly company: string }>(
+    companiesSql,
+    listId,
+    after,
+    limit,
+    skip,
+  )
+  return rows.map((row) => ({ ...row, company: JSON.parse(row.company) as CompanyQuery }))
 }
 
 export const countCompanies = (tx: Connection, listId: string): Promise<number> =>

@@ -5,8 +5,84 @@ import {
   mapResult,
   type StoredRow,
 } from '../../storage/driver/connection.js'
-import type { Key, Member, Principal, StoredClock, Workspace } from '../ports/ports.js'
-import { keyTable, memberTable, workspaceTable } from './record-tables.js'
+import { booleans, json, plain, RecordTable } from './record-table.js'
+
+/** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
+export interface StoredClock {
+  readonly offsetMs: number
+  /** Milliseconds since 1970, when the clock is frozen. */
+  readonly frozenAt: number | null
+}
+
+/** Ceilings set by hand; null for the plan's ceiling. */
+export interface QuotaCeilings {
+  readonly dailyProfiles: number | null
+  readonly dailyCompanies: number | null
+  readonly monthlyCompanies: number | null
+}
+
+export interface Workspace extends QuotaCeilings {
+  readonly id: string
+  readonly name: string
+  readonly plan: string
+  readonly createdAt: number
+  /** Engine time of the next monthly grant. */
+  readonly nextAllocationAt: number
+  readonly networkSession: boolean
+  readonly premiumSession: boolean
+}
+
+export interface Member {
+  readonly id: string
+  readonly workspaceId: string
+  readonly email: string
+  readonly name: string | null
+  /** Credits per week, Monday to Sunday in UTC; null without a limit. */
+  readonly weeklyLimit: number | null
+  readonly consentPersonalEmail: boolean
+  readonly createdAt: number
+}
+
+export interface Key {
+  readonly id: string
+  readonly memberId: string
+  /** Lower-case hex SHA-256 of the key; the key itself is not stored. */
+  readonly hash: string
+  /** Its first characters, such as `pk_AbCd`, to recognise it by. */
+  readonly hint: string
+  /** Areas it may use; null for all. */
+  readonly scopes: readonly string[] | null
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+}
+
+/** Who is asking: a key with its member, workspace and the engine's clock, from one read. */
+export interface Principal {
+  readonly key: Key
+  readonly member: Member
+  readonly workspace: Workspace
+  readonly clock: StoredClock
+}
+
+export const workspaceTable = new RecordTable<Workspace>(
+  'workspaces',
+  plain('id', 'name', 'plan', 'dailyProfiles', 'dailyCompanies', 'monthlyCompanies', 'createdAt'),
+  plain('nextAllocationAt'),
+  booleans('networkSession', 'premiumSession'),
+)
+
+export const memberTable = new RecordTable<Member>(
+  'members',
+  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt'),
+  booleans('consentPersonalEmail'),
+)
+
+export const keyTable = new RecordTable<Key>(
+  'keys',
+  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt'),
+  json('scopes'),
+)
 
 const principalsSql = `
 SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at

@@ -6,8 +6,49 @@ import {
   mapResult,
   readNumber,
 } from '../../storage/driver/connection.js'
-import type { Balances, Consumption, Movement } from '../ports/ports.js'
-import { movementTable } from './record-tables.js'
+import { plain, RecordTable } from './record-table.js'
+
+/** The accounts of a workspace's ledger. Credits come from `issued`, the only one below zero. */
+export type LedgerAccount = 'issued' | 'credits' | 'held' | 'spent'
+
+/** Why credits move. */
+export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | 'hold' | 'settle' | 'release'
+
+/** Balances after a movement; all zero before the first one (`seq` 0). */
+export interface Balances {
+  readonly seq: number
+  readonly credits: number
+  readonly held: number
+  readonly spent: number
+}
+
+/** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
+export interface Movement extends Balances {
+  readonly workspaceId: string
+  readonly kind: MovementKind
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
+  readonly amount: number
+  readonly memberId: string | null
+  readonly operation: string | null
+  /** Id of the request, job or command behind it. */
+  readonly reference: string | null
+  /** Engine time. */
+  readonly createdAt: number
+}
+
+/** Consumption of a range by one key, such as a day or an operation. */
+export interface Consumption {
+  readonly by: string
+  readonly credits: number
+  readonly movements: number
+}
+
+export const movementTable = new RecordTable<Movement>(
+  'movements',
+  plain('workspaceId', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'memberId'),
+  plain('operation', 'reference', 'createdAt'),
+)
 
 const positionSql = `
 SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`

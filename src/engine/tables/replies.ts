@@ -1,5 +1,18 @@
 import { type Awaitable, type Connection, perDialect } from '../../storage/driver/connection.js'
-import type { StoredReply } from '../ports/ports.js'
+
+/** A stored reply, or the claim to make one. */
+export interface StoredReply {
+  readonly fingerprint: string
+  /** null while the request is still running. */
+  readonly status: number | null
+  readonly body: string | null
+  /** Fencing token of the claim. */
+  readonly token: string
+  /** Real time until which an open claim counts as alive. */
+  readonly leaseUntil: number
+  /** Engine time. */
+  readonly createdAt: number
+}
 
 const replySql = `
 SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"

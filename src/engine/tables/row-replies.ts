@@ -7,7 +7,14 @@ import {
   insertInto,
   mapResult,
 } from '../../storage/driver/connection.js'
-import type { RunReply } from '../ports/ports.js'
+
+/** The reply to a row of a run on this machine. It has no lease and does not expire: its run discards it. */
+export interface RunReply {
+  readonly status: number
+  /** Credits charged with it. */
+  readonly credits: number
+  readonly body: string
+}
 
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'

@@ -3,8 +3,13 @@ import { engineTime } from '../clock.js'
 import { buildBodies, RecordsGone } from '../deliveries/payloads.js'
 import { findOrCreateSecrets, readValidSecrets } from '../deliveries/secrets.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import type { Delivery, DeliveryChange, DeliveryResult } from '../ports/ports.js'
-import { releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
+import type { DeliveryResult } from '../ports/ports.js'
+import {
+  type Delivery,
+  type DeliveryChange,
+  releaseNextDelivery,
+  updateDelivery,
+} from '../tables/deliveries.js'
 import { listMembers, readClock } from '../tables/members.js'
 
 const second = 1_000

@@ -4,9 +4,9 @@ import { networkOrigin } from '../../api/values/network-url.js'
 import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
-import type { AsyncJob, FoundLead, JobPlan, Lead } from '../ports/ports.js'
+import type { FoundLead, Lead } from '../ports/ports.js'
 import { runWaterfall, toContactRecord } from '../records/waterfall.js'
-import { listEnrichments, renewJob, updateJob } from '../tables/jobs.js'
+import { type AsyncJob, type JobPlan, listEnrichments, renewJob, updateJob } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
 
 /**
@@ -176,7 +176,7 @@ async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<
     also: async (tx, now) => {
       for (const [at, { ordinal }] of listed.entries())
         await setMatchedAccount(tx, job.id, ordinal, accounts[at]?.id ?? null)
-      if (ended) await updateList(tx, job.id, { status: 'completed', updatedAt: now })
+      if (ended) await updateList(tx, job.id, { status: 'completed', updated_at: now })
     },
   }
 }

@@ -3,9 +3,14 @@ import { engineTime, leaseFrom } from '../clock.js'
 import { runChunkWorker } from '../distributed/worker.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import type { AsyncJob, Delivery, DueDeliveries } from '../ports/ports.js'
-import { claimDelivery, isDeliveryDue, listWaitingDeliveries } from '../tables/deliveries.js'
-import { claimJob, isJobDue } from '../tables/jobs.js'
+import {
+  claimDelivery,
+  type Delivery,
+  type DueDeliveries,
+  isDeliveryDue,
+  listWaitingDeliveries,
+} from '../tables/deliveries.js'
+import { type AsyncJob, claimJob, isJobDue } from '../tables/jobs.js'
 import { readClock } from '../tables/members.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
 import { runJob } from './run-job.js'

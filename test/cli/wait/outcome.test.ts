@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { awaitDeliveries } from '../../../src/cli/wait/local-work.js'
 import { stepText, successText } from '../../../src/cli/wait/outcome.js'
-import type { AsyncJob } from '../../../src/engine/ports/ports.js'
+import type { AsyncJob } from '../../../src/engine/tables/jobs.js'
 
 const job = (facts: Partial<AsyncJob>) => facts as AsyncJob
 const step = (rows: number, total: number | undefined, credits = 0) => ({ rows, found: rows, total, credits })

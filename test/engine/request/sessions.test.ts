@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type OperationId, operation } from '../../../src/api/operations/table.js'
-import type { Workspace } from '../../../src/engine/ports/ports.js'
 import { checkSession } from '../../../src/engine/request/access.js'
+import type { Workspace } from '../../../src/engine/tables/members.js'
 
 const workspace: Workspace = {
   id: 'w',

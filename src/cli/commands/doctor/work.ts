@@ -1,8 +1,13 @@
 import { parseUrl } from '../../../api/values/url.js'
 import { verifyLedger } from '../../../engine/credits/ledger.js'
-import type { AsyncJob, Delivery } from '../../../engine/ports/ports.js'
-import { countDeliveries, listDeliveries, listSigningSecrets } from '../../../engine/tables/deliveries.js'
-import { countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
+
+import {
+  countDeliveries,
+  type Delivery,
+  listDeliveries,
+  listSigningSecrets,
+} from '../../../engine/tables/deliveries.js'
+import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
 import { listMovements, readBalances } from '../../../engine/tables/movements.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import { isoTime } from '../../options/values.js'

@@ -1,7 +1,7 @@
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import type { Key, Member } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
+import type { Key, Member } from '../../../engine/tables/members.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'

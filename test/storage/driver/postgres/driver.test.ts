@@ -191,13 +191,20 @@ describe('a list of companies', () => {
       transaction: (work, scope) => opened.transaction((connection) => work(counted(connection)), scope),
     }
     const companies = Array.from({ length: 2_500 }, (_, at) => ({ name: `\0 é\ud800 " ${at}` }))
-    const list = { name: 'Mine', networkListId: 281_474_976_710_656, status: 'pending' } as const
+    const list = { name: 'Mine', network_list_id: 281_474_976_710_656, status: 'pending' } as const
     await store.transaction(async (tx) => {
       await insertWorkspace(tx, workspace, true)
       await insertMember(tx, member)
       await insertJob(tx, job)
       statements = 0
-      await insertList(tx, { ...list, id: 'j1', workspaceId: 'w1', createdAt: 5, updatedAt: 5, companies })
+      await insertList(tx, {
+        ...list,
+        id: 'j1',
+        workspace_id: 'w1',
+        created_at: 5,
+        updated_at: 5,
+        companies,
+      })
     })
     expect(statements).toBeLessThanOrEqual(4)
     const listed = await store.read((tx) => listCompanies(tx, 'j1', 0, 3_000))

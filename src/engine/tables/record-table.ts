@@ -8,19 +8,16 @@ import {
   type StoredRow,
   type Value,
 } from '../../storage/driver/connection.js'
-import type {
-  AsyncJob,
-  CompanyList,
-  Delivery,
-  Enrichment,
-  Key,
-  Lease,
-  Member,
-  Movement,
-  Persona,
-  Slice,
-  Workspace,
-} from '../ports/ports.js'
+
+/** The position of a row: its engine time and id among rows listed newest first, or its ordinal. */
+export type ListPosition = readonly [at: number, id: string]
+
+/** A slice of rows, newest first: after a position if given, without the first `skip`, at most `limit`. */
+export interface Slice {
+  readonly after?: ListPosition
+  readonly skip: number
+  readonly limit: number
+}
 
 type ColumnKind = 'plain' | 'boolean' | 'json'
 
@@ -37,12 +34,12 @@ const toColumns =
 
 const toSnakeCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-const plain = toColumns('plain')
-const booleans = toColumns('boolean')
-const json = toColumns('json')
+export const plain = toColumns('plain')
+export const booleans = toColumns('boolean')
+export const json = toColumns('json')
 
 /** A table with a record in each row. Reading and writing share one list of columns, so that they cannot disagree. */
-class RecordTable<T> {
+export class RecordTable<T> {
   readonly columnNames: readonly string[]
   readonly insertion: RowInsert
   /** Returns the values for `insertion`. */
@@ -103,8 +100,7 @@ class RecordTable<T> {
     ...values: Value[]
   ): Promise<T[]> {
     const rest = `WHERE ${where}${after ? ' AND (created_at, id) < (?, ?)' : ''} ORDER BY created_at DESC, id DESC`
-    const from = after ? [after.createdAt, after.id] : []
-    return this.all(connection, `${rest} LIMIT ? OFFSET ?`, ...values, ...from, limit, skip)
+    return this.all(connection, `${rest} LIMIT ? OFFSET ?`, ...values, ...(after ?? []), limit, skip)
   }
 
   async insert(connection: Connection, record: T): Promise<void> {
@@ -143,69 +139,3 @@ function toValue(value: unknown, kind: ColumnKind): Value {
   if (kind === 'boolean') return value ? 1 : 0
   return kind === 'json' ? toJson(value) : (value as Value)
 }
-
-export const workspaceTable = new RecordTable<Workspace>(
-  'workspaces',
-  plain('id', 'name', 'plan', 'dailyProfiles', 'dailyCompanies', 'monthlyCompanies', 'createdAt'),
-  plain('nextAllocationAt'),
-  booleans('networkSession', 'premiumSession'),
-)
-
-export const memberTable = new RecordTable<Member>(
-  'members',
-  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt'),
-  booleans('consentPersonalEmail'),
-)
-
-export const keyTable = new RecordTable<Key>(
-  'keys',
-  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt'),
-  json('scopes'),
-)
-
-export const movementTable = new RecordTable<Movement>(
-  'movements',
-  plain('workspaceId', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'memberId'),
-  plain('operation', 'reference', 'createdAt'),
-)
-
-export const personaTable = new RecordTable<Persona>(
-  'personas',
-  plain('id', 'workspaceId', 'name', 'createdAt', 'updatedAt'),
-  json('jobTitles', 'excludedJobTitles', 'functions', 'seniorityLevels'),
-)
-
-export const jobTable = new RecordTable<AsyncJob>(
-  'jobs',
-  plain('id', 'workspaceId', 'memberId', 'operation', 'kind', 'name', 'webhookUrl', 'most', 'expected'),
-  plain('state', 'done', 'place', 'partBytes', 'held', 'spent', 'error', 'createdAt', 'finishedAt'),
-  plain('token', 'leaseUntil', 'attempts'),
-  booleans('streaming', 'truncated', 'enriched'),
-  json('plan', 'custom', 'parts'),
-)
-
-export const enrichmentTable = new RecordTable<Enrichment>(
-  'enrichments',
-  plain('id', 'jobId', 'ordinal', 'firstName', 'lastName'),
-  json('custom'),
-)
-
-export const listTable = new RecordTable<CompanyList>(
-  'lists',
-  plain('id', 'workspaceId', 'name', 'networkListId', 'status', 'createdAt', 'updatedAt'),
-)
-
-export const deliveryTable = new RecordTable<Delivery>(
-  'deliveries',
-  plain('id', 'workspaceId', 'jobId', 'seq', 'event', 'url', 'first', 'last', 'part', 'parts', 'state'),
-  plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),
-)
-
-/** The condition that the lease of a row is free. One that lasts longer than a new one was taken before the clock went back. */
-export const freeSql = '(lease_until <= ? OR lease_until > ?)'
-
-/** Returns the values of `freeSql`. */
-export const freeValues = ({ realNow, leaseUntil }: Lease): [number, number] => [
-  realNow,
-  realNow + 2 * (leaseUntil - realNow),
-]
