@@ -32,7 +32,7 @@ export async function engineState(context: DoctorContext): Promise<EngineState |
   })
 }
 
-/** Runs tx on the engine; returns an empty list when its database cannot be used. */
+/** Runs reads on the engine; returns an empty list when its database cannot be used. */
 export async function askEngine<T>(
   context: DoctorContext,
   work: (tx: Connection, state: EngineState) => Promise<readonly T[]>,

@@ -111,7 +111,7 @@ describe('doctor: server', () => {
       'Store one: prospect login',
     )
     expect(await lines(serving({ answers: [none] }))).toContainEqual(
-      'problem | There is no API key for https://api.example.com. | Driver one: prospect login',
+      'problem | There is no API key for https://api.example.com. | Store one: prospect login',
     )
     const lost = new ConnectionLost('api.example.com did not answer in time', false)
     expect(await lines(serving({ answers: [lost] }))).toContainEqual(
