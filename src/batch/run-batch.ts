@@ -86,11 +86,12 @@ async function planBatch(
   const { table } = input
   const { dryRun } = request.choices
   const lookup = createLookup(request, mapping, table.header)
-  const identity = await identifyRun(request, ports, table, mapping)
+  const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: request.database }, request.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
   await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
-  const known = await findKnown(request, identity, records.runs)
+  const notBefore = await ports.target.answersFrom()
+  const known = await findKnown(request, identity, records.runs, notBefore)
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, request.choices, check.rows)
@@ -105,6 +106,7 @@ async function planBatch(
     records,
     identity,
     known,
+    notBefore,
     input,
     check,
     count,

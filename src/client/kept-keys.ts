@@ -76,7 +76,7 @@ function lost(error: unknown): ConnectionLost {
 }
 
 /** Whether the outcome of a call and of the earlier attempt under its key are known. */
-function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {
+export function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {
   if (ended.unknown) return false
   return !again || (!(ended instanceof ConnectionLost) && settles(ended))
 }

@@ -98,6 +98,7 @@ export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
   knownBy: 'known',
   operation: 'accounts.enrich',
   target: 'local',
+  workspace: 'ours',
   profile: 'default',
   file: '/in.csv',
   fileHash: 'hash',

@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Caller } from '../../src/api/calls/caller.js'
 import { main } from '../../src/cli/program/main.js'
 import { openEngine } from '../../src/index.js'
 
 /**
- * A batch over the local engine, as a process of its own that kills itself.
+ * A batch over the local engine, or a single lookup of each line of a `.txt` file, as a process that kills itself.
  * Arguments: input, output, the call it dies at (0 for none), whether before or after the engine has answered it, and how
  * many turns of the event loop later; further options of the command.
  */
@@ -47,10 +48,18 @@ const deadly: Caller = {
 }
 
 const { stdin, stdout, stderr, env } = process
-process.exitCode = await main(
-  ['accounts', 'enrich', '--csv', input, '-o', output, '--quiet', ...options],
-  { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process },
-  { caller: deadly },
-)
+const run = (...argv: string[]) =>
+  main(
+    ['accounts', 'enrich', '--quiet', ...argv, ...options],
+    { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process },
+    { caller: deadly },
+  )
+if (!input.endsWith('.txt')) process.exitCode = await run('--csv', input, '-o', output)
+else
+  for (const domain of readFileSync(input, 'utf8').trim().split('\n'))
+    process.exitCode = Math.max(
+      Number(process.exitCode ?? 0),
+      await run('--domain', domain, '--max-age', '1d'),
+    )
 await engine.close()
 process.stdout.write(`${calls}\n`)

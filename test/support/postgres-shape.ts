@@ -18,9 +18,12 @@ WITH relations AS (
 SELECT format('%s %s %s %s', relkind, relname, reloptions, relacl) AS line FROM relations
 UNION ALL
 SELECT format('column %s %s %s %s not null %s default %s identity %s collation %s',
-  r.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+  r.relname, a.place, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
   pg_get_expr(d.adbin, d.adrelid), a.attidentity, c.collname)
-FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.oid AND a.attnum > 0
+FROM relations AS r JOIN (
+    SELECT *, row_number() OVER (PARTITION BY attrelid ORDER BY attnum) AS place
+    FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped
+  ) AS a ON a.attrelid = r.oid
   LEFT JOIN pg_attrdef AS d ON d.adrelid = r.oid AND d.adnum = a.attnum
   LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
 WHERE r.relkind IN ('r', 'v')

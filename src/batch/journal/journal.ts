@@ -1,4 +1,4 @@
-import type { RunRow } from '../../api/calls/caller.js'
+import type { Input, RunRow } from '../../api/calls/caller.js'
 import type { AnswerSource, RowAnswer } from './answer.js'
 
 /** A row of a run, for the journal. */
@@ -33,8 +33,7 @@ export interface RecalledAnswer {
 
 /** A row of a run before it is sent. */
 export interface AskedRow extends JournalRow {
-  /** Equal for equal requests. */
-  readonly print: number
+  readonly input: Input
 }
 
 /** A row that is to be sent. */
@@ -47,7 +46,10 @@ export interface WantedRow extends JournalRow {
 export interface PlannedRow {
   /** Idempotency key, the same every time the row is sent. */
   readonly key: string
-  readonly row: RunRow
+  /** Absent where the key is that of a single lookup. */
+  readonly row?: RunRow | undefined
+  /** What is sent in its place: the same lookup, as it was sent under this key before. */
+  readonly input?: Input | undefined
   /** Replaces its own `limit`, because the budget leaves less. */
   readonly limit?: number
 }
@@ -121,6 +123,8 @@ export interface RunEnd {
   readonly cleared: number
   /** Rows of the output that are invalid. */
   readonly invalid: number
+  /** Answers of this part that may be those to other requests. */
+  readonly doubted?: number | undefined
 }
 
 /**

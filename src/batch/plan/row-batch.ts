@@ -1,6 +1,5 @@
 import type { Input } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { toJson } from '../../api/values/json.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
@@ -50,12 +49,6 @@ export class RowState {
 
   get isSettled(): boolean {
     return this.#settled
-  }
-
-  /** A hash of the whole request. */
-  get print(): number {
-    const fields = Object.entries(this.input).sort(([one], [other]) => (one < other ? -1 : 1))
-    return hashNumber(hashOf(toJson(fields)))
   }
 
   /** Asks for fewer records than the row does. */

@@ -184,7 +184,8 @@ class Runner {
     try {
       const isAll = complete && certain && this.batch.hasMore !== true
       const { invalid } = this.#tally.progress
-      await this.batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid })
+      const doubted = this.#doubted.counts?.passed_on.answers
+      await this.batch.journal.end({ complete: isAll, certain, cleared: this.#cleared, invalid, doubted })
       await this.batch.journal.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.

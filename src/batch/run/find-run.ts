@@ -79,6 +79,7 @@ export async function identifyRun(
   { target: { names } }: RunPorts,
   table: Table,
   mapping: Mapping,
+  workspace = '',
 ): Promise<RunIdentity> {
   const { name: target, engine, formerly } = await names()
   const fileHash = await hashOf(table.path)
@@ -100,6 +101,7 @@ export async function identifyRun(
       .slice(0, 32) + sample
   return {
     ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
+    workspace,
     formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
   }
 }
@@ -110,13 +112,19 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. */
+/**
+ * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. One that
+ * began before `notBefore` is not written again, since its answers are out of date.
+ */
 export async function findKnown(
   request: BatchRequest,
   identity: RunIdentity,
   runs: Runs,
+  notBefore: number,
 ): Promise<KnownRun | undefined> {
   const known = await findRun(request, identity, runs)
+  const isOutdated = known?.status === 'finished' && known.startedAt < notBefore
+  if (isOutdated && !request.run) return undefined
   if (known?.status !== 'finished' || !request.choices.retryUnknown) return known
   return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
 }
@@ -132,7 +140,11 @@ export async function findRun(
   if (run) return sameRun(request, run, identity, runs)
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
-  if (known) return known.status === 'finished' && choices.refresh ? undefined : known
+  if (known) {
+    // Another workspace has to pay for its own answers.
+    const isForeign = known.workspace !== '' && known.workspace !== identity.workspace
+    return known.status === 'finished' && (choices.refresh || isForeign) ? undefined : known
+  }
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
   const where = `${other.id}${place}`

@@ -85,14 +85,14 @@ export class Calls {
   }
 
   /** Returns the answer to a row; `undefined` when the run ends first. */
-  async #ask(state: RowState, { key, row, limit }: PlannedRow): Promise<RowAnswer | undefined> {
+  async #ask(state: RowState, { key, row, limit, input }: PlannedRow): Promise<RowAnswer | undefined> {
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.ports.batch
     for (let again = false; ; again = true) {
       if (!(await this.#enter())) return undefined
-      const own = again ? { ...row, fresh: false } : row
+      const own = row && again ? { ...row, fresh: false } : row
       const onDoubted = () => this.ports.doubted(state, 'passed_on')
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
-      const reply = await this.#counted(() => caller.call(this.#operation.id, state.input, options))
+      const reply = await this.#counted(() => caller.call(this.#operation.id, input ?? state.input, options))
       if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
       if (reply.isDoubted) this.ports.doubted(state, 'discarded')
       const verdict = judge(reply, this.#operation, time.now())

@@ -17,6 +17,8 @@ export interface ResolvedBatch {
   readonly identity: RunIdentity
   /** The run that it resumes; `undefined` for a new one. */
   readonly known: KnownRun | undefined
+  /** Real time before which no answer was given that it takes. */
+  readonly notBefore: number
   /** Runs of samples of the file; `undefined` where there are none. */
   readonly samples?: ReadonlySet<number> | undefined
   readonly input: InputFile
@@ -65,6 +67,7 @@ export async function openJournal(
     retryUnknown,
     ...{ store, turns },
     samples: batch.samples,
+    notBefore: batch.notBefore,
     others: missingAnswerOf(batch.known),
   }
   return { run, journal: await openOver(records, run, options), target }
@@ -202,7 +205,7 @@ const suggestedAgeMs = 90 * 86_400_000
 /** Opens what a quote reads of a run's journal. It records nothing. */
 export async function openQuoteJournal(
   { target }: RunPorts,
-  { request, records, identity, known, samples }: ResolvedBatch,
+  { request, records, identity, known, samples, notBefore }: ResolvedBatch,
 ): Promise<Pick<Journal, 'resume' | 'recall'>> {
   if (known?.status === 'finished')
     return openFinishedJournal(records, known, { status: 'failed', error: null })
@@ -212,7 +215,9 @@ export async function openQuoteJournal(
   const store = { maxAgeMs }
   const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
   const others = missingAnswerOf(known)
-  return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, samples, others })
+  return openOver(records, run, {
+    ...{ budget: {}, mayRepeat, retryUnknown, store, samples, others, notBefore },
+  })
 }
 
 /** Returns the credits that the budgets leave for the run; `undefined` without a budget. */

@@ -61,6 +61,10 @@ export interface BatchTarget {
   /** The name that spending is counted under. */
   readonly profile: string
   names(): Promise<RecordedTarget>
+  /** Returns the workspace that pays, as far as it is known. */
+  workspace(): Promise<string>
+  /** Returns the real time before which its answers are out of date: that of the latest import here; 0 where there is none. */
+  answersFrom(): Promise<number>
   caller(): Promise<Caller>
   apiKey(): Promise<string | undefined>
   /**

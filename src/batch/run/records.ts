@@ -138,22 +138,19 @@ function tryLock(path: string, timeout?: number): Lock | undefined {
   return takeLock(path, timeout)
 }
 
-/** Number of locks that all single lookups share, so that there are never more files. */
+/** More processes than look up at once. The names are used again, so that there are never more files. */
 const lookupLocks = 1_024
-const lookupPollMs = 50
 
-/** Waits until no other process makes a lookup with this hash. Returns what lets others make it. */
-export async function takeLookupTurn(
-  home: HomeOnly,
-  hash: number,
-  sleep: (ms: number) => Promise<void>,
-): Promise<() => void> {
-  const path = join(lockFolder(home), `lookup-${hash % lookupLocks}`)
-  for (;;) {
-    const lock = tryLock(path, 0)
-    if (lock) return () => lock.release()
-    await sleep(lookupPollMs)
+/** Takes a lock for the single lookups of this process. Returns its name; it is held until the command ends. */
+export async function holdLookups(home: Pick<RunHome, 'home' | 'onClose'>): Promise<string> {
+  for (let number = 0; number < lookupLocks; number++) {
+    const name = `lookups-${number}`
+    const lock = tryLock(runLock(home, name), 0)
+    if (!lock) continue
+    home.onClose(() => lock.release())
+    return name
   }
+  throw inUse('Every lock of single lookups', undefined)
 }
 
 function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Refusal {

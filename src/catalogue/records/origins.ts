@@ -12,6 +12,8 @@ export interface Origins {
   readonly hasOwnPeople: boolean
   /** Time of the last import of own records; null where there are none, or that time is not known. */
   readonly importedAt: number | null
+  /** Time of the last import of any records; null where it is not known. */
+  readonly changedAt: number | null
 }
 
 interface OriginRow {
@@ -45,8 +47,12 @@ export function* countOrigins(
   const hasPeople = kind === 'people' && added > 0
   if (companies > 0 || hasPeople)
     yield* awaitResult(connection.run(addSql, origin, companies, hasPeople ? 1 : 0, now))
-  else if (added + updated > 0)
-    yield* awaitResult(connection.run('UPDATE origins SET imported_at = ? WHERE origin = ?', now, origin))
+  else if (added + updated > 0) {
+    const update = 'UPDATE origins SET imported_at = ?'
+    const changed = yield* awaitResult(connection.run(`${update} WHERE origin = ?`, now, origin))
+    // An import that only changes the sample has no row of its own.
+    if (changed === 0) yield* awaitResult(connection.run(update, now))
+  }
 }
 
 /** Reads what a catalogue holds, without counting it; `undefined` where it has no company and no person. */
@@ -56,11 +62,13 @@ export async function readOrigins(connection: Connection): Promise<Origins | und
   )
   const [sample, own] = (['sample', 'own'] as const).map((name) => rows.find(({ origin }) => origin === name))
   if (!sample && !own) return undefined
+  const times = rows.flatMap(({ imported_at }) => (imported_at === null ? [] : [imported_at]))
   return {
     sampleCompanies: sample?.companies ?? 0,
     ownCompanies: own?.companies ?? 0,
     hasOwnPeople: own?.has_people === 1,
     importedAt: own?.imported_at ?? null,
+    changedAt: times.length === 0 ? null : Math.max(...times),
   }
 }
 

@@ -5,10 +5,10 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
-import { memberEmail } from '../operation/record-spending.js'
 import { runPlaceOption } from '../options/databases.js'
 import { readRemaining } from '../quote/limits.js'
-import { profileName, targetNames } from '../target/resolve-target.js'
+import { answersFrom } from '../target/data-source.js'
+import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
 import { filePorts, toRunHome } from './run-home.js'
@@ -49,6 +49,8 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
     target: {
       profile: profileName(context),
       names: () => targetNames(context),
+      workspace: () => workspaceName(context),
+      answersFrom: () => answersFrom(context),
       caller: () => context.caller(),
       apiKey: () => context.apiKey(),
       member: () => memberOf(context),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
@@ -14,6 +15,8 @@ interface StoredKey {
   readonly stored_at: string
   /** Email of its owner; absent where the server did not say it. */
   readonly member?: string | undefined
+  /** Names the workspace of a key that took the place of an older one of the same owner. */
+  readonly workspace?: string | undefined
 }
 
 /** Returns the origin under which the key of a local workspace is stored. */
@@ -39,12 +42,24 @@ export function storedKey(home: Home, name: string): string | undefined {
   return Object.hasOwn(keys, name) ? keys[name]?.key : undefined
 }
 
+/** Returns what names the workspace of a server's key: nothing but the key says which one it is. */
+export const toWorkspaceName = (key: string): string =>
+  createHash('sha256').update(`workspace ${key}`).digest('hex').slice(0, 16)
+
+/** Returns what names the workspace of a stored key; `undefined` where the key alone does. */
+export const storedWorkspace = (home: Home, owner: KeyOwner, key: string): string | undefined =>
+  findStored(home, owner, key)?.workspace
+
 /** Returns the email of who owns a key; `undefined` where it is not the stored one, or its owner is not known. */
 export function storedMember(home: Home, owner: KeyOwner, key: string | undefined): string | undefined {
+  return findStored(home, owner, key)?.member
+}
+
+function findStored(home: Home, owner: KeyOwner, key: string | undefined): StoredKey | undefined {
   const keys = readKeys(home)
   return [keyNameOf(owner), owner.origin]
     .map((name) => (Object.hasOwn(keys, name) ? keys[name] : undefined))
-    .find((stored) => stored?.key === key)?.member
+    .find((stored) => stored?.key === key)
 }
 
 /** Stores a key in place of the one before. */
@@ -57,8 +72,13 @@ export function storeKey(
   member?: string,
 ): void {
   prepareHome(home)
-  const entry: StoredKey = { key, stored_at: new Date(now).toISOString(), member }
-  save(home, { ...readKeys(home), [name]: entry }, unique)
+  const keys = readKeys(home)
+  const before = Object.hasOwn(keys, name) ? keys[name] : undefined
+  // A new key of the same owner is for the same workspace, whose answers it goes on using.
+  const isSame = before?.member !== undefined && before.member === member
+  const workspace = isSame ? (before.workspace ?? toWorkspaceName(before.key)) : undefined
+  const entry: StoredKey = { key, stored_at: new Date(now).toISOString(), member, workspace }
+  save(home, { ...keys, [name]: entry }, unique)
 }
 
 /** Removes the key with a name; returns whether there was one. */

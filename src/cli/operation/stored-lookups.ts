@@ -2,12 +2,13 @@ import { isPriced } from '../../api/operations/facts.js'
 import type { StoredLookups, StoredReply } from '../../batch/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { lazily, once } from '../context/once.js'
+import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
 import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
-import { targetIn, targetName } from '../target/resolve-target.js'
+import { answersFrom } from '../target/data-source.js'
+import { targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './request.js'
 
 /** The options of a command. */
@@ -50,29 +51,30 @@ export async function openStoredLookups(
   const maxAgeMs = ageOf(context, options.maxAge)
   const target = targetIn(context)
   const { createStoredLookups } = await import('../../batch/stored-lookups.js')
-  const { idempotent } = await import('../../client/kept-keys.js')
-  const { takeLookupTurn, fileLocks, stopKilledRuns } = await import('../../batch/run/records.js')
-  const state = once(() => openStateOf(context))
-  const memory = once(async () => {
-    const { serverMemory } = await import('../../storage/state/remote-servers.js')
-    return serverMemory(await state(), '')
-  })
+  const { isKnown } = await import('../../client/kept-keys.js')
+  const { holdLookups, fileLocks, stopKilledRuns } = await import('../../batch/run/records.js')
   return createStoredLookups({
-    ...{ clock, ids },
+    ...{ clock, ids, isKnown, sleep: (ms) => context.sleep(ms) },
     maxAgeMs: options.refresh === true || maxAgeMs === 0 ? undefined : maxAgeMs,
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
       const { lookupsOver } = await import('../../storage/state/runs/single-lookups.js')
-      const database = await state()
+      const database = await openStateOf(context)
+      const [store, locks] = [lookupsOver(database), fileLocks(context)]
       // The answers of a run that was killed serve, too.
-      await stopKilledRuns({ database, locks: fileLocks(context) }, undefined)
-      return { store: lookupsOver(database), target: await targetName(context) }
+      await stopKilledRuns({ database, locks }, undefined)
+      const holdLock = once(async () => {
+        const name = await holdLookups(context)
+        await store.releaseTurns(name)
+        return name
+      })
+      return {
+        ...{ store, holdLock, isAlive: (holder: string) => locks.isHeld(holder) },
+        ...{ target: await targetName(context), workspace: await workspaceName(context) },
+        notBefore: await answersFrom(context),
+      }
     }),
-    keyed: idempotent({
-      ...{ clock, ids, origin: target.kind === 'remote' ? target.origin : target.kind },
-      keys: lazily(memory),
-    }),
-    takeTurn: (hash) => takeLookupTurn(context, hash, (ms) => context.sleep(ms)),
+    onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
     onStored,
     onFault: (error) => {
       const reason = error instanceof Error ? error.message : String(error)

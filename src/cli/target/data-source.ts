@@ -78,10 +78,11 @@ export async function sourceOf(context: Context, member?: string): Promise<DataS
     if (target.kind === 'remote')
       return describeSource({ server: target, member: member ?? (await ownerOfKey(context, target)) })
     if (!context.isLocal()) return undefined
-    const origins = (await hasCatalogue(context.home))
-      ? await (await context.catalogue()).origins()
-      : undefined
-    return describeSource({ home: context.home, origins, now: context.clock.now() })
+    return describeSource({
+      home: context.home,
+      origins: await readOrigins(context),
+      now: context.clock.now(),
+    })
   } catch {
     // What cannot be read is reported where answers are asked for, and must not end a run that is done.
     return undefined
@@ -91,6 +92,16 @@ export async function sourceOf(context: Context, member?: string): Promise<DataS
 /** Returns where the answers of a run came from, in its last part; `undefined` where that is not recorded. */
 export const sourceOfRun = ({ request }: Pick<Run, 'request'>): AnswerSource | undefined =>
   (parseJson(request) as Pick<RecordedRequest, 'source'>).source
+
+const readOrigins = async (context: Context): Promise<Origins | undefined> =>
+  (await hasCatalogue(context.home)) ? (await context.catalogue()).origins() : undefined
+
+/**
+ * Returns the real time before which the answers of a target are out of date: that of the latest import into the catalogue
+ * of this machine's engine, and 0 for a server.
+ */
+export const answersFrom = async (context: Context): Promise<number> =>
+  context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
 
 const ownerOfKey = async (context: Context, target: RemoteTarget): Promise<string | undefined> =>
   storedMember(context.home, target, await context.apiKey())

@@ -15,6 +15,7 @@ import type {
   Streams,
   TargetContext,
 } from '../context/context.js'
+import { storedWorkspace, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/settings.js'
 
@@ -228,6 +229,20 @@ export async function targetNames(context: Context): Promise<RecordedTarget> {
     engine,
     formerly: [{ target: placeName(home) }, isMoved ? { target: localName } : { target: localName, engine }],
   }
+}
+
+/** Returns the email of the member whose key a command has at this machine's engine; `undefined` at another server. */
+export async function memberEmail(context: Context): Promise<string | undefined> {
+  return context.isLocal() ? (await context.admin()).emailOf((await context.apiKey()) ?? '') : undefined
+}
+
+/** Returns the workspace that pays for calls: its id at an engine here, else what is known of it by its key. */
+export async function workspaceName(context: Context): Promise<string> {
+  const key = (await context.apiKey()) ?? ''
+  if (context.isLocal()) return (await (await context.admin()).workspaceOf(key)) ?? ''
+  const target = targetIn(context)
+  const stored = target.kind === 'remote' ? storedWorkspace(context.home, target, key) : undefined
+  return stored ?? toWorkspaceName(key)
 }
 
 const enginePathBeside = ({ catalogue }: Home): string => join(dirname(catalogue), 'engine.db')

@@ -1,4 +1,4 @@
-import { parseBody, toJson } from '../../api/values/json.js'
+import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import { toRunNumber } from '../database/row-places.js'
 import type { Connection, Driver } from '../driver/connection.js'
@@ -82,7 +82,9 @@ function stateTables(
     },
   }
   const tables = [personalEvents(subject, now), answers, copies]
-  return dryRun ? tables : [...tables, personalRequests(subject), personalOpenCalls(subject)]
+  return dryRun
+    ? tables
+    : [...tables, personalRequests(subject), personalOpenCalls(subject), personalTurns(subject)]
 }
 
 function eraseAnswer(
@@ -134,6 +136,21 @@ const personalOpenCalls = (subject: SubjectMatcher): PersonalTable<{ readonly id
   key: ['fingerprint'],
   columns: ['idempotency_key'],
   erase: ({ idempotency_key: key }) => (subject.mentions(key) ? { change: 'delete' } : undefined),
+})
+
+/** What runs and lookups have under way, or had when they were killed. */
+const personalTurns = (
+  subject: SubjectMatcher,
+): PersonalTable<{ readonly number: number; readonly calls: string }> => ({
+  table: 'turns',
+  key: ['number'],
+  columns: ['calls'],
+  erase: ({ calls: text }) => {
+    const calls = parseExact(text) as readonly unknown[]
+    const left = calls.filter((call) => !subject.mentions(call))
+    if (left.length === calls.length) return undefined
+    return left.length === 0 ? { change: 'delete' } : { change: { calls: toJson(left) } }
+  },
 })
 
 /** Returns a body as a value; one that is no JSON stays a text. */

@@ -5,6 +5,7 @@ import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import members from './members.sql'
 import runsOnServer from './postgres.sql'
 import runFiles from './run-files.sql'
+import sharedTurns from './shared-turns.sql'
 import tables from './tables.sql'
 import turns from './turns.sql'
 
@@ -45,6 +46,10 @@ export const stateSchema: Schema = {
     {
       sqlite: fillSql(members, { ...sqliteDialect.types }) + newKeySqlite,
       postgres: fillSql(members, { ...postgresDialect.types }) + newKeyPostgres,
+    },
+    {
+      sqlite: fillSql(sharedTurns, { ...sqliteDialect.types }),
+      postgres: fillSql(sharedTurns, { ...postgresDialect.types }),
     },
   ],
   unreleased: 8,

@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
+import { closeAfterTest } from '../../client/listeners.js'
 import { answering, command, keyed, type Machine, machine } from '../../support/command.js'
 import { openBench } from '../../support/engine.js'
+import { filled, servingMachine, servingWith } from '../wait/serving.js'
 
 let here: Machine
 beforeEach(() => {
@@ -103,6 +107,14 @@ describe('a single lookup with max_age', () => {
     expect((await here.run(late)).code).toBe(0)
   })
 
+  it('is sent again after an import, which may have changed its answer', async () => {
+    await prepare('90d')
+    expect(await costs(acme, acme)).toEqual([1, 0])
+    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme Inc,acme.example\n' })
+    expect(await costs(acme, acme)).toEqual([1, 0])
+    expect(await here.json(...acme)).toMatchObject({ name: 'Acme Inc' })
+  })
+
   it('says with --dry-run that the answer is stored, and costs nothing', async () => {
     await prepare('90d')
     const quote = [...acme, '--dry-run']
@@ -137,6 +149,42 @@ describe('a single lookup with max_age', () => {
   })
 })
 
+describe('a governed proxy with max_age', () => {
+  it('pays once for a company that two members and a batch beside it ask for at the same time', async () => {
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 20)))
+    const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: server.key }
+    const proxy = closeAfterTest(
+      await servingWith(
+        env,
+        async (one) => {
+          await one.run(['engine', 'members', 'add', 'you@localhost'])
+          await one.run(['config', 'set', 'max_age', '1d'])
+        },
+        ...['--upstream', server.baseUrl],
+      ),
+    )
+    const { key } = await proxy.machine.json<{ key: string }>(
+      ...['engine', 'keys', 'create', '--member', 'you@localhost'],
+    )
+    const ask = async (one: string, at: number) => {
+      const headers = { 'content-type': 'application/json', 'x-api-key': one }
+      const body = JSON.stringify({ domain: at % 2 ? `www.robots-${at}.example` : `robots-${at}.example` })
+      return (await fetch(`${proxy.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body }))
+        .status
+    }
+    const spent = () => server.machine.json<{ credits: { enrichment: number } }>('credits')
+    const { credits: before } = await spent()
+    const stdin = `domain\n${Array.from({ length: 20 }, (_, at) => `robots-${19 - at}.example`).join('\n')}\n`
+    const [batch, ...statuses] = await Promise.all([
+      proxy.machine.run(['accounts', 'enrich', '--csv', '-', '--quiet'], { env, stdin }),
+      ...Array.from({ length: 20 }, (_, at) => [ask(proxy.key, at), ask(key, at)]).flat(),
+    ])
+    expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
+    const { credits: after } = await spent()
+    expect(before.enrichment - after.enrichment).toBe(20)
+  })
+})
+
 describe('equal lookups with max_age', () => {
   const argv = [...acme, '--max-age', '1d', '--json']
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
@@ -157,6 +205,56 @@ describe('equal lookups with max_age', () => {
       ended.map(() => [0, found.body]),
     )
     expect(target.asked).toHaveLength(1)
+  })
+
+  it('are sent once when a batch has one of them under way', async () => {
+    const target = answering(found)
+    let release = () => {}
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let asked = () => {}
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve
+    })
+    const caller: Caller = {
+      ...target,
+      call: async (...call) => {
+        asked()
+        await isReleased
+        return target.call(...call)
+      },
+    }
+    const env = keyed(here.home)
+    const csv = ['accounts', 'enrich', '--csv', '-', '--json', '--concurrency', '1']
+    const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
+    await isAsked
+    const waits: string[] = []
+    const single = command(argv, {
+      ...{ env, caller },
+      sleep: async () => {
+        if (waits.push('') === 25) release()
+      },
+      onErrorOutput: (text) => waits.push(text),
+    })
+    expect([(await single).code, JSON.parse((await single).stdout), (await batch).code]).toEqual([
+      ...[0, found.body, 0],
+    ])
+    expect(waits.join('')).toContain('An equal lookup is under way in another command')
+    expect(target.asked).toHaveLength(1)
+  })
+
+  it('of other workspaces are paid for by each, as far as their keys tell', async () => {
+    const target = answering(found)
+    const env = (key: string) => ({ ...keyed(here.home), PROSPECT_API_KEY: key })
+    const csv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
+    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
+    for (const key of ['of-one-workspace', 'of-another-one', 'of-one-workspace']) {
+      const given = { env: env(key), caller: target, cwd: here.home }
+      expect((await command(csv, given)).code).toBe(0)
+      expect((await command(argv, given)).code).toBe(0)
+    }
+    expect(target.asked).toHaveLength(2)
   })
 
   it('have the same idempotency key until an answer is stored, and cost nothing from then on', async () => {

@@ -143,6 +143,31 @@ describe('stored answers', () => {
     )
   }, 600_000)
 
+  it('ends the reuse of older answers with an import: what was not found is found when the command is repeated', async () => {
+    here.write('in.csv', csv([known(1), 'late.example']))
+    await here.enrich()
+    expect(sources()).toEqual([
+      ['lookup', '1', 'found'],
+      ['lookup', '0', 'not_found'],
+    ])
+    here.write('late.csv', 'name,domain\nLate,late.example\n')
+    await here.json('data', 'import', 'companies', 'late.csv')
+    expect(await here.json('accounts', 'enrich', '--csv', 'in.csv', '--dry-run')).toMatchObject({
+      in_store: 0,
+      lookups: 2,
+    })
+    expect((await here.enrich()).code).toBe(0)
+    expect(sources()).toEqual([
+      ['lookup', '1', 'found'],
+      ['lookup', '1', 'found'],
+    ])
+    expect((await here.enrich()).stderr).toContain('nothing is spent')
+    here.write('in.csv', csv(['late.example', known(1)]))
+    expect(await here.json('accounts', 'enrich', '--csv', 'in.csv', '--dry-run')).toMatchObject({
+      in_store: 2,
+    })
+  })
+
   it('does not reuse answers to other options', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()

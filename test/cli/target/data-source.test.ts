@@ -6,7 +6,13 @@ import { served } from '../../client/serving.js'
 import { type Machine, machine } from '../../support/command.js'
 
 const now = Date.parse('2026-11-24T12:00:00Z')
-const sample = { sampleCompanies: 500, ownCompanies: 0, hasOwnPeople: false, importedAt: null }
+const sample = {
+  sampleCompanies: 500,
+  ownCompanies: 0,
+  hasOwnPeople: false,
+  importedAt: null,
+  changedAt: null,
+}
 const own = {
   ...sample,
   sampleCompanies: 0,

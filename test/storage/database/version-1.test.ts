@@ -99,7 +99,8 @@ describe('version 1 in PostgreSQL', () => {
       CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
       DROP TABLE ${places().state}.turns; DROP INDEX ${places().state}.runs_running;
       DROP TABLE ${places().catalogue}.origins;
-      SET search_path = ${places().state}; DROP TABLE spending, passed_work; ${spendingThen}; RESET search_path`)
+      SET search_path = ${places().state}; DROP TABLE spending, passed_work; ${spendingThen};
+      ALTER TABLE runs DROP COLUMN workspace; RESET search_path`)
     const then = JSON.parse(readFixture('postgres.json')) as Record<string, string[]>
     for (const name of databases)
       expect([name, await postgresShape(schema.sql, places()[name])]).toEqual([name, then[name]])

@@ -16,6 +16,7 @@ import {
   storedAnswer,
 } from '../../../src/storage/state/runs/answers.js'
 import { type NewRun, type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
+import { lookupsOver } from '../../../src/storage/state/runs/single-lookups.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { states } from '../../support/states.js'
 
@@ -36,7 +37,7 @@ let state: Driver
 
 const newRun = (id: string): NewRun => ({
   ...{ id, knownBy: id, operation: 'leads.enrich', target: 'local', profile: 'default', file: `/${id}.csv` },
-  ...{ fileHash: id, request: '{}', output: null, total: 9, startedAt: now },
+  ...{ workspace: 'ours', fileHash: id, request: '{}', output: null, total: 9, startedAt: now },
 })
 const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
   runsOver(state).add({ ...newRun(id), ...more })
@@ -130,6 +131,20 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await forget()
     const kept = 'SELECT idempotency_key AS key FROM open_calls'
     expect(await state.read((connection) => connection.all(kept))).toEqual([{ key: 'ann-1' }])
+  })
+
+  it('removes what killed lookups sent about them', async () => {
+    const { takeTurn, endTurn } = lookupsOver(state)
+    const options = { isAlive: async () => false, notBefore: 0 }
+    for (const email of ['jane', 'ann']) {
+      const { hash, identity } = hashed(email)
+      const asked = { ...newRun(email), hash, identity, input: { email }, knownBy: 'lookups-0' }
+      const turn = await takeTurn(asked, options, now)
+      if (turn) await endTurn(turn, false, now)
+    }
+    await forget()
+    const turns = await state.read((reads) => reads.all<{ calls: string }>('SELECT calls FROM turns'))
+    expect(turns.map(({ calls }) => (JSON.parse(calls) as unknown[][])[0]?.[2])).toEqual([{ email: 'ann' }])
   })
 
   it('removes what was typed for a run about them', async () => {

@@ -42,7 +42,8 @@ ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
 const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
 JOIN runs r ON r.number = a.place / ${rowsPerRun}
 WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger} AND a.status = 'found'
-AND r.operation = ${boundText} AND r.target = ${boundText} ORDER BY a.answered_at DESC`
+AND r.operation = ${boundText} AND r.target = ${boundText} AND (r.workspace = ${boundText} OR r.workspace = '')
+ORDER BY a.answered_at DESC`
 const oneSql = `SELECT ${columns} WHERE a.place = ${boundInteger}`
 const answerTypes = {
   ...({
@@ -121,6 +122,8 @@ export async function equalIn(
 export interface Lookup {
   readonly operation: string
   readonly target: string
+  /** The workspace that pays. */
+  readonly workspace: string
   readonly identity: string
   readonly hash: number
 }
@@ -139,12 +142,12 @@ export interface StoredAnswer {
  */
 export async function storedAnswer(
   connection: Connection,
-  { operation, target, hash, identity }: Lookup,
+  { operation, target, workspace, hash, identity }: Lookup,
   since: number,
   among?: ReadonlySet<number>,
 ): Promise<StoredAnswer | undefined> {
   const text = connection.dialect.toStorableText(identity)
-  const values = [hash, text, since, operation, target]
+  const values = [hash, text, since, operation, target, workspace]
   const found = await connection.all<Pick<StoredAnswerRow, 'place'>>(storeSql, ...values)
   const newest = among ? found.find(({ place }) => among.has(toRunNumber(place))) : found[0]
   const row = newest && (await connection.get<StoredAnswerRow>(oneSql, newest.place))

@@ -17,7 +17,7 @@ import { BulkRequests, type RequestOptions } from './bulk-journal.js'
 import { DuplicateAnswers } from './duplicates.js'
 import { changeRun, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
-import { budgetLeft, countSpent, scopeOf, settleDays } from './spending.js'
+import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'
 import { RunTurns, type TurnOptions } from './turns.js'
 
 /** How the journal of a run is kept. */
@@ -30,8 +30,10 @@ export interface JournalOptions extends RequestOptions {
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** How old answers of other runs may be that are taken, in milliseconds; none are taken where it is absent. */
   readonly store?: { readonly maxAgeMs: number } | undefined
+  /** Real time before which no answer of another run was given that is taken; any time where it is absent. */
+  readonly notBefore?: number | undefined
   /** How equal rows of runs at the same time are asked once; each run asks its own where it is absent. */
-  readonly turns?: TurnOptions | undefined
+  readonly turns?: Omit<TurnOptions, 'notBefore'> | undefined
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
   /** Number of answers to repeated lookups that wait in memory to be indexed. */
@@ -48,7 +50,8 @@ const planSql = `reserved = reserved + ?, done = ?, ended_at = ?, sent_from = ?,
 const keepSql = `credits = credits + ?, reserved = CASE WHEN reserved > ? THEN reserved - ? ELSE 0 END,
   unknown = unknown + ?, done = ?`
 const requestSql = 'SELECT request FROM runs WHERE number = ?'
-const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, request = ?, indexed = 1,
+const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, request = ?,
+  indexed = CASE WHEN indexed = 2 THEN 2 ELSE 1 END,
   reserved = CASE WHEN ? = 1
     THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
     WHEN reserved > ? THEN reserved - ? ELSE 0 END`
@@ -78,7 +81,8 @@ class RunJournal implements Journal {
     this.#sent = { from: run.sentFrom, to: run.sentTo }
     this.#duplicates = new DuplicateAnswers(run.number, options.window)
     this.#holds = new Holds(run)
-    this.#turns = options.turns && new RunTurns(driver, run, options.turns)
+    const { turns, now, notBefore = 0 } = options
+    this.#turns = turns && new RunTurns(driver, run, { ...turns, now, notBefore })
     this.bulks = new BulkRequests(driver, run, options, this.#holds)
   }
 
@@ -160,11 +164,13 @@ class RunJournal implements Journal {
     const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))
     const equal = repeats ? await this.#duplicates.find(connection, row, isSent) : undefined
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
-    const { store, samples, now } = this.#options
+    const { store, samples, now, notBefore = 0 } = this.#options
     if (hash === undefined || identity === undefined) return undefined
     const lookup = { ...this.#run, hash, identity }
-    const sampled = samples && (await storedAnswer(connection, lookup, 0, samples))
-    const stored = sampled ?? (store && (await storedAnswer(connection, lookup, now() - store.maxAgeMs)))
+    const sampled = samples && (await storedAnswer(connection, lookup, notBefore, samples))
+    const since = store && Math.max(notBefore, now() - store.maxAgeMs)
+    const stored =
+      sampled ?? (since === undefined ? undefined : await storedAnswer(connection, lookup, since))
     if (!stored) return undefined
     const mark = sampled ? { sampled: true as const } : {}
     const { answer, place, answeredAt } = stored
@@ -201,13 +207,17 @@ class RunJournal implements Journal {
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
       const isCovered = this.#holds.isCovered(ordinal)
       this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(wanted) : credits, isCovered)
-      const left = this.#turns?.leftOf(ordinal)
-      const row = left
-        ? { ...left, fresh: false }
-        : { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
-      return { key: `${row.run}-${row.ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+      // A lower limit would be another request than the one that was sent under that key.
+      const left = lowered === undefined ? this.#turns?.leftOf(ordinal) : undefined
+      if (left) return left
+      const row = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
+      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage }
+  }
+
+  get #spender(): Spender {
+    return { ...this.#run, member: this.#options.member }
   }
 
   /** Extends the range of rows that may have been sent. */
@@ -234,8 +244,7 @@ class RunJournal implements Journal {
       if (indexes) await this.#duplicates.index(connection)
       await this.bulks.recordChanges(connection, bulks)
       await this.#turns?.record(connection, rows, over)
-      const spender = { ...this.#run, member: this.#options.member }
-      if (calls > 0) await countSpent(connection, spender, { credits, calls }, moment)
+      if (calls > 0) await countSpent(connection, this.#spender, { credits, calls }, moment)
     }, this.#scope)
     this.bulks.settle(rows)
     this.#duplicates.add(rows, indexes)
@@ -252,8 +261,8 @@ class RunJournal implements Journal {
     return this.#driver.flush()
   }
 
-  async end({ complete, certain, cleared, invalid }: RunEnd): Promise<void> {
-    const { missing, others } = this.#options
+  async end({ complete, certain, cleared, invalid, doubted = 0 }: RunEnd): Promise<void> {
+    const { missing, others, now } = this.#options
     if (missing) return
     const { sentTo } = this.#run
     // Rows of earlier parts that still have no answer remain open.
@@ -270,8 +279,9 @@ class RunJournal implements Journal {
       // It may have been redacted meanwhile.
       const { request = '{}' } = (await connection.get<Pick<Run, 'request'>>(requestSql, number)) ?? {}
       const record = toJson({ ...(parseJson(request) as object), invalid })
-      const values = [status, this.#done, this.#options.now(), sent.from, sent.to, record]
+      const values = [status, this.#done, now(), sent.from, sent.to, record]
       await changeRun(connection, this.#own, endSql, ...values, isSettled ? 1 : 0, released, released)
+      if (doubted > 0) await countSpent(connection, this.#spender, { credits: 0, calls: 0, doubted }, now())
     }, this.#scope)
   }
 }

@@ -26,6 +26,8 @@ export interface RunIdentity extends NamedTarget {
   /** Digest of everything that enters its requests. */
   readonly knownBy: string
   readonly operation: string
+  /** The workspace that pays, as far as it is known. */
+  readonly workspace: string
   /** Absolute path of the input. */
   readonly file: string
   /** SHA-256 of the input. */
@@ -67,8 +69,11 @@ export interface Run extends NewRun {
   /** The row that was sent with a lower `limit` because of a budget, and that limit. */
   readonly loweredRow: number | null
   readonly loweredLimit: number | null
-  /** How many of its answers are indexed: maybe none (0), those of repeated lookups (1), or all (2). */
-  readonly indexed: 0 | 1 | 2
+  /**
+   * How many of its answers are indexed: maybe none (0), those of repeated lookups (1), or all (2). While it is running, those
+   * to come are indexed, too, from 2 on; at 3 those before may be missing.
+   */
+  readonly indexed: 0 | 1 | 2 | 3
   /** When a part of it last lost it to another machine; null where none did. That part may not have ended. */
   readonly lostAt: number | null
   /** Whether the rows of its last part were called by workers. */
@@ -77,7 +82,8 @@ export interface Run extends NewRun {
   readonly endedAt: number | null
 }
 
-const columns = `number, id, known_by AS "knownBy", operation, target, profile, file, file_hash AS "fileHash", request, output,
+const columns = `number, id, known_by AS "knownBy", operation, target, workspace, profile, file,
+  file_hash AS "fileHash", request, output,
   status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
   lowered_limit AS "loweredLimit", indexed, lost_at AS "lostAt", spread, started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
@@ -149,7 +155,8 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
         if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
         const made = await connection.get<Run>(
           `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
-             fence, spread, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+             fence, spread, workspace, status)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
           ...[
             run.id,
             run.knownBy,
@@ -160,7 +167,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
             run.fileHash,
             run.request,
           ],
-          ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
+          ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0, run.workspace],
         )
         if (!made) throw new Error('a run was not recorded')
         // Throws before anything is paid where the rows of the next run would have no places.
@@ -217,9 +224,8 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
     /** Indexes the answers of other runs of the same operation and target. */
     indexOthers: (run: Run) => indexOthers(driver, run),
-    /** Indexes the answers of the ended runs of an operation on a target. */
-    indexEnded: (operation: string, target: string) =>
-      indexOthers(driver, { number: 0, operation, target }, true),
+    /** Indexes the answers of the runs of an operation on a target. Those under way index theirs from now on. */
+    indexAll: (operation: string, target: string) => indexAll(driver, operation, target),
     /** Indexes the answers of a run. */
     index: (run: Run) => indexRun(driver, run.number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
@@ -242,19 +248,17 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
   }
 }
 
+const othersSql =
+  'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?'
+type IndexedRun = Pick<Run, 'number' | 'indexed' | 'status'>
+
 async function indexOthers(
   driver: Driver,
   { number, operation, target }: Pick<Run, 'number' | 'operation' | 'target'>,
-  onlyEnded = false,
 ): Promise<void> {
-  const others = await driver.read((connection) =>
-    connection.all<Pick<Run, 'number' | 'indexed' | 'status'>>(
-      'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?',
-      ...[operation, target, number],
-    ),
-  )
+  const others = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, number))
   for (const other of others)
-    if (other.indexed < 2 && !(onlyEnded && other.status === 'running')) {
+    if (other.indexed !== 2) {
       await indexRun(driver, other.number)
       await driver.transaction(
         // A running one has more answers to come.
@@ -262,6 +266,19 @@ async function indexOthers(
         runScope(other.number),
       )
     }
+}
+
+async function indexAll(driver: Driver, operation: string, target: string): Promise<void> {
+  const runs = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, 0))
+  for (const { number, status, indexed } of runs) {
+    if (indexed === 2) continue
+    // First, so that no answer is recorded in between without being indexed.
+    const begin = 'UPDATE runs SET indexed = 3 WHERE number = ?'
+    if (status === 'running') await driver.transaction((c) => c.run(begin, number))
+    await indexRun(driver, number)
+    const end = 'UPDATE runs SET indexed = 2 WHERE number = ? AND (indexed = 3 OR status <> ?)'
+    await driver.transaction((c) => c.run(end, number, 'running'), runScope(number))
+  }
 }
 
 async function indexRun(driver: Driver, run: number): Promise<void> {
@@ -285,10 +302,10 @@ const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND tar
 const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
   OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
 const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
-const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
-  SELECT day, profile, ?, operation, run, member, credits, calls FROM spending WHERE target = ?
-  ON CONFLICT (day, profile, target, operation, run, member)
-  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
+const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+  SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ?
+  ON CONFLICT (day, profile, target, operation, run, member) DO UPDATE SET credits = spending.credits + excluded.credits,
+    calls = spending.calls + excluded.calls, doubted = spending.doubted + excluded.doubted`
 
 /**
  * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers

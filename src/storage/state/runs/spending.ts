@@ -37,7 +37,8 @@ export async function budgetLeft(
 }
 
 const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
-  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
+  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
+    doubted = spending.doubted + excluded.doubted`
 
 /** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
 export async function settleDays(connection: Connection, profile: string, now: number): Promise<void> {
@@ -46,8 +47,9 @@ export async function settleDays(connection: Connection, profile: string, now: n
   const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
   if (later === undefined) return
   await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
-     SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls) FROM spending WHERE ${isLater}
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+     SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
+     FROM spending WHERE ${isLater}
      GROUP BY profile, target, operation, run, member ${addSpending}`,
     ...[today, profile, today],
   )
@@ -76,17 +78,24 @@ export interface Spender extends Pick<Run, 'number' | 'profile' | 'target' | 'op
   readonly member?: string | undefined
 }
 
-/** Records the credits spent by calls. */
+/** What calls cost, and how many of their answers may be those to other requests. */
+interface SpentCalls {
+  readonly credits: number
+  readonly calls: number
+  readonly doubted?: number
+}
+
+/** Records the credits spent by calls, or that their answers are doubted. */
 export async function countSpent(
   connection: Connection,
   { number, profile, target, operation, member = '' }: Spender,
-  { credits, calls }: { readonly credits: number; readonly calls: number },
+  { credits, calls, doubted = 0 }: SpentCalls,
   now: number,
 ): Promise<void> {
   await connection.run(
-    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
-    ...[dayOf(now), profile, target, operation, number, member, credits, calls],
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
+    ...[dayOf(now), profile, target, operation, number, member, credits, calls, doubted],
   )
 }
 
@@ -104,6 +113,8 @@ export interface Spent {
   readonly run: string | null
   readonly calls: number
   readonly credits: number
+  /** Answers that were passed on and may be those to other requests. */
+  readonly doubted: number
   /** Email of the member who paid; null where that is not known. */
   readonly member: string | null
 }
@@ -113,6 +124,7 @@ export interface SpentSum {
   readonly key: string | null
   readonly calls: number
   readonly credits: number
+  readonly doubted: number
 }
 
 /** Returns sums of spending by one key, in the order in which the keys first occur. */
@@ -123,8 +135,13 @@ export function sumSpent(
   const sums = new Map<string | null, SpentSum>()
   for (const one of spent) {
     const key = one[by]
-    const { calls, credits } = sums.get(key) ?? { calls: 0, credits: 0 }
-    sums.set(key, { key, calls: calls + one.calls, credits: credits + one.credits })
+    const { calls, credits, doubted } = sums.get(key) ?? { calls: 0, credits: 0, doubted: 0 }
+    sums.set(key, {
+      key,
+      calls: calls + one.calls,
+      credits: credits + one.credits,
+      doubted: doubted + one.doubted,
+    })
   }
   return [...sums.values()]
 }
@@ -138,8 +155,9 @@ interface SpentFilter {
 }
 
 const listSql = `
-SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, nullif(s.member, '') AS member
-FROM (SELECT * FROM spending WHERE calls > 0) s LEFT JOIN runs r ON r.number = s.run`
+SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, s.doubted,
+  nullif(s.member, '') AS member
+FROM (SELECT * FROM spending WHERE calls > 0 OR doubted > 0) s LEFT JOIN runs r ON r.number = s.run`
 
 /** The spending of this machine's commands. */
 export type Spending = ReturnType<typeof spendingOver>
@@ -147,7 +165,7 @@ export type Spending = ReturnType<typeof spendingOver>
 /** Returns the spending in a state database. */
 export function spendingOver(driver: Driver) {
   return {
-    count: (spender: Omit<Spender, 'number'>, spent: { credits: number; calls: number }, now: number) =>
+    count: (spender: Omit<Spender, 'number'>, spent: SpentCalls, now: number) =>
       driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
     /**
      * Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves, in one
@@ -161,8 +179,8 @@ export function spendingOver(driver: Driver) {
       driver.transaction(
         async (c) => {
           await settleDays(c, profile, now)
-          const dropSql = 'DELETE FROM spending WHERE profile = ? AND day < ? AND calls = 0'
-          await c.run(dropSql, profile, dayOf(now))
+          const dropSql = 'DELETE FROM spending WHERE profile = ? AND day < ? AND target = ?'
+          await c.run(dropSql, profile, dayOf(now), heldTarget)
           const left = Math.max(0, perDay - (await spentToday(c, { number: 0, profile }, now)))
           const credits = decide(left)
           const spender = { number: 0, profile, target: heldTarget, operation: id }

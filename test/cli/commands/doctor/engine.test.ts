@@ -67,6 +67,7 @@ const run: NewRun = {
     knownBy: 'k',
     operation: 'accounts.enrich',
     target: 'local',
+    workspace: 'ours',
     file: '/in.csv',
     fileHash: 'h',
   },

@@ -10,6 +10,7 @@ describe.each(states())('answers to single lookups in %s', (_, open) => {
   const lookup = {
     operation: 'accounts.enrich',
     target: 'local',
+    workspace: 'ours',
     identity: 'company:domain:a',
     hash: 2 ** 52,
   }
