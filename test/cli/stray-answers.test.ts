@@ -54,6 +54,30 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) discarded .* \(rows? \d/)
     expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) in the output, .* \(rows? \d/)
     expect(readFileSync(join(here.home, 'log'), 'utf8')).toContain('"passed_on":{"answers":')
+    const spent = await here.run(['ledger', '--by', 'operation', '--json'], { env })
+    expect(spent.json).toMatchObject([{ operation: 'accounts.enrich', doubted: passed_on.answers }])
+    expect((await here.run(['ledger'], { env, terminal: true, columns: 110 })).stdout).toContain('Doubted')
+  })
+
+  it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
+    const server = await strayServer({ seed, nth: 10 })
+    const here = closeAfterTest(
+      await servingWith({}, async () => {}, ...['--upstream', server.baseUrl, '--direct', '--log', 'log']),
+    )
+    const numbers = Array.from({ length: calls }, (_, n) => n).values()
+    const headers = { 'content-type': 'application/json', 'x-api-key': canary }
+    const work = async () => {
+      for (const n of numbers) {
+        const body = JSON.stringify({ domain: `mine${n}.example` })
+        await (
+          await fetch(`${here.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
+        ).text()
+      }
+    }
+    await Promise.all(Array.from({ length: 32 }, work))
+    expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
+      /"event":"doubted","operation":"accounts.enrich","member":null,"answers":\d/,
+    )
   })
 
   it('never gives a member of a governed proxy the company that another one asked for', {
@@ -97,5 +121,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
       /"event":"doubted","operation":"accounts.enrich","member":"you@localhost","answers":\d/,
     )
+    const spent = await here.machine.json<{ member: string; doubted: number }[]>('ledger', '--by', 'member')
+    expect(spent.find(({ member }) => member === 'you@localhost')?.doubted).toBeGreaterThan(0)
   })
 })

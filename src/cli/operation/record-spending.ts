@@ -10,7 +10,7 @@ import type { Context, HomeContext } from '../context/context.js'
 import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
-import { profileName, targetName } from '../target/resolve-target.js'
+import { memberEmail, profileName, targetName } from '../target/resolve-target.js'
 
 /**
  * Opens the record of what this machine spent, or of all machines that share a database. It closes with the command.
@@ -21,11 +21,6 @@ export async function openSpending(
 ): Promise<Spending> {
   const { spendingOver } = await import('../../storage/state/runs/spending.js')
   return spendingOver(await openStateOf(context, address))
-}
-
-/** Returns the email of the member whose key a command has at this machine's engine; `undefined` at another server. */
-export async function memberEmail(context: Context): Promise<string | undefined> {
-  return context.isLocal() ? (await context.admin()).emailOf((await context.apiKey()) ?? '') : undefined
 }
 
 /** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
@@ -47,12 +42,7 @@ export async function recordSpent(
   if (credits === 0 && held === undefined) return
   holds.delete(context.streams)
   try {
-    const spender = {
-      profile: profileName(context),
-      target: await targetName(context),
-      operation,
-      member: member ?? (await memberEmail(context)),
-    }
+    const spender = await spenderOf(context, operation, member)
     const spending = await open()
     const spent = { credits, calls: 1 }
     if (held === undefined) await spending.count(spender, spent, context.clock.now())
@@ -66,28 +56,68 @@ export async function recordSpent(
 /** Whose answer was doubted: that of a member of a proxy, or of a run. */
 interface Doubtful {
   readonly operation: OperationId
-  readonly member?: string
+  readonly member?: string | undefined
 }
 
 /**
- * Returns what counts and names answers that were passed on and then doubted, on stderr and in the log. All that are
- * doubted together are one message.
+ * Returns what counts and names answers that were passed on and then doubted, on stderr and in the log, and in the ledger
+ * unless `inLedger` is false. All that are doubted together are one message.
  */
-export function createDoubtRecorder(context: Context) {
+export function createDoubtRecorder(context: Context, inLedger = true) {
   let doubted: Doubtful[] = []
   const record = () => {
     const groups = Map.groupBy(doubted, ({ operation: id, member = '' }) => JSON.stringify([id, member]))
     doubted = []
     for (const group of groups.values()) {
       const [{ operation: id, member } = {} as Doubtful] = group
-      context.log?.write('doubted', { operation: id, member: member ?? null, answers: group.length })
-      context.notify(formatDoubt(id, group.length, member))
+      const answers = group.length
+      context.log?.write('doubted', { operation: id, member: member ?? null, answers })
+      context.notify(formatDoubt(id, answers, member))
+      if (inLedger) void countDoubted(context, id, answers, member)
     }
   }
   return (one: Doubtful): void => {
     if (doubted.push(one) === 1) setImmediate(record)
   }
 }
+
+async function countDoubted(
+  context: Context,
+  id: OperationId,
+  doubted: number,
+  member?: string,
+): Promise<void> {
+  try {
+    const [spending, spender] = [await openSpending(context), await spenderOf(context, id, member)]
+    const counted = spending.count(spender, { credits: 0, calls: 0, doubted }, context.clock.now())
+    // The command does not end before that.
+    context.onClose(() => counted)
+    await counted
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    context.notify(`Doubted answers of ${id} are missing in prospect ledger: ${reason}`)
+  }
+}
+
+/** Returns the layer that records doubted answers to calls whose caller does not. */
+export const doubtLayer = (context: Context, inLedger = true): Layer => {
+  const doubt = createDoubtRecorder(context, inLedger)
+  return (caller) => ({
+    ...caller,
+    call: (id, input, options = {}) =>
+      caller.call(id, input, {
+        ...options,
+        onDoubted: options.onDoubted ?? (() => doubt({ operation: id, member: options.member?.email })),
+      }),
+  })
+}
+
+const spenderOf = async (context: Context, operation: OperationId, member: string | undefined) => ({
+  profile: profileName(context),
+  target: await targetName(context),
+  operation,
+  member: member ?? (await memberEmail(context)),
+})
 
 function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
   const subject = answers === 1 ? '1 answer' : `${answers} answers`

@@ -58,7 +58,7 @@ describe('a run in a shared database', () => {
     })
     const shared = { env: { PROSPECT_DATABASE_URL: schema.url } }
     const by = await here.run(['ledger', '--by', 'run', '--shared', '--json'], shared)
-    expect(by.json).toEqual([{ run: id, calls: 20, credits: 20 }])
+    expect(by.json).toEqual([{ run: id, calls: 20, credits: 20, doubted: 0 }])
     await here.json('init')
     expect(await here.json('ledger', '--by', 'run')).toEqual([])
     const exported = await there.run(['runs', 'export', id, ...at(), '-o', 'again.csv', '--quiet'])

@@ -37,8 +37,9 @@ async function showLedger(context: Context, { options }: Invocation): Promise<nu
   const spent = await spending.list({ ...readDays(options), profile: context.globals.profile })
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
   const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
+  const isDoubted = spent.some(({ doubted }) => doubted > 0)
   await print(context, records, {
-    columns: [...names, 'calls', 'credits', ...(by ? [] : ['member'])],
+    columns: [...names, 'calls', 'credits', ...(isDoubted ? ['doubted'] : []), ...(by ? [] : ['member'])],
     optional: ['target', 'profile', ...(by ? [] : ['member']), 'calls'],
     ids: ['run'],
   })

@@ -4,6 +4,7 @@ import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
+import { doubtLayer } from '../../operation/record-spending.js'
 import { publicAddress } from '../../options/webhooks.js'
 import { openRowWorker } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
@@ -55,7 +56,8 @@ async function openProxyBackend(
   const { remote, openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
-  const own = apiKey === undefined ? [] : await openLayers(server, apiKey, work)
+  const doubts = doubtLayer(server, apiKey !== undefined)
+  const own = apiKey === undefined ? [doubts] : await openLayers(server, apiKey, work)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
@@ -67,7 +69,7 @@ async function openProxyBackend(
   })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
-      ? await openRowWorker(server, compose(outgoing, remote))
+      ? await openRowWorker(server, compose([doubts, ...outgoing], remote))
       : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined

@@ -7,6 +7,7 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
 import { withTimeout } from '../../operation/call.js'
+import { doubtLayer } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { positiveWhole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
@@ -73,7 +74,7 @@ async function workFor(
   const { openRowWorker } = await import('../../target/local-target.js')
   const context = outer.withGlobals({ local: undefined, baseUrl })
   const timeout = context.globals.timeout ?? targetIn(context).timeout
-  const caller = compose([withTimeout(timeout)], await context.caller())
+  const caller = compose([withTimeout(timeout), doubtLayer(context)], await context.caller())
   const runChunkWorker = await openWhenWritable(context, () => openRowWorker(context, caller, calls))
   if (!runChunkWorker) return 0
   await notifyUnlessWritable(context)

@@ -49,11 +49,11 @@ describe('ledger', () => {
       member: null,
     }
     expect(rows).toEqual([
-      { ...common, run: null, calls: 2, credits: 2 },
-      { ...common, run: expect.any(String), calls: 2, credits: 2 },
+      { ...common, run: null, calls: 2, credits: 2, doubted: 0 },
+      { ...common, run: expect.any(String), calls: 2, credits: 2, doubted: 0 },
     ])
     expect((await run('ledger --by operation')).json).toEqual([
-      { operation: 'accounts.enrich', calls: 4, credits: 4 },
+      { operation: 'accounts.enrich', calls: 4, credits: 4, doubted: 0 },
     ])
     expect((await run('ledger --by day --from 2026-01-01 --to 2026-01-02')).json).toEqual([])
   })
@@ -63,14 +63,14 @@ describe('ledger', () => {
     const [company] = (await here.json('data', 'export', 'companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
     expect(await here.json('ledger', '--by', 'profile')).toEqual([
-      { profile: 'default', calls: 1, credits: 1 },
+      { profile: 'default', calls: 1, credits: 1, doubted: 0 },
     ])
     expect(await here.json('ledger')).toMatchObject([{ credits: 1, member: 'me@localhost' }])
     await here.run(['accounts', 'enrich', '--csv', '-', '--yes', '--refresh'], {
       stdin: `domain\n${company?.domain}\n`,
     })
     expect(await here.json('ledger', '--by', 'member')).toEqual([
-      { member: 'me@localhost', calls: 2, credits: 2 },
+      { member: 'me@localhost', calls: 2, credits: 2, doubted: 0 },
     ])
     expect(await here.json('ledger', 'check')).toMatchObject({
       target: 'local',
@@ -159,7 +159,7 @@ describe('a paid call with an unknown outcome', () => {
         expect([...chaos.attempts.values()]).toEqual([2])
         expect(await there.bench.balance()).toBe(999)
         expect((await run('ledger --by operation', env)).json).toEqual([
-          { operation: 'accounts.enrich', calls: 1, credits: 1 },
+          { operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 },
         ])
       })
     },
@@ -193,7 +193,7 @@ describe('jobs', () => {
     const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
     const charged = 1_000 - credits.enrichment
     expect(charged).toBeGreaterThan(0)
-    const sums = [{ operation: 'intents.stack', calls: 1, credits: charged }]
+    const sums = [{ operation: 'intents.stack', calls: 1, credits: charged, doubted: 0 }]
     expect(await here.json('ledger', '--by', 'operation')).toEqual(sums)
   })
 })
