@@ -52,9 +52,9 @@ type CounterSpan = { readonly windowMs: number } | { readonly period: Period }
 export function countedAt(counter: Counter | undefined, span: CounterSpan, now: number): CounterState {
   const isWindow = 'windowMs' in span
   const endOf = (start: number) => (isWindow ? start + span.windowMs : onePeriodAfter(span.period, start))
-  const counted = (startedAt: number, count: number) => ({ startedAt, count, resetsAt: endOf(startedAt) })
-  if (counter && counter.startedAt > now) return counted(now, counter.count)
-  if (counter && now < endOf(counter.startedAt)) return counted(counter.startedAt, counter.count)
+  const counted = (started_at: number, count: number) => ({ started_at, count, resetsAt: endOf(started_at) })
+  if (counter && counter.started_at > now) return counted(now, counter.count)
+  if (counter && now < endOf(counter.started_at)) return counted(counter.started_at, counter.count)
   return counted(isWindow ? now : periodStart(span.period, now), 0)
 }
 

@@ -253,7 +253,7 @@ export function describeWork(name: string, open: () => Promise<Driver>): void {
       await add({ id: 'j1', held: 7 }, { id: 'j2', held: 5 }, { id: 'j3', held: 0, state: 'finished' })
       const hold = { seq: 1, kind: 'hold', debit: 'credits', credit: 'held', amount: 4 } as const
       await store.transaction(async (tx) => {
-        const who = { workspaceId: 'w1', memberId: null, operation: null, createdAt: 0 }
+        const who = { workspace_id: 'w1', member_id: null, operation: null, created_at: 0 }
         const grant = {
           ...who,
           seq: 1,

@@ -45,7 +45,7 @@ import { describeChunks } from './store-chunks.js'
 import { describeDeliveries } from './store-deliveries.js'
 import { describeWork } from './store-work.js'
 
-const claim = { fingerprint: 'f', token: 't', leaseUntil: 10, createdAt: 5, status: null, body: null }
+const claim = { fingerprint: 'f', token: 't', lease_until: 10, created_at: 5, status: null, body: null }
 
 const persona: Persona = {
   id: 'p1',
@@ -123,7 +123,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
 
     it('keeps nothing of a failed transaction', async () => {
       const failed = store.transaction(async (tx) => {
-        await setCounter(tx, 'o', 'n', { startedAt: 1, count: 1 })
+        await setCounter(tx, 'o', 'n', { started_at: 1, count: 1 })
         throw new Error('no')
       })
       await expect(failed).rejects.toThrow('no')
@@ -132,16 +132,16 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
 
     it('lets counters that began in the future begin now, and keeps their counts', async () => {
       await store.transaction(async (tx) => {
-        await setCounter(tx, 'o', 'past', { startedAt: 1_000, count: 3 })
-        await setCounter(tx, 'o', 'future', { startedAt: 3_000, count: 4 })
+        await setCounter(tx, 'o', 'past', { started_at: 1_000, count: 3 })
+        await setCounter(tx, 'o', 'future', { started_at: 3_000, count: 4 })
       })
       const hasAfter = (now: number) => store.read((tx) => hasCounterAfter(tx, now))
       expect([await hasAfter(2_000), await hasAfter(3_000)]).toEqual([true, false])
       await store.transaction((tx) => restartCounters(tx, 2_000))
       expect(await hasAfter(2_000)).toBe(false)
-      expect(await store.read((tx) => readCounter(tx, 'o', 'past'))).toEqual({ startedAt: 1_000, count: 3 })
+      expect(await store.read((tx) => readCounter(tx, 'o', 'past'))).toEqual({ started_at: 1_000, count: 3 })
       expect(await store.read((tx) => readCounter(tx, 'o', 'future'))).toEqual({
-        startedAt: 2_000,
+        started_at: 2_000,
         count: 4,
       })
     })
@@ -150,16 +150,16 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
       const hit = () =>
         store.transaction(async (tx) => {
           const count = (await readCounter(tx, 'o', 'n'))?.count ?? 0
-          await setCounter(tx, 'o', 'n', { startedAt: 1, count: count + 1 })
+          await setCounter(tx, 'o', 'n', { started_at: 1, count: count + 1 })
         })
       await Promise.all(Array.from({ length: 200 }, hit))
-      expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toEqual({ startedAt: 1, count: 200 })
+      expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toEqual({ started_at: 1, count: 200 })
       await store.transaction((tx) => dropCounter(tx, 'o', 'n'))
       expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toBeUndefined()
     })
 
     it('adds movements and sums consumption', async () => {
-      const common = { workspaceId: 'w1', memberId: 'm1', reference: null, held: 0 }
+      const common = { workspace_id: 'w1', member_id: 'm1', reference: null, held: 0 }
       const grant = {
         ...common,
         kind: 'top_up',
@@ -176,14 +176,14 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
       } as const
       const day = 86_400_000
       await store.transaction(async (tx) => {
-        await appendMovement(tx, { ...grant, seq: 1, amount: 10, credits: 10, spent: 0, createdAt: 0 })
-        await appendMovement(tx, { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 })
-        await appendMovement(tx, { ...charge, seq: 3, amount: 2, credits: 5, spent: 5, createdAt: day })
+        await appendMovement(tx, { ...grant, seq: 1, amount: 10, credits: 10, spent: 0, created_at: 0 })
+        await appendMovement(tx, { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, created_at: day - 1 })
+        await appendMovement(tx, { ...charge, seq: 3, amount: 2, credits: 5, spent: 5, created_at: day })
       })
       await store.read(async (tx) => {
         expect(await readBalances(tx, 'w1')).toEqual({ seq: 3, credits: 5, held: 0, spent: 5 })
         expect(await listMovements(tx, 'w1', 1, 1)).toEqual([
-          { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 },
+          { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, created_at: day - 1 },
         ])
         expect(await readConsumed(tx, 'w1', 0, day)).toBe(3)
         expect(await readConsumed(tx, 'w1', day, 2 * day)).toBe(2)
@@ -207,8 +207,8 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
 
     it('refuses a movement that does not follow the last one', async () => {
       const movement = {
-        workspaceId: 'w1',
-        memberId: null,
+        workspace_id: 'w1',
+        member_id: null,
         operation: null,
         reference: null,
         held: 0,
@@ -220,7 +220,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         debit: 'issued',
         credit: 'credits',
         amount: 5,
-        createdAt: 0,
+        created_at: 0,
       } as const
       for (const wrong of [
         { seq: 2, credits: 5 },
@@ -237,7 +237,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         expect(await insertClaim(tx, 'w1', 'k', { ...claim, token: 'other' })).toBe(false)
         expect(await storeReply(tx, 'w1', 'k', 'other', 200, '{}')).toBe(false)
         expect(await renewClaim(tx, 'w1', 'k', 't', 99)).toBe(true)
-        expect(await findReply(tx, 'w1', 'k')).toEqual({ ...claim, leaseUntil: 99 })
+        expect(await findReply(tx, 'w1', 'k')).toEqual({ ...claim, lease_until: 99 })
         expect(await replaceClaim(tx, 'w1', 'k', 'other', claim)).toBe(false)
         expect(await replaceClaim(tx, 'w1', 'k', 't', { ...claim, token: 'u' })).toBe(true)
         expect(await storeReply(tx, 'w1', 'k', 't', 200, '{}')).toBe(false)

@@ -286,7 +286,7 @@ describe('charges of several chunks', () => {
       // Longer than the server waits before it looks for a circle: it would be found here.
       await sleep(1_200)
       await holdsChunk(tx, 'a', 'worker')
-      await setCounter(tx, 'test', 'charged', { startedAt: 0, count: 1 } as never)
+      await setCounter(tx, 'test', 'charged', { started_at: 0, count: 1 } as never)
     }, work.workspaceId)
     await until(() => isHeld)
     await new RunLease(ports).begin()

@@ -21,8 +21,8 @@ async function transfer(tx: Connection, from: string, to: string, wanted: number
   const amount = Math.min(wanted, position.credits)
   if (amount === 0 || from === to) return
   const step = { kind: 'adjustment', amount, at: Date.now() } as const
-  await addMovement(tx, { ...step, workspaceId: from, debit: 'credits', credit: 'issued' }, position)
-  await addMovement(tx, { ...step, workspaceId: to, debit: 'issued', credit: 'credits' })
+  await addMovement(tx, { ...step, workspace_id: from, debit: 'credits', credit: 'issued' }, position)
+  await addMovement(tx, { ...step, workspace_id: to, debit: 'issued', credit: 'credits' })
 }
 
 /** What is wrong with what is seen at one moment. */

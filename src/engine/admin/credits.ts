@@ -28,7 +28,7 @@ async function adjust(
     const amount = difference(balance.credits)
     if (amount === 0) return { credits: balance.credits }
     const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)
-    const step = { workspaceId: workspace.id, kind, debit, credit, amount: Math.abs(amount), at: now }
+    const step = { workspace_id: workspace.id, kind, debit, credit, amount: Math.abs(amount), at: now }
     const { credits } = await addMovement(tx, step, balance)
     return { credits }
   })

@@ -41,8 +41,8 @@ async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id
 }
 
 function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
-  const { seq, createdAt, kind, debit, credit, amount, credits, held, spent } = movement
-  const { memberId, operation, reference } = movement
+  const { seq, created_at: createdAt, kind, debit, credit, amount, credits, held, spent } = movement
+  const { member_id: memberId, operation, reference } = movement
   return {
     seq,
     created_at: toIso(createdAt),
@@ -72,7 +72,8 @@ export function reportAdmin(ports: AdminPorts) {
       for (let seq = 0; ; ) {
         const page = await store.read((tx) => listMovements(tx, workspace.id, seq, pageSize))
         for (const movement of page)
-          if (movement.createdAt >= from && movement.createdAt < to) yield toMovementRecord(movement, nameOf)
+          if (movement.created_at >= from && movement.created_at < to)
+            yield toMovementRecord(movement, nameOf)
         if (page.length < pageSize) return
         seq = page.at(-1)?.seq ?? seq
       }

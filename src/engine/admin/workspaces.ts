@@ -179,7 +179,7 @@ async function addWorkspace(tx: Connection, { ids }: AdminPorts, name: string, n
   }
   await insertWorkspace(tx, workspace, used)
   const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: newWorkspace.credits } as const
-  await addMovement(tx, { ...grant, workspaceId: workspace.id, at: now })
+  await addMovement(tx, { ...grant, workspace_id: workspace.id, at: now })
   return workspace
 }
 

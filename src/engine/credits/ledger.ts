@@ -24,8 +24,8 @@ import { checkWeeklyLimit, countSpending, readAllowance, readAllowanceNow } from
 
 /** A movement to make. */
 interface NewMovement
-  extends Pick<Movement, 'workspaceId' | 'kind' | 'debit' | 'credit' | 'amount'>,
-    Partial<Record<'memberId' | 'operation' | 'reference', string>> {
+  extends Pick<Movement, 'workspace_id' | 'kind' | 'debit' | 'credit' | 'amount'>,
+    Partial<Record<'member_id' | 'operation' | 'reference', string>> {
   readonly at: number
 }
 
@@ -46,7 +46,7 @@ function applyMovement(
 
 /** Returns the ledger row of a movement. */
 const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement => ({
-  ...{ memberId: null, operation: null, reference: null, createdAt: at },
+  ...{ member_id: null, operation: null, reference: null, created_at: at },
   ...step,
   ...applyMovement(balance, step),
 })
@@ -56,7 +56,7 @@ const toMovement = ({ at, ...step }: NewMovement, balance: Balances): Movement =
  * balances allow it.
  */
 export async function addMovement(tx: Connection, step: NewMovement, balance?: Balances): Promise<Balances> {
-  const movement = toMovement(step, balance ?? (await lockPosition(tx, step.workspaceId)))
+  const movement = toMovement(step, balance ?? (await lockPosition(tx, step.workspace_id)))
   await appendMovement(tx, movement)
   return movement
 }
@@ -113,13 +113,13 @@ export async function charge(tx: Connection, bill: Bill, now: number): Promise<v
   if (limit !== null) await countSpending(tx, member, amount, now)
   // One literal: a spread here would cost more than the rest of the function.
   const step: NewMovement = {
-    workspaceId: workspace.id,
+    workspace_id: workspace.id,
     kind: 'charge',
     debit: 'credits',
     credit: 'spent',
     amount,
     at: now,
-    memberId: member.id,
+    member_id: member.id,
     operation,
   }
   await appendMovement(tx, toMovement(step, balance))
@@ -136,7 +136,7 @@ export async function holdCredits(tx: Connection, bill: Bill, jobId: string, now
   const balance = await lockPosition(tx, workspace.id)
   const allowance = (await readAllowanceNow(tx, member, now)) ?? unlimited
   checkSpendable(bill, { credits: balance.credits, allowance })
-  const who = { workspaceId: workspace.id, memberId: member.id, operation, reference: jobId }
+  const who = { workspace_id: workspace.id, member_id: member.id, operation, reference: jobId }
   await addMovement(tx, { ...who, kind: 'hold', debit: 'credits', credit: 'held', amount, at: now }, balance)
 }
 
@@ -169,7 +169,9 @@ export async function releaseHold(tx: Connection, job: AsyncJob, held: number, n
 }
 
 const from = ({ id, workspaceId, memberId, operation }: AsyncJob) => ({
-  ...{ workspaceId, memberId, operation },
+  workspace_id: workspaceId,
+  member_id: memberId,
+  operation,
   reference: id,
 })
 
@@ -190,7 +192,7 @@ async function grant(tx: Connection, workspace: Workspace, at: number): Promise<
   const amount = planOf(workspace.plan).monthlyCredits
   if (amount > 0)
     await addMovement(tx, {
-      workspaceId: workspace.id,
+      workspace_id: workspace.id,
       kind: 'allocation',
       debit: 'issued',
       credit: 'credits',

@@ -94,12 +94,12 @@ export async function takeQuota(
   const owner = ownerOf(workspace)
   const counters: { name: QuotaName; startedAt: number; count: number; remaining: number }[] = []
   for (const name of names.filter((name) => rules[name].quota === quota)) {
-    const { startedAt, count } = countedAt(await readCounter(tx, owner, name), rules[name], now)
+    const { started_at: startedAt, count } = countedAt(await readCounter(tx, owner, name), rules[name], now)
     counters.push({ name, startedAt, count, remaining: limitOf(workspace, rules[name]) - count })
   }
   const taken = Math.min(units, ...counters.map(({ remaining }) => remaining))
   if (taken <= 0) return 0
   for (const { name, startedAt, count } of counters)
-    await setCounter(tx, owner, name, { startedAt, count: count + taken })
+    await setCounter(tx, owner, name, { started_at: startedAt, count: count + taken })
   return taken
 }

@@ -20,7 +20,7 @@ export async function findSentKey(
   now: number,
 ): Promise<SentKey | undefined> {
   const known = await findReply(tx, workspaceId, key)
-  return known && now - known.createdAt < keptMs ? (parseExact(known.body ?? '{}') as SentKey) : undefined
+  return known && now - known.created_at < keptMs ? (parseExact(known.body ?? '{}') as SentKey) : undefined
 }
 
 /** Keeps that a request is sent to a server under a key, in place of what was sent under it long ago. */
@@ -32,7 +32,7 @@ export async function keepSentKey(
   limit: number | undefined,
   now: number,
 ): Promise<void> {
-  const claim = { fingerprint: row.id, status: row.ok, body: null, token, leaseUntil: 0, createdAt: now }
+  const claim = { fingerprint: row.id, status: row.ok, body: null, token, lease_until: 0, created_at: now }
   const known = await findReply(tx, workspaceId, key)
   if (known) await replaceClaim(tx, workspaceId, key, known.token, claim)
   else await insertClaim(tx, workspaceId, key, claim)
@@ -45,6 +45,6 @@ export async function forgetSentKey(
   { id, workspaceId }: CallMember,
   key: string,
 ): Promise<void> {
-  const claim = { fingerprint: '', status: null, body: null, token: id, leaseUntil: 0, createdAt: 0 }
+  const claim = { fingerprint: '', status: null, body: null, token: id, lease_until: 0, created_at: 0 }
   if (await replaceClaim(tx, workspaceId, key, id, claim)) await dropClaim(tx, workspaceId, key, id)
 }

@@ -180,7 +180,7 @@ async function adjust(
   // The counter of a server is found without a workspace.
   const spender = { id, workspaceId: '', server }
   const now = clock.now()
-  const { startedAt } = await readWeek(tx, spender, now)
+  const { started_at: startedAt } = await readWeek(tx, spender, now)
   if (credits > 0 || periodStart('week', startedAt) === week) await countSpending(tx, spender, credits, now)
 }
 

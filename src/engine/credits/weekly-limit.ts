@@ -21,7 +21,7 @@ export async function readWeek(tx: Connection, member: WeeklySpender, now: numbe
   const counter = await readCounter(tx, ...counterOf(member))
   const week = countedAt(counter, { period: 'week' }, now)
   if (counter || member.server !== undefined) return week
-  const spent = await readConsumed(tx, member.workspaceId, week.startedAt, week.resetsAt, member.id)
+  const spent = await readConsumed(tx, member.workspaceId, week.started_at, week.resetsAt, member.id)
   return { ...week, count: spent }
 }
 
@@ -66,8 +66,8 @@ export async function countSpending(
   credits: number,
   now: number,
 ): Promise<void> {
-  const { startedAt, count } = await readWeek(tx, member, now)
-  await setCounter(tx, ...counterOf(member), { startedAt, count: Math.max(0, count + credits) })
+  const { started_at: startedAt, count } = await readWeek(tx, member, now)
+  await setCounter(tx, ...counterOf(member), { started_at: startedAt, count: Math.max(0, count + credits) })
 }
 
 /** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */

@@ -32,12 +32,13 @@ export async function countRequest(
       const counter = await readCounter(tx, owner, window.name)
       const counted = countedAt(counter, window, now)
       // Stored also when the request is refused: the time that is left has to decrease from now on.
-      if (counter && counter.startedAt > now) await setCounter(tx, owner, window.name, counted)
+      if (counter && counter.started_at > now) await setCounter(tx, owner, window.name, counted)
       found.push({ ...window, ...counted })
     }
     if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
     const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
-    for (const { name, startedAt, count } of counted) await setCounter(tx, owner, name, { startedAt, count })
+    for (const { name, started_at: startedAt, count } of counted)
+      await setCounter(tx, owner, name, { started_at: startedAt, count })
     return { refused: false, windows: counted }
   }, owner)
 }

@@ -67,11 +67,11 @@ export async function claimKey(
   now: number,
 ): Promise<{ replay: StoredReply } | { claim: Claim }> {
   const token = ids.uuid()
-  const mine = { fingerprint, token, createdAt: now, status: null, body: null }
+  const mine = { fingerprint, token, created_at: now, status: null, body: null }
   const replay = await store.transaction(async (tx) => {
     await dropReplies(tx, now - keptMs, dropsPerClaim)
     const found = await findReply(tx, workspaceId, key)
-    const claim = { ...mine, leaseUntil: realNow() + leaseMs }
+    const claim = { ...mine, lease_until: realNow() + leaseMs }
     if (!found && (await insertClaim(tx, workspaceId, key, claim))) return undefined
     if (!found) throw inProgressError()
     if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
@@ -85,7 +85,7 @@ export async function claimKey(
 export const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
-  found.status === null ? found.leaseUntil <= realNow : now - found.createdAt >= keptMs
+  found.status === null ? found.lease_until <= realNow : now - found.created_at >= keptMs
 
 function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')

@@ -3,11 +3,11 @@ import { type Awaitable, type Connection, send } from '../../storage/driver/conn
 /** A counted window, day, week or month of an owner. */
 export interface Counter {
   /** Start of the window: engine time. */
-  readonly startedAt: number
+  readonly started_at: number
   readonly count: number
 }
 
-const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
+const counterSql = 'SELECT started_at, count FROM counters WHERE owner = ? AND name = ?'
 const setCounterSql = `
 INSERT INTO counters (owner, name, started_at, count) VALUES (?, ?, ?, ?)
 ON CONFLICT (owner, name) DO UPDATE SET started_at = excluded.started_at, count = excluded.count`
@@ -22,9 +22,9 @@ export async function setCounter(
   tx: Connection,
   owner: string,
   name: string,
-  { startedAt, count }: Counter,
+  { started_at, count }: Counter,
 ): Promise<void> {
-  await send(tx, setCounterSql, owner, name, startedAt, count)
+  await send(tx, setCounterSql, owner, name, started_at, count)
 }
 
 export async function dropCounter(tx: Connection, owner: string, name: string): Promise<void> {

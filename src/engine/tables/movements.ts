@@ -24,17 +24,17 @@ export interface Balances {
 
 /** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
 export interface Movement extends Balances {
-  readonly workspaceId: string
+  readonly workspace_id: string
   readonly kind: MovementKind
   readonly debit: LedgerAccount
   readonly credit: LedgerAccount
   readonly amount: number
-  readonly memberId: string | null
+  readonly member_id: string | null
   readonly operation: string | null
   /** Id of the request, job or command behind it. */
   readonly reference: string | null
   /** Engine time. */
-  readonly createdAt: number
+  readonly created_at: number
 }
 
 /** Consumption of a range by one key, such as a day or an operation. */
@@ -46,8 +46,8 @@ export interface Consumption {
 
 export const movementTable = new RecordTable<Movement>(
   'movements',
-  plain('workspaceId', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'memberId'),
-  plain('operation', 'reference', 'createdAt'),
+  plain('workspace_id', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'member_id'),
+  plain('operation', 'reference', 'created_at'),
 )
 
 const positionSql = `
@@ -77,7 +77,7 @@ export const lockPosition = (tx: Connection, workspaceId: string): Awaitable<Bal
 
 export const appendMovement = (tx: Connection, movement: Movement): Awaitable<void> =>
   mapResult(addRow(tx, movementTable.insertion, ...movementTable.insertValues(movement)), () => {
-    tx.known.set(`position ${movement.workspaceId}`, movement)
+    tx.known.set(`position ${movement.workspace_id}`, movement)
   })
 
 /** Returns the movements of a workspace after `afterSeq`, oldest first, at most `limit`. */

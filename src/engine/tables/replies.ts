@@ -9,13 +9,13 @@ export interface StoredReply {
   /** Fencing token of the claim. */
   readonly token: string
   /** Real time until which an open claim counts as alive. */
-  readonly leaseUntil: number
+  readonly lease_until: number
   /** Engine time. */
-  readonly createdAt: number
+  readonly created_at: number
 }
 
 const replySql = `
-SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"
+SELECT fingerprint, status, body, token, lease_until, created_at
 FROM replies WHERE workspace_id = ? AND key = ?`
 const claimSql = `
 INSERT INTO replies (fingerprint, token, lease_until, created_at, workspace_id, key) VALUES (?, ?, ?, ?, ?, ?)
@@ -45,9 +45,9 @@ export const insertClaim = async (
   tx: Connection,
   workspaceId: string,
   key: string,
-  { fingerprint, token, leaseUntil, createdAt }: StoredReply,
+  { fingerprint, token, lease_until, created_at }: StoredReply,
 ): Promise<boolean> =>
-  (await tx.run(claimSql, fingerprint, token, leaseUntil, createdAt, workspaceId, key)) > 0
+  (await tx.run(claimSql, fingerprint, token, lease_until, created_at, workspaceId, key)) > 0
 
 /** Replaces an expired claim. Returns whether it was still that claim. */
 export const replaceClaim = async (
@@ -55,9 +55,9 @@ export const replaceClaim = async (
   workspaceId: string,
   key: string,
   oldToken: string,
-  { fingerprint, token, leaseUntil, createdAt }: StoredReply,
+  { fingerprint, token, lease_until, created_at }: StoredReply,
 ): Promise<boolean> =>
-  (await tx.run(reclaimSql, fingerprint, token, leaseUntil, createdAt, workspaceId, key, oldToken)) > 0
+  (await tx.run(reclaimSql, fingerprint, token, lease_until, created_at, workspaceId, key, oldToken)) > 0
 
 /** Stores the reply of a claim. Returns whether this token still had the claim. */
 export const storeReply = async (

@@ -44,7 +44,9 @@ describe('P01: balanced, append-only', () => {
           const [kind, debit, credit] = step
           const allowed = debit === 'issued' || model[debit] >= amount
           const moved = bench.store
-            .transaction((tx) => addMovement(tx, { workspaceId, kind, debit, credit, amount, at: 0 }))
+            .transaction((tx) =>
+              addMovement(tx, { workspace_id: workspaceId, kind, debit, credit, amount, at: 0 }),
+            )
             .then(
               () => true,
               () => false,

@@ -145,10 +145,10 @@ async function engineClock(context: DoctorContext, now: number): Promise<readonl
   if (offsetMs !== 0) return [warning(`The engine clock was changed: it shows ${isoTime(state.now)}.`, hint)]
   const { seq } = await state.store.read((tx) => readBalances(tx, state.workspace.id))
   const [newest] = await state.store.read((tx) => listMovements(tx, state.workspace.id, seq - 1, 1))
-  if (!newest || newest.createdAt <= now + toleratedMs) return []
+  if (!newest || newest.created_at <= now + toleratedMs) return []
   return [
     warning(
-      `The newest ledger entry is dated ${isoTime(newest.createdAt)}, which is in the future: a clock was set back.`,
+      `The newest ledger entry is dated ${isoTime(newest.created_at)}, which is in the future: a clock was set back.`,
       'Check the time of this machine. Until it is right, rate limits and quotas do not reset.',
     ),
   ]

@@ -516,9 +516,17 @@ describe('the ledger on PostgreSQL', () => {
     await store.transaction(async (tx) => {
       await insertWorkspace(tx, workspace, true)
       await insertMember(tx, member)
-      const movement = { workspaceId: workspace.id, memberId: null, operation: null, reference: null }
+      const movement = { workspace_id: workspace.id, member_id: null, operation: null, reference: null }
       const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: 5 } as const
-      await appendMovement(tx, { ...movement, ...grant, seq: 1, credits: 5, held: 0, spent: 0, createdAt: 0 })
+      await appendMovement(tx, {
+        ...movement,
+        ...grant,
+        seq: 1,
+        credits: 5,
+        held: 0,
+        spent: 0,
+        created_at: 0,
+      })
     })
     for (const change of [
       'UPDATE movements SET amount = 6',
