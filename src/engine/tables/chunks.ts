@@ -125,11 +125,7 @@ export const countChunkWorkers = (tx: Connection, source: string, now: number): 
 }
 
 /** Returns answered chunks of a run, at most `limit`. */
-export const listAnsweredChunks = async (
-  tx: Connection,
-  run: string,
-  limit: number,
-): Promise<readonly AnsweredChunk[]> =>
+export const listAnsweredChunks = async (tx: Connection, run: string, limit: number) =>
   tx.all<AnsweredChunk>(
     "SELECT id, taken, replies FROM chunks WHERE run = ? AND state = 'answered' ORDER BY created_at, id LIMIT ?",
     ...[run, limit],
@@ -149,10 +145,7 @@ export async function dropDeadChunks(tx: Connection, before: StaleBefore): Promi
 }
 
 /** Gives a run to a command and deletes its chunks, so that no worker writes results for them. */
-export async function takeChunkRun(
-  tx: Connection,
-  { run, keyId, source, token, leaseUntil }: ChunkRun,
-): Promise<void> {
+export async function takeChunkRun(tx: Connection, { run, keyId, source, token, leaseUntil }: ChunkRun) {
   await tx.run(takeSql, run, keyId, source, token, leaseUntil)
   await tx.run('DELETE FROM chunks WHERE run = ?', run)
 }
@@ -199,27 +192,17 @@ export async function withdrawChunks(tx: Connection, run: string, all: boolean):
 export const claimChunk = (
   tx: Connection,
   { token, source, ...lease }: Lease & { readonly token: string; readonly source: string },
-): Awaitable<TakenChunk | undefined> =>
-  tx.get<TakenChunk>(claimSql(tx), token, lease.leaseUntil, ...dueAt(source, lease))
+) => tx.get<TakenChunk>(claimSql(tx), token, lease.leaseUntil, ...dueAt(source, lease))
 
 /** Returns whether this token has the chunk, and keeps it so until the transaction ends. */
 export const holdsChunk = (tx: Connection, id: string, token: string): Awaitable<boolean> =>
   holds(tx, `chunk ${id} ${token}`, heldSql(tx), id, token)
 
-export const renewChunk = async (
-  tx: Connection,
-  id: string,
-  token: string,
-  leaseUntil: number,
-): Promise<boolean> => (await tx.run(`UPDATE chunks SET lease_until = ? ${mine}`, leaseUntil, id, token)) > 0
+export const renewChunk = async (tx: Connection, id: string, token: string, leaseUntil: number) =>
+  (await tx.run(`UPDATE chunks SET lease_until = ? ${mine}`, leaseUntil, id, token)) > 0
 
 /** Stores the results of a chunk. Returns whether this token still had it. */
-export const answerChunk = async (
-  tx: Connection,
-  id: string,
-  token: string,
-  replies: string,
-): Promise<boolean> =>
+export const answerChunk = async (tx: Connection, id: string, token: string, replies: string) =>
   (await tx.run(
     `UPDATE chunks SET state = 'answered', replies = ?, calls = '' ${mine}`,
     replies,
@@ -228,12 +211,7 @@ export const answerChunk = async (
   )) > 0
 
 /** Announces a worker until a moment of real time; null withdraws it. */
-export async function keepChunkWorker(
-  tx: Connection,
-  id: string,
-  source: string,
-  seenUntil: number | null,
-): Promise<void> {
+export async function keepChunkWorker(tx: Connection, id: string, source: string, seenUntil: number | null) {
   if (seenUntil === null) await tx.run('DELETE FROM chunk_workers WHERE id = ?', id)
   else await tx.run(workerSql, id, source, seenUntil)
 }

@@ -23,7 +23,7 @@ export async function setCounter(
   owner: string,
   name: string,
   { started_at, count }: Counter,
-): Promise<void> {
+) {
   await send(tx, setCounterSql, owner, name, started_at, count)
 }
 

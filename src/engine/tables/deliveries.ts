@@ -124,11 +124,7 @@ function dueOf(
   return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
-export const findDelivery = (
-  tx: Connection,
-  workspaceId: string,
-  id: string,
-): Promise<Delivery | undefined> =>
+export const findDelivery = (tx: Connection, workspaceId: string, id: string) =>
   deliveryTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
 export function listDeliveries(
@@ -174,11 +170,7 @@ export async function isDeliveryDue(tx: Connection, due: DueDeliveries): Promise
 }
 
 /** Returns the first deliveries of a job that wait for the first attempt of their predecessor, in order. */
-export const listWaitingDeliveries = (
-  tx: Connection,
-  jobId: string,
-  limit: number,
-): Promise<readonly Delivery[]> =>
+export const listWaitingDeliveries = (tx: Connection, jobId: string, limit: number) =>
   deliveryTable.all(tx, `WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`, jobId, limit)
 
 export async function insertDeliveries(tx: Connection, deliveries: readonly Delivery[]): Promise<void> {
@@ -231,10 +223,7 @@ export async function replayDeliveries(
 }
 
 /** Returns the secrets that sign a workspace's deliveries, newest first. */
-export const listSigningSecrets = async (
-  tx: Connection,
-  workspaceId: string,
-): Promise<readonly SigningSecret[]> =>
+export const listSigningSecrets = async (tx: Connection, workspaceId: string) =>
   tx.all<SigningSecret>(
     'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
     workspaceId,
@@ -244,7 +233,7 @@ export async function setSigningSecrets(
   tx: Connection,
   workspaceId: string,
   secrets: readonly SigningSecret[],
-): Promise<void> {
+) {
   await tx.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)
   for (const { secret, until } of secrets)
     await tx.run(

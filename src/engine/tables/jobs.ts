@@ -222,11 +222,8 @@ export const isJobDue = async (tx: Connection, lease: Lease): Promise<boolean> =
   (await tx.get(dueSql, ...freeValues(lease))) !== undefined
 
 /** Returns the credits that a job held when it was accepted; `undefined` when it held none. */
-export const readFirstHold = async (
-  tx: Connection,
-  workspaceId: string,
-  jobId: string,
-): Promise<number | undefined> => (await tx.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount
+export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: string) =>
+  (await tx.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount
 
 /** Returns the credits that a member's jobs hold. */
 export const readHeldBy = (tx: Connection, memberId: string): Promise<number> =>
@@ -270,12 +267,8 @@ export const lockJob = (tx: Connection, id: string, token: string) =>
 export const lockJobOf = (tx: Connection, workspaceId: string, id: string) =>
   getJob(tx, lockOwnSql(tx), id, workspaceId)
 
-export const renewJob = async (
-  tx: Connection,
-  id: string,
-  token: string,
-  leaseUntil: number,
-): Promise<boolean> => (await tx.run(renewSql, leaseUntil, id, token)) > 0
+export const renewJob = async (tx: Connection, id: string, token: string, leaseUntil: number) =>
+  (await tx.run(renewSql, leaseUntil, id, token)) > 0
 
 export async function updateJob(tx: Connection, id: string, change: JobChange): Promise<void> {
   const statement = jobTable.updateStatement(change, 'id = ?', id)
@@ -288,18 +281,14 @@ export const listRecords = async (
   jobId: string,
   { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }: RecordRange,
   limit: number,
-): Promise<readonly JobRecord[]> =>
+) =>
   tx.all<JobRecord>(
     `SELECT ordinal, status, record FROM records
     WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
     ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
   )
 
-export const countRecords = (
-  tx: Connection,
-  jobId: string,
-  status: JobRecord['status'] | null = null,
-): Promise<number> =>
+export const countRecords = (tx: Connection, jobId: string, status: JobRecord['status'] | null = null) =>
   readNumber(
     tx,
     `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`,
@@ -308,11 +297,7 @@ export const countRecords = (
     status,
   )
 
-export async function insertRecords(
-  tx: Connection,
-  jobId: string,
-  records: readonly JobRecord[],
-): Promise<void> {
+export async function insertRecords(tx: Connection, jobId: string, records: readonly JobRecord[]) {
   for (const { ordinal, status, record } of records)
     await send(tx, addRecordSql, jobId, ordinal, status, record)
 }

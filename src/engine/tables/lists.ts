@@ -52,11 +52,7 @@ export const findList = (tx: Connection, workspaceId: string, id: string): Promi
   listTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 
 /** Finds a list by its `network_list_id`. */
-export const findListByNumber = (
-  tx: Connection,
-  workspaceId: string,
-  networkListId: number,
-): Promise<CompanyList | undefined> =>
+export const findListByNumber = (tx: Connection, workspaceId: string, networkListId: number) =>
   listTable.get(tx, 'WHERE workspace_id = ? AND network_list_id = ?', workspaceId, networkListId)
 
 /** Adds a list with its companies. */
@@ -109,7 +105,7 @@ export async function setMatchedAccount(
   listId: string,
   ordinal: number,
   accountId: string | null,
-): Promise<void> {
+) {
   const sql = 'UPDATE list_companies SET account_id = ? WHERE list_id = ? AND ordinal = ?'
   await tx.run(sql, accountId, listId, ordinal)
 }

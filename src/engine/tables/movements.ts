@@ -81,12 +81,7 @@ export const appendMovement = (tx: Connection, movement: Movement): Awaitable<vo
   })
 
 /** Returns the movements of a workspace after `afterSeq`, oldest first, at most `limit`. */
-export const listMovements = (
-  tx: Connection,
-  workspaceId: string,
-  afterSeq: number,
-  limit: number,
-): Promise<readonly Movement[]> =>
+export const listMovements = (tx: Connection, workspaceId: string, afterSeq: number, limit: number) =>
   movementTable.all(
     tx,
     'WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?',
@@ -102,7 +97,7 @@ export const readConsumed = (
   from: number,
   to: number,
   memberId?: string,
-): Promise<number> =>
+) =>
   memberId === undefined
     ? readNumber(tx, consumedSql, workspaceId, from, to)
     : readNumber(tx, consumedOfMemberSql, workspaceId, from, to, memberId)

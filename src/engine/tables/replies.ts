@@ -34,11 +34,8 @@ DELETE FROM replies WHERE (workspace_id, key) IN (
 )
 
 /** Returns the stored reply to a request with an idempotency key, or the claim to answer it. */
-export const findReply = (
-  tx: Connection,
-  workspaceId: string,
-  key: string,
-): Awaitable<StoredReply | undefined> => tx.get<StoredReply>(replySql, workspaceId, key)
+export const findReply = (tx: Connection, workspaceId: string, key: string) =>
+  tx.get<StoredReply>(replySql, workspaceId, key)
 
 /** Stores a claim unless the key has one. Returns whether it did. */
 export const insertClaim = async (
@@ -46,8 +43,7 @@ export const insertClaim = async (
   workspaceId: string,
   key: string,
   { fingerprint, token, lease_until, created_at }: StoredReply,
-): Promise<boolean> =>
-  (await tx.run(claimSql, fingerprint, token, lease_until, created_at, workspaceId, key)) > 0
+) => (await tx.run(claimSql, fingerprint, token, lease_until, created_at, workspaceId, key)) > 0
 
 /** Replaces an expired claim. Returns whether it was still that claim. */
 export const replaceClaim = async (
@@ -56,8 +52,7 @@ export const replaceClaim = async (
   key: string,
   oldToken: string,
   { fingerprint, token, lease_until, created_at }: StoredReply,
-): Promise<boolean> =>
-  (await tx.run(reclaimSql, fingerprint, token, lease_until, created_at, workspaceId, key, oldToken)) > 0
+) => (await tx.run(reclaimSql, fingerprint, token, lease_until, created_at, workspaceId, key, oldToken)) > 0
 
 /** Stores the reply of a claim. Returns whether this token still had the claim. */
 export const storeReply = async (
@@ -67,7 +62,7 @@ export const storeReply = async (
   token: string,
   status: number,
   body: string,
-): Promise<boolean> => (await tx.run(keepSql, status, body, workspaceId, key, token)) > 0
+) => (await tx.run(keepSql, status, body, workspaceId, key, token)) > 0
 
 export const renewClaim = async (
   tx: Connection,
@@ -75,14 +70,9 @@ export const renewClaim = async (
   key: string,
   token: string,
   leaseUntil: number,
-): Promise<boolean> => (await tx.run(renewSql, leaseUntil, workspaceId, key, token)) > 0
+) => (await tx.run(renewSql, leaseUntil, workspaceId, key, token)) > 0
 
-export async function dropClaim(
-  tx: Connection,
-  workspaceId: string,
-  key: string,
-  token: string,
-): Promise<void> {
+export async function dropClaim(tx: Connection, workspaceId: string, key: string, token: string) {
   await tx.run(`DELETE FROM replies ${claimed}`, workspaceId, key, token)
 }
 

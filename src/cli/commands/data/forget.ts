@@ -28,7 +28,7 @@ async function forget(outer: Context, { args, options }: Invocation): Promise<nu
   const { erased, words } = await confirmAndErase(context, subject, dryRun)
   const { files: runFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
-  const { findFilesWith } = await import('../../../storage/erasure/files.js')
+  const { findFilesWith } = await import('../../../storage/erasure/erase.js')
   const files = await findFilesWith(words, { runFiles, ...(await searchedPlaces(context)) })
   const report: ForgetReport = { dry_run: dryRun, ...erased, state, ...written, files }
   await print(context, report, { layout: (body) => formatSummary(body as ForgetReport) })
