@@ -15,7 +15,9 @@ import { parseProfile } from '../../catalogue/normalize/profile.js'
 import {
   describeMisplaced,
   fitsColumn,
+  isDomainInName,
   isMisplaced,
+  isNameInDomain,
   isStandIn,
   kindsOfField,
   toColumnKind,
@@ -496,15 +498,36 @@ export function createRowReader(
     passed.size === 0
       ? input
       : Object.fromEntries(Object.entries(input).filter(([name]) => !passed.has(name)))
+  const swap = swapNameAndDomain(operation, shape)
   const tidy = tidyInput(operation, (input) => [...misplacedIn(input), ...unreadIn(input)], constants)
   return {
-    input: (cells, leaveOut) => tidy(read(cells), leaveOut),
+    input: (cells, leaveOut) => tidy(swap(read(cells)), leaveOut),
     validate: (input) => {
       const [field] = misplacedIn(input)
       if (field !== undefined)
         throw new ApiError('invalid', { reason: describeMisplaced(field, String(input[field])) })
       validate(operation.id, shape, checked(input))
     },
+  }
+}
+
+/** Returns a function that puts the name of a company where only its domain was expected, and the other way round. */
+function swapNameAndDomain({ batch }: Operation, { input: { shape } }: Shape): (input: Input) => Input {
+  const about = fileKindOf(batch?.identity ?? 'company')
+  const find = (...names: readonly string[]) => names.find((one) => Object.hasOwn(shape, one))
+  const name = find('company_name', ...(about === 'companies' ? ['name'] : []))
+  const domain = find('company_domain', 'domain')
+  if (name === undefined || domain === undefined) return (input) => input
+  return (input) => {
+    const [written, site] = [input[name], input[domain]]
+    if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
+      const { [domain]: _, ...others } = input
+      return { ...others, [name]: site }
+    }
+    if (site !== undefined || typeof written !== 'string' || !isDomainInName(written)) return input
+    const { [name]: _, ...others } = input
+    // `Booking.com` is a name, too.
+    return { ...(/\/|^www\./i.test(written) ? others : input), [domain]: written }
   }
 }
 

@@ -23,10 +23,42 @@ export function toDomain(text: string): string | undefined {
   const usual = common.exec(text)?.[1]
   // `www.com` is a registered domain.
   if (usual !== undefined && !usual.startsWith('www.')) return usual
-  const { host, mailbox } = parseHost(text)
-  if (!host || !valid.test(host)) return undefined
+  const written = parseHost(text)
+  const { host, mailbox } = isHost(written.host) ? written : parseHost(tidyAddress(text))
+  if (!isHost(host)) return undefined
   const domain = plain.test(host) ? host : toRegistrableDomain(host)
   return mailbox && domain !== undefined && freeMailboxes.has(domain) ? undefined : domain
+}
+
+/** Whether text is a host below a top-level domain that exists: `Booking.com` is, `Ember.js` is not. */
+export function hasKnownSuffix(text: string): boolean {
+  const domain = toDomain(text)
+  if (domain === undefined || plain.test(domain)) return domain !== undefined
+  const { parse } = require('tldts') as typeof import('tldts')
+  return parse(domain, { validateHostname: false }).isIcann === true
+}
+
+const isHost = (host: string | undefined): host is string => host !== undefined && valid.test(host)
+
+const invisible = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
+const brokenScheme = /^(?:https?(?::\/{0,3}|\/\/)\s*)+|^www\s+/i
+const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
+
+/**
+ * Returns the address in a cell with more in it: a label, quotes or brackets, a broken scheme, a second address or a remark
+ * behind it. Other text becomes nothing.
+ */
+export function tidyAddress(text: string): string {
+  const [first = '', ...others] = text
+    .replace(invisible, '')
+    .trim()
+    .replace(/^\[.*\]\((.*)\)$/s, '$1')
+    .replace(/^(?:web(?:site)?|url|domain|site)\s*:\s*/i, '')
+    .replace(quotes, '')
+    .replace(brokenScheme, '')
+    .split(/[\s,;|]+/)
+  const isRemark = others.every((part) => /[.@]/.test(part)) || /^\(.*\)?$/.test(others.join(' '))
+  return isRemark ? first : ''
 }
 
 /** Returns the host in a url or address; `mailbox` is true when it came from an e-mail address. */

@@ -1,5 +1,5 @@
 import { networkHosts } from '../../api/values/network-url.js'
-import { freeMailboxes, toDomain } from './domain.js'
+import { freeMailboxes, tidyAddress, toDomain } from './domain.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
 import { readWrittenName } from './written-name.js'
@@ -17,10 +17,10 @@ export function toCompanyDomain(text: string, name?: string): string | undefined
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
 
-const aroundHost = /^(?:https?:)?(?:\/\/)?(?:www\d?\.|m\.)?|\.?(?::\d+)?\/?(?:[?#].*)?$/gs
+const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs
 
 const isBareHost = (text: string, domain: string): boolean =>
-  text.trim().toLowerCase().replace(aroundHost, '') === domain
+  [text.trim(), tidyAddress(text)].some((one) => one.toLowerCase().replace(aroundHost, '') === domain)
 
 /** Names of owners, without spaces, that their hosts do not have. */
 const owners: Readonly<Record<string, readonly string[]>> = ownHosts

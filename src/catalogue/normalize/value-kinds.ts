@@ -1,6 +1,6 @@
 import { isColumnName, isNameOfPeople } from '../../csv/names.js'
 import { toCountryCode } from './country.js'
-import { toDomain } from './domain.js'
+import { hasKnownSuffix, toDomain } from './domain.js'
 import commonNames from './given-names.json' with { type: 'json' }
 import { foldText, trailingForms } from './name.js'
 import { parseProfile } from './profile.js'
@@ -142,9 +142,12 @@ export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind |
 export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
   kind === 'e-mail' && fieldKinds[field] === webAddress
 
-/** Returns a cell of a domain, with the domain in place of an email address that stands for one. */
+/** An address with nothing around it. */
+const plainAddress = /^(?:https?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/iu
+
+/** Returns a cell of a domain, with the domain in place of an email address, or of an address with more around it. */
 export const toDomainCell = (cell: string): string =>
-  cell.includes('@') ? (toCompanyDomain(cell) ?? cell) : cell
+  plainAddress.test(cell) ? cell : (toCompanyDomain(cell) ?? cell)
 
 /**
  * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, something at a host that many
@@ -166,6 +169,19 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind === 'e-mail' && fieldKinds[field] !== webAddress) return `${field} must not be an email address`
   return `${field} must be a company's own: pages of social networks, short links and free email identify none`
 }
+
+const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
+
+/** Whether a cell of a domain is text that may be the name of the company instead. */
+export const isNameInDomain = (cell: string): boolean =>
+  /\p{L}/u.test(cell) &&
+  !/@|:\/|^www\b/i.test(cell) &&
+  !noName.test(cell.trim()) &&
+  toDomain(cell) === undefined
+
+/** Whether a cell of a name is the web address of the company instead. */
+export const isDomainInName = (cell: string): boolean =>
+  toValueKind(cell) === 'web address' && hasKnownSuffix(cell) && toCompanyDomain(cell) !== undefined
 
 /** Text that is no profile, e-mail address or phone number: most cells. */
 const unremarkable = /^[^@/\d]*$/

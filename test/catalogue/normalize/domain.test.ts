@@ -35,6 +35,28 @@ describe('the registrable domain', () => {
     expect(toDomain(text)).toBe(domain)
   })
 
+  it.each([
+    'acme.co.uk,',
+    'acme.co.uk;',
+    '"acme.co.uk"',
+    '(acme.co.uk)',
+    '<acme.co.uk>',
+    '\u200bacme.co.uk',
+    'acme.co.uk\u00a0',
+    'http:/acme.co.uk',
+    'https:acme.co.uk',
+    'http//acme.co.uk',
+    'https://https://acme.co.uk/about',
+    'www acme.co.uk',
+    'Website: acme.co.uk',
+    '[acme.co.uk](https://acme.co.uk)',
+    'acme.co.uk, acme.fr',
+    'https://acme.co.uk | https://acme.co.uk/fr',
+    'acme.co.uk (main site)',
+  ])('is found in %j, as people write it', (text) => {
+    expect(toDomain(text)).toBe('acme.co.uk')
+  })
+
   it.each(['jane@gmail.com', 'jane@GoogleMail.com', 'mailto:jane@hotmail.co.uk', 'jane@web.de'])(
     '%s says nothing: a free mailbox',
     (text) => {
@@ -55,6 +77,9 @@ describe('the registrable domain', () => {
     'http://[::1]/',
     'Acme Inc.',
     'acme example',
+    'Node.js is great',
+    'ask bob at acme.example',
+    'http:// www',
     'co.uk',
     'http://',
     '@',
