@@ -4,6 +4,7 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { listWorkspaces } from '../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
+import { served } from '../client/serving.js'
 import { runBank } from '../support/bank.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
@@ -40,8 +41,15 @@ afterEach(async () => {
 })
 
 /** Runs a node per clock that is wrong by so many milliseconds; answers what each call came to. */
-async function calls(skews: readonly number[], ...args: string[]): Promise<string[]> {
-  const running = skews.map((skew) => start(program, schema.url, key, ...args, String(skew)))
+const calls = (skews: readonly number[], ...args: string[]): Promise<string[]> => callsAt([], skews, ...args)
+
+/** Like `calls`. Nodes with a server's address and its key are governed proxies in front of it. */
+async function callsAt(
+  server: readonly string[],
+  skews: readonly number[],
+  ...args: string[]
+): Promise<string[]> {
+  const running = skews.map((skew) => start(program, schema.url, key, ...args, String(skew), ...server))
   expect(await Promise.all(running.map(({ ended }) => ended))).toEqual(running.map(() => 0))
   return running.flatMap(({ lines }) => lines)
 }
@@ -74,6 +82,21 @@ describe('several nodes on one PostgreSQL', () => {
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(25 * right.length)
     expect((await admin.status()).credits.enrichment).toBe(975)
+  })
+
+  it('P59: spend exactly the weekly limit of a member at a server behind 8 governed proxies', async () => {
+    const { bench, server, close } = await served()
+    const upstream = [server.baseUrl, bench.key]
+    await admin.changeMember('me@localhost', { weeklyLimit: 60 })
+    const nodes = [-10 * minutes, 0, 10 * minutes, 0, 0, 3 * minutes, 0, 0]
+    const lines = await callsAt(upstream, nodes, 'accounts.enrich', String(tries(15, 300)), '6', '-')
+    const known = lines.filter((line) => Number(line.split(' ')[0]) % 3 !== 0)
+    expect(withStatus(known, 200)).toHaveLength(60)
+    expect(withStatus(known, 403)).toHaveLength(known.length - 60)
+    expect(await bench.balance()).toBe(1_000 - 60)
+    const again = await callsAt(upstream, right, 'accounts.enrich', '6', '6', '-')
+    expect(withStatus(again, 403)).toHaveLength(6 * right.length)
+    await close()
   })
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
