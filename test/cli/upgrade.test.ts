@@ -94,7 +94,7 @@ describe('a home from before the first release', () => {
           name: `${name} database`,
           status: 'warning',
           text: expect.stringMatching(
-            /has schema version 1; its next use (?:marks it with that|makes that \d)/,
+            /has schema version 1; its next use (?:marks it with that|upgrades that to \d)/,
           ),
         }),
       )
