@@ -69,6 +69,11 @@ export class RepeatFilter {
     else this.#once.add(hash)
   }
 
+  /** Whether an identity may occur; never false for one that does. */
+  hasOnce(hash: Hash): boolean {
+    return this.#once.has(hash)
+  }
+
   /** Whether an identity may occur more than once; never false for one that does. */
   has(hash: Hash): boolean {
     return this.#again.has(hash)

@@ -92,6 +92,8 @@ export interface Facts {
   /** Usable with `--csv`. */
   readonly batch?: {
     readonly identity: Identity
+    /** Whether the reply is the record of the company or person, the same whichever fields identified it. */
+    readonly record?: true
     /** The array of a one-to-many reply. */
     readonly found?: string
     /** Flag of the row of this command that answers each line of the file at once. */

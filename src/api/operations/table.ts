@@ -33,7 +33,7 @@ export const table = {
     command: 'accounts enrich', method: 'POST', path: '/accounts/single_enrich', ok: 200,
     summary: 'Enrich one company, or every company of a CSV file',
     price: { company: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
-    batch: { identity: 'company' }, session: { when: 'live' },
+    batch: { identity: 'company', record: true }, session: { when: 'live' },
     columns: ['name', 'domain', 'industry', 'headcount', 'country'],
   },
   'accounts.bulk_enrich': {
@@ -105,7 +105,7 @@ export const table = {
     command: 'leads enrich', method: 'POST', path: '/leads/single_enrich', ok: 200,
     summary: 'Enrich one person, or every person of a CSV file',
     price: { person: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
-    batch: { identity: 'person' }, session: { when: 'live' },
+    batch: { identity: 'person', record: true }, session: { when: 'live' },
     columns: ['full_name', 'title', 'company_name', 'most_probable_email'],
   },
   'leads.bulk_enrich': {

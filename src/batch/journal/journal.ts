@@ -111,6 +111,24 @@ export interface AnsweredRow extends JournalRow {
   readonly answer: RowAnswer
   readonly source: AnswerSource
   readonly origin?: number | undefined
+  /** Real time at which the answer was given, where that is not now. */
+  readonly answeredAt?: number | undefined
+}
+
+/** Hashes of identities that answers state, and the rows of these answers. */
+export interface StatedIdentities {
+  /** Notes that the answer to a row states an identity. */
+  add(hash: number, ordinal: number): void
+  /** Returns the first row whose answer states an identity. */
+  find(hash: number): number | undefined
+  /** Returns recorded answers of the run, by ordinal. */
+  answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>>
+}
+
+/** A recorded answer, with the real time at which it was given. */
+export interface StatedAnswer {
+  readonly answer: RowAnswer
+  readonly answeredAt: number
 }
 
 /** How a part of a run ends. */
@@ -134,6 +152,8 @@ export interface RunEnd {
 export interface Journal {
   /** Present where one request can take several rows. */
   readonly bulks?: BulkJournal
+  /** What the answers of this run identify besides their own rows. Later parts note it again. */
+  readonly stated?: StatedIdentities
   /** Ordinal behind the last row that an earlier part answered. */
   readonly answeredUpTo: number
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */

@@ -6,6 +6,7 @@ interface KnownAnswer {
   readonly answer: RowAnswer
   readonly source: AnswerSource
   readonly origin?: number
+  readonly answeredAt?: number | undefined
 }
 
 /** Passes answers to the journal as they come, in as few portions as its speed allows. */
@@ -21,8 +22,9 @@ export class JournalWriter {
     return this.#error !== undefined
   }
 
-  add({ ordinal, identity, hash, repeats, most }: JournalRow, { answer, source, origin }: KnownAnswer): void {
-    this.#waiting.push({ ordinal, identity, hash, repeats, most, answer, source, origin })
+  add(row: JournalRow, { answer, source, origin, answeredAt }: KnownAnswer): void {
+    const { ordinal, identity, hash, repeats, most } = row
+    this.#waiting.push({ ordinal, identity, hash, repeats, most, answer, source, origin, answeredAt })
     this.#working ??= this.#work()
   }
 

@@ -3,6 +3,7 @@ import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
 import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import {
@@ -57,6 +58,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
+    stated: statedBy(operation),
     ...rowPriceOf(request),
     skip: (cells) => hasFilled?.(cells) || isBlank(cells),
   }
@@ -79,11 +81,14 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 
+/** Fields that identify or describe a subject. All others are options of the request. */
+const descriptiveOf = (subject: Identity): ReadonlySet<string> =>
+  new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
+
 /** Returns what identifies a paid lookup: whom a row is about, and its options. */
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
-  // All others are options of the request.
-  const descriptive = new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
+  const descriptive = descriptiveOf(subject)
   return (input) => {
     const identity = subjects[subject](input)
     if (identity === undefined) return undefined
@@ -91,6 +96,37 @@ export function identityOf(operation: Operation): (input: Input) => string | und
     return options.length === 0
       ? identity
       : `${identity} ${toJson(options.sort().map((name) => [name, input[name]]))}`
+  }
+}
+
+/** Fields of records that identify their subject, and the fields that such a row has. Names and guessed addresses do not. */
+const stating: Readonly<Partial<Record<Identity, Readonly<Record<string, string>>>>> = {
+  company: {
+    network_url: 'network_url',
+    network_id: 'company_network_id',
+    domain: 'domain',
+    website: 'domain',
+  },
+  person: { network_profile_url: 'network_url', premium_profile_url: 'network_url' },
+}
+
+/** Returns what an answer to an input identifies besides it: other rows with these identities take that answer. */
+function statedBy(operation: Operation): Lookup['stated'] {
+  const { identity: subject, record } = operation.batch ?? {}
+  const fields = subject && record && stating[subject]
+  if (!fields) return undefined
+  const identity = identityOf(operation)
+  const descriptive = descriptiveOf(subject)
+  return (input, body) => {
+    if (!isObject(body)) return []
+    const options = Object.entries(input).filter(([name]) => !descriptive.has(name))
+    const identities = Object.entries(fields).flatMap(([from, field]) => {
+      const value = body[from]
+      return typeof value === 'string' && value.trim() !== ''
+        ? (identity({ ...Object.fromEntries(options), [field]: value }) ?? [])
+        : []
+    })
+    return [...new Set(identities)]
   }
 }
 

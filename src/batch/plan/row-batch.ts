@@ -130,6 +130,8 @@ export interface Lookup {
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
+  /** Returns the identities of other inputs that a found body is the answer to; absent where an answer serves its input only. */
+  readonly stated?: ((input: Input, body: unknown) => readonly string[]) | undefined
   /** Identities that may occur more than once; any may where it is absent. */
   readonly repeats?: RepeatFilter | undefined
   /** Returns the maximum cost of an input in credits. */

@@ -85,6 +85,7 @@ class Runner {
 
   #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
+    this.#launcher.note(state, answer)
     this.#tally.noted(state, { answer, credits: answer.credits })
     // While calls wait, nothing else would show the last answers.
     const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs

@@ -1,5 +1,6 @@
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { type Operation, operation } from '../../api/operations/table.js'
+import { hashNumber, hashOf } from '../../csv/identity-filter.js'
 import { cutAt, judge, lostAnswer, lostCall, type RowAnswer } from '../journal/answer.js'
 import type { PlannedRow } from '../journal/journal.js'
 import type { JournalWriter } from '../journal/writer.js'
@@ -167,6 +168,35 @@ export class Launcher {
         this.#originals.delete(state.identity)
   }
 
+  /** Notes which other rows of the file the recorded answer to a row is about. */
+  note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
+    const { stated, repeats, journal } = this.ports.batch
+    if (!stated || status !== 'found') return
+    for (const other of stated(input, body)) {
+      const hash = hashOf(other)
+      if (other !== identity && (repeats?.hasOnce(hash) ?? true))
+        journal.stated?.add(hashNumber(hash), ordinal)
+    }
+  }
+
+  /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
+  async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
+    const { stated, journal } = this.ports.batch
+    const about = rows.map(({ hash }) => (hash === undefined ? undefined : journal.stated?.find(hash)))
+    const ordinals = about.filter((ordinal) => ordinal !== undefined)
+    if (!stated || !journal.stated || ordinals.length === 0) return rows
+    await this.journalWriter.kept()
+    const answers = await journal.stated.answers(ordinals)
+    return rows.filter((state, at) => {
+      const { answer, answeredAt } = answers.get(about[at] ?? -1) ?? {}
+      const { identity = '', input } = state
+      if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
+      state.settle({ answer, source: 'duplicate', credits: 0 })
+      this.journalWriter.add(state, { answer, source: 'duplicate', answeredAt })
+      return false
+    })
+  }
+
   /** Returns the valid rows. Settles those that an earlier part answered. */
   async #resumed({ states }: RowBatch): Promise<RowState[]> {
     const valid = states.filter((state) => this.#isValid(state))
@@ -174,7 +204,9 @@ export class Launcher {
     const resumed = await this.ports.batch.journal.resume(from, from + states.length)
     for (const state of valid) {
       const own = resumed.get(state.ordinal)
-      if (own) state.settle(own)
+      if (!own) continue
+      state.settle(own)
+      this.note(state, own.answer)
     }
     return valid
   }
@@ -194,17 +226,20 @@ export class Launcher {
   }
 
   /** Returns the rows without an answer, and settles the others. */
-  async #recall(rows: readonly RowState[]): Promise<RowState[]> {
+  async #recall(rows: readonly RowState[]): Promise<readonly RowState[]> {
     const recalled = await this.ports.batch.journal.recall(rows)
-    return rows.filter((state, at) => {
+    const open = rows.filter((state, at) => {
       const answer = recalled[at]
       if (!answer) return true
       state.settle(answer)
       // Another run's answer, or an unknown outcome, is recorded for this row too.
       const { source } = answer
-      if (source !== null && source !== 'duplicate') this.journalWriter.add(state, { ...answer, source })
+      if (source === null || source === 'duplicate') return false
+      this.journalWriter.add(state, { ...answer, source })
+      this.note(state, answer.answer)
       return false
     })
+    return this.#takeStated(open)
   }
 
   /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
@@ -243,6 +278,7 @@ export class Launcher {
       settled = this.ports.inFlight.isIdle
       if (!settled) await this.ports.inFlight.progress()
       await this.journalWriter.kept()
+      left = await this.#takeStated(left)
     }
   }
 
@@ -250,7 +286,9 @@ export class Launcher {
     for (const [at, plan] of planned.entries()) {
       await this.calls.room()
       if (this.ports.stopReason.signal.aborted) return false
-      this.calls.start(states[at] as RowState, plan)
+      // The answer that made room may be about this row.
+      const [state] = await this.#takeStated([states[at] as RowState])
+      if (state) this.calls.start(state, plan)
     }
     return true
   }

@@ -9,8 +9,20 @@ import { OutputError } from '../../../src/batch/output/writer.js'
 import { execute } from '../../../src/batch/run/execute.js'
 import type { Batch } from '../../../src/batch/run/ports.js'
 import { CsvError } from '../../../src/csv/errors.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { runsOver } from '../../../src/storage/state/runs/runs.js'
 import { tries } from '../../support/effort.js'
-import { company, companyBatch, fakeCaller, fakeTime, memorySink, newJournal, reply } from '../fakes.js'
+import {
+  company,
+  companyBatch,
+  fakeCaller,
+  fakeTime,
+  journalFor,
+  memorySink,
+  newJournal,
+  newRun,
+  reply,
+} from '../fakes.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -259,6 +271,107 @@ describe('duplicate rows', () => {
   test('are recognised only by their identity', async () => {
     const { fake } = await runDomains(['x', 'x'], found, { identity: () => undefined })
     expect(fake.calls).toHaveLength(2)
+  })
+})
+
+describe('rows that an earlier answer shows to be the same company', () => {
+  const spellings = ['domain', 'url', 'id'] as const
+  /** What a cell asks for, such as `domain 7`. Any spelling brings the whole record. */
+  const identity = ({ domain }: Input) => String(domain)
+  const record = (input: Input) => {
+    const [, number] = identity(input).split(' ')
+    return reply(
+      200,
+      { ...Object.fromEntries(spellings.map((one) => [one, number])), industry: `of ${number}` },
+      1,
+    )
+  }
+  const stated = (_: Input, body: unknown) =>
+    spellings.map((one) => `${one} ${(body as Record<string, string>)[one]}`)
+  const file = fc.uniqueArray(fc.nat({ max: 299 }), { minLength: 300, maxLength: 300 })
+  const cellsOf = (order: readonly number[]) =>
+    order.map((at) => `${spellings[at % 3]} ${Math.floor(at / 3)}`)
+
+  test('are never sent once that answer is there, whatever the order and the number of calls', async () => {
+    await fc.assert(
+      fc.asyncProperty(file, fc.constantFrom(1, 8, undefined), async (order, concurrency) => {
+        const answered = new Set<string>()
+        const late: string[] = []
+        const { fake, report, rows } = await runDomains(
+          cellsOf(order),
+          async (input, nth) => {
+            const company = identity(input).split(' ')[1] ?? ''
+            if (answered.has(company)) late.push(company)
+            for (let turns = nth % 3; turns >= 0; turns--) await later()
+            // What is on its way to the caller in this moment still goes out.
+            void later().then(() => answered.add(company))
+            return record(input)
+          },
+          { identity, stated, ...(concurrency && { concurrency }) },
+        )
+        expect(late).toEqual([])
+        if (concurrency === 1) expect(fake.calls).toHaveLength(100)
+        const sent = fake.calls.length
+        expect(report).toMatchObject({ rows: 300, found: 300, credits: sent, duplicates: 300 - sent })
+        expect(rows.map(({ industry }) => industry)).toEqual(
+          cellsOf(order).map((cell) => `of ${cell.split(' ')[1]}`),
+        )
+      }),
+      { numRuns: tries(6, 60) },
+    )
+  })
+
+  test('are not sent by a run that was killed and goes on', async () => {
+    await fc.assert(
+      fc.asyncProperty(file, fc.integer({ min: 1, max: 99 }), async (order, kill) => {
+        const state = await openState(':memory:')
+        const run = await runsOver(state).add(newRun())
+        const names = cellsOf(order)
+        const killed = new AbortController()
+        const journal = await journalFor(state, run)
+        journal.end = async () => {}
+        const part = { identity, stated, concurrency: 1 }
+        const first = await runDomains(
+          names,
+          (input, nth) => {
+            if (nth === kill) killed.abort()
+            return record(input)
+          },
+          { ...part, journal, signal: killed.signal },
+        )
+        const [again = run] = await runsOver(state).find(run.id)
+        const rest = await runDomains(names, record, {
+          ...part,
+          journal: await journalFor(state, again),
+        })
+        expect([first.fake.calls.length, rest.fake.calls.length]).toEqual([kill, 100 - kill])
+        expect(rest.report).toMatchObject({ rows: 300, found: 300 })
+        // The rows have answers of their own from now on.
+        const last = await runDomains(names, record, {
+          ...part,
+          journal: await journalFor(state, again),
+        })
+        expect(last.fake.calls).toEqual([])
+      }),
+      { numRuns: tries(4, 60) },
+    )
+  })
+
+  test('are those with exactly an identity of the answer', async () => {
+    const { fake } = await runDomains(['a', 'b', 'c'], found, {
+      concurrency: 1,
+      stated: (_, body) => ((body as { domain: string }).domain === 'a' ? ['domain c', 'domain bb'] : []),
+    })
+    expect(fake.domains()).toEqual(['a', 'b'])
+  })
+
+  test('are within a budget that is used up by then', async () => {
+    const { report } = await runDomains(['a', 'b', 'c'], found, {
+      journal: await newJournal({ budget: { perRun: 1 } }),
+      concurrency: 1,
+      stated: () => ['domain b', 'domain c'],
+    })
+    expect(report).toMatchObject({ rows: 3, credits: 1, duplicates: 2 })
   })
 })
 

@@ -100,6 +100,25 @@ describe.each(reaches)('against the target %s', (how) => {
   })
 
   itUnlessDirect(
+    'charges a company once whose domain an earlier answer shows, also after a kill',
+    async () => {
+      const names = Array.from({ length: 40 }, (_, at) => `Company ${at},`)
+      here.write(
+        'in.csv',
+        `Company,Website\n${[...names, ...domains(40).map((one) => `,${one}`)].join('\n')}\n`,
+      )
+      const one = [...enrich, '--concurrency', '1']
+      await here.killed(8, ...one)
+      await completed(...one)
+      const rows = here.rows('out.csv')
+      expect(rows.map(({ _source, name }) => [_source, name])).toEqual(
+        ['lookup', 'duplicate'].flatMap((source) => names.map((_, at) => [source, `Company ${at}`])),
+      )
+      expect([credits(rows), sum(await charges())]).toEqual([40, 40])
+    },
+  )
+
+  itUnlessDirect(
     'stops with exit 12, 4 or 5 when the budget, balance or week is spent, and resumes afterwards',
     async () => {
       here.write('in.csv', companies(domains(80)))

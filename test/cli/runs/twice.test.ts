@@ -182,3 +182,58 @@ describe('stored answers', () => {
     expect(await charged()).toBe(20)
   })
 })
+
+describe('two spellings of a company in one file', () => {
+  const acme = 'Acme Robotics GmbH,acme-robotics.example,https://www.linkedin.com/company/acme-robotics'
+  const spelled = `name,domain,network_url
+Acme Robotics GmbH,,
+,,https://www.linkedin.com/company/acme-robotics/
+,${known(1)},
+,acme-robotics.example,
+`
+  const once = [
+    ['lookup', '1', 'found'],
+    ['duplicate', '0', 'found'],
+    ['lookup', '1', 'found'],
+    ['duplicate', '0', 'found'],
+  ]
+  beforeEach(async () => {
+    here.write('more.csv', `name,domain,network_url\n${acme}\n`)
+    await here.json('data', 'import', 'companies', 'more.csv')
+    here.write('in.csv', spelled)
+  })
+
+  it('are charged once where the first answer shows the second, and the same again in the next run', async () => {
+    const { stderr } = await here.enrich('--concurrency', '1')
+    expect([sources(), await charged(), stderr]).toEqual([once, 2, expect.stringContaining('2 duplicate')])
+    expect((await here.enrich()).code).toBe(0)
+    expect((await here.enrich('--fresh')).code).toBe(0)
+    expect([sources().map(([source]) => source), await charged()]).toEqual([Array(4).fill('reused'), 2])
+  })
+
+  it('are charged once after a sample and within a budget, and with --refresh', async () => {
+    const [header, name, url, other, domain] = spelled.split('\n')
+    here.write('in.csv', `${[header, other, name, url, domain].join('\n')}\n`)
+    await here.enrich('--sample', '1')
+    expect(sources()).toEqual([['lookup', '1', 'found']])
+    expect(here.rows('out.csv')).toMatchObject([{ name: 'Acme Robotics GmbH' }])
+    expect((await here.enrich('--max-credits', '1')).code).toBe(0)
+    const [, second, third, fourth] = once
+    const whole = [third, ['reused', '0', 'found'], second, fourth]
+    expect([sources(), await charged()]).toEqual([whole, 2])
+    expect((await here.enrich('--refresh', '--concurrency', '1')).code).toBe(0)
+    expect([sources(), await charged()]).toEqual([whole, 3])
+  })
+
+  it('are charged once when the run is stopped by its budget between them', async () => {
+    expect((await here.enrich('--max-credits', '1', '--concurrency', '1')).code).toBe(12)
+    expect((await here.enrich('--max-credits', '2')).code).toBe(0)
+    expect([sources(), await charged()]).toEqual([once, 2])
+  })
+
+  it('are two lookups with other options in each row', async () => {
+    here.write('in.csv', 'name,domain,live\nAcme Robotics GmbH,,false\n,acme-robotics.example,true\n')
+    await here.enrich('--concurrency', '1', '--map', 'live=live')
+    expect(await charged()).toBe(2)
+  })
+})

@@ -62,6 +62,7 @@ const answerInsert = insertList(
   answerTypes,
   `ON CONFLICT (place) DO UPDATE SET ${replaced.join(', ')}`,
 )
+const someSql = `SELECT ${columns} WHERE a.place IN (SELECT atom FROM json_each(${boundText}))`
 const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const hashesSql = 'SELECT DISTINCT hash FROM places WHERE hash IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
@@ -83,13 +84,26 @@ export async function answersOf(
   to: number,
 ): Promise<KeptAnswer[]> {
   const rows = await connection.all<StoredAnswerRow>(rangeSql, toPlace(run, from), toPlace(run, to))
-  return rows.map((row) => ({
-    ordinal: row.place - toPlace(run, 0),
-    answer: answerOf(row),
-    source: row.source,
-    answeredAt: row.answered_at,
-  }))
+  return rows.map((row) => keptAnswer(run, row))
 }
+
+/** Returns the answers of a run to some rows. */
+export async function answersAt(
+  connection: Connection,
+  run: number,
+  ordinals: readonly number[],
+): Promise<KeptAnswer[]> {
+  const places = ordinals.map((ordinal) => toPlace(run, ordinal))
+  const rows = await connection.all<StoredAnswerRow>(someSql, JSON.stringify(places))
+  return rows.map((row) => keptAnswer(run, row))
+}
+
+const keptAnswer = (run: number, row: StoredAnswerRow): KeptAnswer => ({
+  ordinal: row.place - toPlace(run, 0),
+  answer: answerOf(row),
+  source: row.source,
+  answeredAt: row.answered_at,
+})
 
 /** Returns the ordinal behind the last row of a run that has an answer. */
 export async function answeredUpTo(connection: Connection, run: number): Promise<number> {
@@ -179,7 +193,8 @@ export async function keepAnswers(
 ): Promise<void> {
   const ages = await agesOf(connection, rows)
   // An answer from the store keeps its age.
-  const ageOf = ({ origin }: AnsweredRow) => (origin === undefined ? now : (ages.get(origin) ?? now))
+  const ageOf = ({ origin, answeredAt = now }: AnsweredRow) =>
+    origin === undefined ? answeredAt : (ages.get(origin) ?? now)
   await connection.dialect.insertRows(
     connection,
     answerInsert,

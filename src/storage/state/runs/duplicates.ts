@@ -1,9 +1,14 @@
 import Database from 'better-sqlite3'
 import { isUnknown, type RowAnswer } from '../../../batch/journal/answer.js'
-import type { AnsweredRow, JournalRow } from '../../../batch/journal/journal.js'
+import type {
+  AnsweredRow,
+  JournalRow,
+  StatedAnswer,
+  StatedIdentities,
+} from '../../../batch/journal/journal.js'
 import { toPlace } from '../../database/row-places.js'
-import type { Connection } from '../../driver/connection.js'
-import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
+import type { Connection, Driver } from '../../driver/connection.js'
+import { answersAt, answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 
 /** Finds answers to equal rows. The newest answers wait in memory and are indexed in large portions. */
 export class DuplicateAnswers {
@@ -54,17 +59,63 @@ export class DuplicateAnswers {
 
 const cacheKb = 16_384
 
-/** Opens an empty set of numbers in a temporary file without a name, which is gone when closed. */
-export function openSeenNumbers() {
+/** Opens an empty database in a temporary file without a name, which is gone when closed. */
+function openTemporary(table: string) {
   const database = new Database('')
   database.pragma('journal_mode = OFF')
   database.pragma('synchronous = OFF')
   database.pragma(`cache_size = -${cacheKb}`)
-  database.exec('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID; BEGIN')
+  database.exec(`${table}; BEGIN`)
+  return database
+}
+
+/** Opens an empty set of numbers in a temporary file. */
+export function openSeenNumbers() {
+  const database = openTemporary('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID')
   const insert = database.prepare('INSERT INTO seen (number) VALUES (?) ON CONFLICT DO NOTHING')
   return {
     /** Adds a number. Returns whether it is new. */
     isNew: (number: number) => insert.run(number).changes === 1,
+    close: () => void database.close(),
+  }
+}
+
+/** What the answers of a run state, in a temporary file that is made for the first identity. */
+export class StatedInRun implements StatedIdentities {
+  #open: ReturnType<typeof openStated> | undefined
+
+  constructor(
+    private readonly driver: Driver,
+    private readonly run: number,
+  ) {}
+
+  add(hash: number, ordinal: number): void {
+    this.#open ??= openStated()
+    this.#open.insert.run(hash, ordinal)
+  }
+
+  find(hash: number): number | undefined {
+    return this.#open?.select.get(hash)?.ordinal
+  }
+
+  async answers(ordinals: readonly number[]): Promise<ReadonlyMap<number, StatedAnswer>> {
+    const kept = await this.driver.read((connection) => answersAt(connection, this.run, ordinals))
+    return new Map(kept.map(({ ordinal, answer, answeredAt }) => [ordinal, { answer, answeredAt }]))
+  }
+
+  close(): void {
+    this.#open?.close()
+    this.#open = undefined
+  }
+}
+
+function openStated() {
+  const database = openTemporary(
+    'CREATE TABLE stated (hash INTEGER PRIMARY KEY, ordinal INTEGER) WITHOUT ROWID',
+  )
+  return {
+    insert: database.prepare<[number, number]>('INSERT INTO stated VALUES (?, ?) ON CONFLICT DO NOTHING'),
+    select: database.prepare<[number], { ordinal: number }>('SELECT ordinal FROM stated WHERE hash = ?'),
     close: () => void database.close(),
   }
 }

@@ -14,7 +14,7 @@ import { grantCredits, Holds } from '../../../batch/plan/budget.js'
 import type { Connection, Driver } from '../../driver/connection.js'
 import { answersOf, indexedHashes, keepAnswers, storedAnswer } from './answers.js'
 import { BulkRequests, type RequestOptions } from './bulk-journal.js'
-import { DuplicateAnswers } from './duplicates.js'
+import { DuplicateAnswers, StatedInRun } from './duplicates.js'
 import { changeRun, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
 import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'
@@ -66,6 +66,7 @@ class RunJournal implements Journal {
   readonly #scope: string
   readonly #holds: Holds
   readonly bulks: BulkRequests
+  readonly stated: StatedInRun
   readonly #duplicates: DuplicateAnswers
   readonly #turns: RunTurns | undefined
   /** Range of rows that may have been sent and have no recorded answer. */
@@ -80,6 +81,7 @@ class RunJournal implements Journal {
     this.#scope = scopeOf(run, options.budget)
     this.#sent = { from: run.sentFrom, to: run.sentTo }
     this.#duplicates = new DuplicateAnswers(run.number, options.window)
+    this.stated = new StatedInRun(driver, run.number)
     this.#holds = new Holds(run)
     const { turns, now, notBefore = 0 } = options
     this.#turns = turns && new RunTurns(driver, run, { ...turns, now, notBefore })
@@ -263,6 +265,7 @@ class RunJournal implements Journal {
 
   async end({ complete, certain, cleared, invalid, doubted = 0 }: RunEnd): Promise<void> {
     const { missing, others, now } = this.#options
+    this.stated.close()
     if (missing) return
     const { sentTo } = this.#run
     // Rows of earlier parts that still have no answer remain open.
