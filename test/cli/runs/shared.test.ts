@@ -40,6 +40,21 @@ const charges = async () =>
   Number((await schema.sql(`SELECT count(*) AS n FROM movements WHERE kind = 'charge'`))[0]?.n)
 
 describe('a run in a shared database', () => {
+  it('charges a company once whose domain an earlier answer shows, also when another machine resumes it', async () => {
+    const catalogue = 'name,domain\nAcme Robotics GmbH,acme-robotics.example\n'
+    writeFileSync(join(here.home, 'more.csv'), catalogue)
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    expect((await here.run(['data', 'import', 'companies', 'more.csv'], { env })).code).toBe(0)
+    const before = await charges()
+    const rows = ['Acme Robotics GmbH,', ',company-1.example', ',acme-robotics.example']
+    writeFileSync(join(here.home, 'in.csv'), `Company,Website\n${rows.join('\n')}\n`)
+    cpSync(join(here.home, 'in.csv'), join(there.home, 'in.csv'))
+    expect((await enrich(here, '--concurrency', '1', '--max-credits', '1')).code).toBe(12)
+    expect((await enrich(there)).code).toBe(0)
+    expect((await charges()) - before).toBe(2)
+    expect(await runs(here)).toMatchObject([{ status: 'finished', done: 3, credits: 2 }])
+  })
+
   it('resumes on another machine with the same file and pays for the remaining rows only', async () => {
     const before = await charges()
     writeFileSync(join(here.home, 'in.csv'), csvOf(20))

@@ -62,7 +62,7 @@ const answerInsert = insertList(
   answerTypes,
   `ON CONFLICT (place) DO UPDATE SET ${replaced.join(', ')}`,
 )
-const someSql = `SELECT ${columns} WHERE a.place IN (SELECT atom FROM json_each(${boundText}))`
+const someSql = `SELECT ${columns} WHERE a.place IN (SELECT atom FROM json_each(?))`
 const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const hashesSql = 'SELECT DISTINCT hash FROM places WHERE hash IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
