@@ -1,6 +1,7 @@
 import { toDomain } from '../catalogue/normalize/domain.js'
 import { foldName, foldText } from '../catalogue/normalize/name.js'
 import { parseProfile } from '../catalogue/normalize/profile.js'
+import { readWrittenName } from '../catalogue/normalize/written-name.js'
 
 /** Whom a request or an answer is about. */
 export interface Subject {
@@ -33,7 +34,7 @@ function keyOf(mark: string): string {
   const text = mark.slice(2)
   switch (mark[0]) {
     case 'd':
-      return `d ${toDomain(text) ?? text.toLowerCase()}`
+      return `d ${domainOf(text) ?? text.toLowerCase()}`
     case 'e':
       return `e ${text.toLowerCase()}`
     case 'u': {
@@ -45,6 +46,10 @@ function keyOf(mark: string): string {
       return mark
   }
 }
+
+/** Returns the domain that is asked for with an address, also at a provider of free mailboxes. */
+const domainOf = (text: string): string | undefined =>
+  toDomain(text) ?? toDomain(text.slice(text.lastIndexOf('@') + 1))
 
 /** A person is identified by the name alone where it is no other name than that of the request; see `mayBeOwn`. */
 function nameKeys(kind: Kind, { name, company }: Subject): readonly string[] {
@@ -83,7 +88,7 @@ const identifies = (answers: readonly Subject[], { keys = [] }: AskedSubjects): 
   keysOf('person', answers).some((key) => !isName(key) && keys.includes(key))
 
 function isSameName(kind: Kind, one: string, other: string): boolean {
-  if (kind === 'company') return foldName(one) === foldName(other)
+  if (kind === 'company') return isWrittenAs(one, other) || isWrittenAs(other, one)
   const [fewer = [], more = []] = [one, other]
     .map((name) => foldText(name).split(' '))
     .sort((a, b) => a.length - b.length)
@@ -91,10 +96,26 @@ function isSameName(kind: Kind, one: string, other: string): boolean {
   return fewer.length > 1 && fewer.every((word) => more.includes(word))
 }
 
+/** Whether lists write a company's name so, with tags (`[DE]`, `- EMEA`), former names or another legal form. */
+function isWrittenAs(written: string, name: string): boolean {
+  const fold = foldName(name)
+  if (foldName(written) === fold) return true
+  const { folds, stems, forms } = readWrittenName(written, anyPlace)
+  return (
+    folds.has(fold) ||
+    [...stems.keys()].some(
+      (stem) => fold.startsWith(`${stem} `) && forms.includes(fold.slice(stem.length + 1)),
+    )
+  )
+}
+
+/** Which place a tag names does not matter here. */
+const anyPlace = () => ({ countries: [], isBound: false })
+
 /** Returns the registered names without their top-level domains. */
 const labelsOf = (subjects: readonly Subject[]): readonly string[] =>
   subjects.flatMap(({ marks }) =>
-    marks.flatMap((mark) => (mark.startsWith('d ') ? (toDomain(mark.slice(2))?.split('.', 1) ?? []) : [])),
+    marks.flatMap((mark) => (mark.startsWith('d ') ? (domainOf(mark.slice(2))?.split('.', 1) ?? []) : [])),
   )
 
 const shares = (some: readonly string[], others: readonly string[]): boolean =>

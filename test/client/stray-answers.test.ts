@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
 import { answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
-import { strayServer } from './stray-server.js'
+import { numbersFrom, strayServer } from './stray-server.js'
 
 const seed = Math.floor(Math.random() * 2 ** 31)
 
@@ -55,7 +56,7 @@ async function answeringWith(answer: (asked: Input, url: string) => unknown) {
     response.end(JSON.stringify(answer(JSON.parse(body || '{}'), request.url ?? '')))
   })
   closeAfterTest(server)
-  return closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`))
+  return closeAfterTest(remoteTo(`http://127.0.0.1:${server.port}/api/v2`, { timeoutMs: 60_000 }))
 }
 
 /** A request, and whom the server says it is about. */
@@ -97,6 +98,11 @@ describe('the answer to a request', () => {
       [enrichCompany, { domain: 'globex.example', name: 'Globex' }, acme],
     ],
     [
+      'domain and part of the name',
+      [enrichCompany, { domain: 'acme.example' }, acme],
+      [enrichCompany, { name: 'Acme Foods' }, acme],
+    ],
+    [
       'e-mail address',
       ['contacts.reverse_lookup', { email: 'Ada@acme.example' }, ada],
       ['contacts.reverse_lookup', { email: 'bob@acme.example' }, ada],
@@ -135,6 +141,21 @@ describe('the answer to a request', () => {
         [enrichCompany, { domain: 'acme.de' }, acme],
       ],
     ],
+    [
+      'a mailbox at a provider',
+      [
+        [enrichCompany, { domain: 'gmail.com' }, { domain: 'gmail.com', name: 'Gmail' }],
+        [enrichCompany, { domain: 'ada@gmail.com' }, { domain: 'gmail.com', name: 'Gmail' }],
+      ],
+    ],
+    [
+      'a name as lists write it',
+      [
+        [enrichCompany, { domain: 'acme.example' }, acme],
+        [enrichCompany, { name: 'ACME™ Holdings Ltd. - EMEA' }, { ...acme, name: 'Acme Holdings' }],
+        [enrichCompany, { name: 'Acme (formerly Apex)' }, acme],
+      ],
+    ],
     ['an alias that nobody asked for', [[enrichCompany, { domain: 'globex.example' }, acme]]],
     [
       'a profile URL and a domain',
@@ -165,4 +186,85 @@ describe('the answer to a request', () => {
   ])('is accepted for the same one in another spelling: %s', async (_, exchanges) => {
     expect(await statusesOf(exchanges)).toEqual(exchanges.map(() => 200))
   })
+})
+
+interface Company {
+  readonly name: string
+  readonly domain: string
+  /** Its name as lists write it. */
+  readonly written: readonly string[]
+}
+
+/** The rows of a fixture, without its header. */
+const rowsOf = (file: string): string[][] =>
+  readFileSync(new URL(`../fixtures/${file}`, import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split('\t'))
+
+/** Returns the real companies of the fixtures. Those without a known domain get one. */
+function realCompanies(): Company[] {
+  const brands = rowsOf('brands/brands.tsv').map(([name = '', domain = '']) => ({
+    name,
+    domain,
+    written: [],
+  }))
+  const rows = rowsOf('company-names/written.tsv')
+  const named = Map.groupBy(rows, ([, name = '']) => name)
+  const companies = [...named].map(([name, all], at) => ({
+    name,
+    domain: all.find((row) => row[4])?.[4] ?? `company${at}.example`,
+    written: all.map(([written = '']) => written),
+  }))
+  return [...brands, ...companies]
+}
+
+const profileOf = ({ domain }: Company) => `https://www.linkedin.com/company/${domain.replaceAll('.', '-')}`
+
+/** How people ask for a company. */
+const spellingsOf = (company: Company): Input[] => {
+  const { name, domain, written } = company
+  const names = [name, name.toUpperCase(), ...written]
+  const domains = [domain, `https://www.${domain}/`, `info@${domain}`, domain.toUpperCase(), `shop.${domain}`]
+  return [
+    ...names.map((one) => ({ name: one })),
+    ...domains.map((one) => ({ domain: one })),
+    { name: written[0] ?? name, domain },
+    { company_network_url: profileOf(company).replace('https://www.', '') },
+  ]
+}
+
+it(`P62: at most 1 correct answer in 10,000 is doubted where real companies are asked for as lists write them (seed ${seed})`, async () => {
+  const calls = tries(2_000, 10_000)
+  const random = numbersFrom(seed)
+  const shuffled = <T>(all: readonly T[]): T[] =>
+    all
+      .map((one) => ({ one, at: random() }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ one }) => one)
+  const asked = shuffled(realCompanies())
+    .flatMap((company) =>
+      shuffled(spellingsOf(company))
+        .slice(0, 4)
+        .map((input) => ({ company, input })),
+    )
+    .slice(0, calls)
+  expect(asked).toHaveLength(calls)
+  const found = new Map(asked.map(({ company, input }) => [JSON.stringify(input), company]))
+  const remote = await answeringWith((input) => {
+    const company = found.get(JSON.stringify(input))
+    return company ? { name: company.name, domain: company.domain, network_url: profileOf(company) } : {}
+  })
+  const doubted: Input[] = []
+  const left = shuffled(asked).values()
+  const work = async () => {
+    for (const { input } of left) {
+      const { status, isDoubted } = await remote.call('accounts.enrich', input)
+      if (isDoubted) doubted.push(input)
+      else expect(status).toBe(200)
+    }
+  }
+  await Promise.all(Array.from({ length: 100 }, work))
+  expect(doubted.length, JSON.stringify(doubted)).toBeLessThanOrEqual(1)
 })
