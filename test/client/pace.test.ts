@@ -393,18 +393,24 @@ describe('a paced caller', () => {
     expect(known.map((one) => one?.most)).toEqual(limits)
   })
 
-  it('takes a window for full after a 429, until the later of its reset time and Retry-After', () => {
-    const known = { endsAt: 20_000, count: 1, most: 5, confirmed: true }
-    const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '3', 'ratelimit-reset': '30' }
-    const after = corrected(
-      [{ name: 'plan', limit: 5, windowMs: 60_000 }],
-      [known],
-      { status: 429, body: {}, headers, credits: 0 },
-      40_000,
-      1_000,
-    )
-    expect(after).toEqual([{ endsAt: 41_000, count: 5, most: 5, confirmed: true }])
-  })
+  it.each([
+    [40_000, 41_000],
+    [10_000, 31_000],
+  ])(
+    'takes a window for full after a 429, until the later of its reset time and Retry-After: %i',
+    (waitMs, endsAt) => {
+      const known = { endsAt: 20_000, count: 1, most: 5, confirmed: true }
+      const headers = { 'ratelimit-limit': '5', 'ratelimit-remaining': '3', 'ratelimit-reset': '30' }
+      const after = corrected(
+        [{ name: 'plan', limit: 5, windowMs: 60_000 }],
+        [known],
+        { status: 429, body: {}, headers, credits: 0 },
+        waitMs,
+        1_000,
+      )
+      expect(after).toEqual([{ endsAt, count: 5, most: 5, confirmed: true }])
+    },
+  )
 
   it('keeps the count when the clock goes back, and sends again after one length of the window', async () => {
     const [clock, real] = [hand(), hand()]

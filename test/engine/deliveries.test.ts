@@ -313,6 +313,9 @@ describe('completed bodies', () => {
     )
     for (const body of bodies) expect(body).toMatchObject({ id, total: 600, custom: { of: 'mine' } })
     expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(3)
+    // Reading ahead stops after a large body.
+    const all = (await deliveriesOf(world, id)) as [Delivery, ...Delivery[]]
+    expect(await world.bench.store.read((tx) => buildBodies(tx, all))).toHaveLength(1)
   })
 
   it('are at most 5 MB, and in one piece up to there', async () => {

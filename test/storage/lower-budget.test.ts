@@ -103,4 +103,20 @@ describe.each(states())('%s', (_, open) => {
       expect(accepted && (await third.bulks?.reopen(accepted, rows.slice(0, 4)))).toBeUndefined()
     })
   })
+
+  describe('rows that were sent as one request', () => {
+    it('are open until the last of them is answered, however their answers come', async () => {
+      const { part } = await newRuns()
+      const first = await part({})
+      await first.bulks?.plan(rows.slice(0, 4), 2)
+      for (const [portion, open] of [
+        [[0], 1],
+        [[1, 2], 1],
+        [[3], 0],
+      ] as const) {
+        await first.keep(portion.map(answered))
+        expect((await part({})).bulks?.open()).toHaveLength(open)
+      }
+    })
+  })
 })

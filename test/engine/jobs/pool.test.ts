@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { WorkerPool } from '../../../src/engine/jobs/pool.js'
 import { until } from '../../support/until.js'
 
@@ -23,8 +23,11 @@ function twoTasks(slowMs?: number) {
 }
 
 it('a slow task gives up its slot to another one', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
   const { begun, ended } = twoTasks(1)
-  await until(() => begun.length === 2)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(begun).toHaveLength(2)
   for (const end of begun) end()
   expect(await ended).toBe(2)
 })

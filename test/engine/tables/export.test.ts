@@ -129,6 +129,7 @@ describe('exporting an engine', () => {
   it.each([
     ['cut', (text: string) => text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)],
     ['without a line', (text: string) => text.replace(/\{"table":"members".*\n/, '')],
+    ['with another number of rows', (text: string) => text.replace('{"rows":', '{"rows":1')],
     ['with a changed amount', (text: string) => text.replace('"amount":1000', '"amount":9000')],
     ['of an early build', (text: string) => text.replace('"schema":1001', '"schema":1')],
     ['of a newer program', (text: string) => text.replace('"schema":1001', '"schema":1002')],
