@@ -9,11 +9,13 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { fileLock, hold } from '../../src/batch/run/records.js'
 import { type Machine, machine } from '../support/command.js'
 
 let here: Machine
@@ -174,6 +176,23 @@ describe('the output of a batch', () => {
       expect(readdirSync(home)).toEqual([])
     },
   )
+})
+
+describe('the file of another command', () => {
+  it.each([
+    ['that is there', true],
+    ['to come', false],
+  ])('is refused under another path, also one %s', async (_, isThere) => {
+    mkdirSync(at('x'))
+    symlinkSync(at('x'), at('y'))
+    if (isThere) writeFileSync(at('x/a.csv'), '')
+    const home = { state: at('state.db') } as Parameters<typeof fileLock>[0]['home']
+    const ports = { home, clock: { now: Date.now }, onClose: onTestFinished } as unknown as Parameters<
+      typeof hold
+    >[0]
+    hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), 'The file')
+    expect(await enrich('-o', 'y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
+  })
 })
 
 describe('the files of one command', () => {
