@@ -59,8 +59,12 @@ describe('contacts waterfall', () => {
 
   it('offers the values of --enrichment-type as a list where a person can choose', async () => {
     writeFileSync(join(here.home, 'people.csv'), 'First name,Last name,Website\nAda,Byron,engines.example\n')
-    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '-o', 'x.csv', '--yes']
-    const { code, stderr } = await here.run(argv, { typed: [['Personal e-mail', ' \r']] })
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '-o', 'x.csv']
+    const typed: [string, string][] = [
+      ['Personal e-mail', ' \r'],
+      ['Start?', 'y\r'],
+    ]
+    const { code, stderr } = await here.run(argv, { typed })
     expect(stderr).toContain('E-mail')
     expect(code).toBe(0)
   })

@@ -85,7 +85,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     )
     expect(await balance()).toBe(before - 1)
     const spent = await full.json<{ operation: string; credits: number }[]>('ledger', '--by', 'operation')
-    expect(spent).toContainEqual({ operation: 'accounts.enrich', calls: 1, credits: 1 })
+    expect(spent).toContainEqual({ operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 })
     await page.getByRole('button', { name: 'Close' }).click()
     const told = await reply(page)
     const [, ...argv] = wordsOf(await code(page, 'As a command'))

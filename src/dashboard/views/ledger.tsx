@@ -102,8 +102,10 @@ async function recordsOf(
   }
   const sums = await readSums(ports, by, await readDays(ports, by, fields))
   return async function* () {
-    for (const { key, count, credits } of sums)
-      yield by === 'run' ? { run: key, calls: count, credits } : { [by]: key, credits, movements: count }
+    for (const { key, count, credits, doubted } of sums)
+      yield by === 'run'
+        ? { run: key, calls: count, credits, doubted }
+        : { [by]: key, credits, movements: count }
   }
 }
 
@@ -112,6 +114,8 @@ interface Sum {
   readonly key: string | null
   readonly credits: number
   readonly count: number
+  /** Number of answers in doubt; of runs only. */
+  readonly doubted?: number
 }
 
 async function readSums(ports: DashboardPorts, by: By, days: Days): Promise<readonly Sum[]> {

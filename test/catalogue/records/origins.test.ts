@@ -32,7 +32,7 @@ describe('the origins of a catalogue', () => {
   it('count the sample once, however often it is loaded', async () => {
     await sample(catalogue)
     await sample(catalogue)
-    expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn })
+    expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn, changedAt: now })
     expect((await catalogue.stats()).companies).toBe(30)
   })
 
@@ -40,18 +40,25 @@ describe('the origins of a catalogue', () => {
     await sample(catalogue)
     await catalogue.importRecords('companies', [acme, acme])
     await catalogue.importRecords('people', [jane])
-    const found = { sampleCompanies: 30, ownCompanies: 2, hasOwnPeople: true, importedAt: now }
+    const found = {
+      sampleCompanies: 30,
+      ownCompanies: 2,
+      hasOwnPeople: true,
+      importedAt: now,
+      changedAt: now,
+    }
     expect(await catalogue.origins()).toEqual(found)
   })
 
   it('stay those of a sample whose records an import only changes', async () => {
     await sample(catalogue)
     await catalogue.importRecords('companies', [{ domain: 'acme-robotics.example', industry: 'Toys' }])
-    expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn })
+    expect(await catalogue.origins()).toEqual({ sampleCompanies: 30, ...nothingOwn, changedAt: now })
   })
 })
 
-const ofSample = { sampleCompanies: 30, ...nothingOwn }
+// When it changed last is not on record there.
+const ofSample = { sampleCompanies: 30, ...nothingOwn, changedAt: null }
 const freelancer = { ...jane, company_domain: undefined }
 
 interface Held {
@@ -71,7 +78,7 @@ it.each<Held>([
   },
   {
     ...{ what: 'a company of its own with a reserved domain', own: [{ domain: 'a.example' }] },
-    found: { sampleCompanies: 0, ...nothingOwn, ownCompanies: 1 },
+    found: { ...ofSample, sampleCompanies: 0, ownCompanies: 1 },
   },
   { what: 'nothing', found: undefined },
 ])('recognizes what a catalogue of version 1 holds: $what', async ({ hasSample, own, people, found }) => {
