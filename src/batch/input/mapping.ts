@@ -348,8 +348,11 @@ function guesses(request: MappingRequest): Guess[] {
   })
   // Columns without a value come last.
   const isEmpty = ({ at }: Guess) => samples?.[at]?.length === 0
+  // An output has the columns of its input first, which fill rows that were not found too.
+  const isOutput = header.includes('_status')
+  const rankOf = ({ rank }: Guess) => (isOutput && rank < likely ? 0 : rank)
   return [...found, ...guessesByValues(request)].sort(
-    (a, b) => Number(isEmpty(a)) - Number(isEmpty(b)) || a.rank - b.rank || a.at - b.at,
+    (a, b) => Number(isEmpty(a)) - Number(isEmpty(b)) || rankOf(a) - rankOf(b) || a.at - b.at,
   )
 }
 

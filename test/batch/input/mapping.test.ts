@@ -100,6 +100,15 @@ describe('the recognition of columns', () => {
 })
 
 describe('the choice between columns', () => {
+  test('takes the columns of its input before those of results, where a file is an output', () => {
+    const header = ['Company', 'Website', 'name', 'domain', '_status', '_error', '_credits', '_source']
+    const samples = [['Ghost Ltd'], ['ghost.example'], ['Acme'], ['acme.example'], ['found'], [], ['1'], []]
+    const request = { header, samples, fields: ['name', 'domain'], subject: 'company' as const }
+    expect(mapColumns(request).columns.map(({ column }) => column)).toEqual(['Company', 'Website'])
+    const found = { ...request, header: ['Person', ...header.slice(1)].with(1, 'City') }
+    expect(mapColumns(found).columns.map(({ column }) => column)).toEqual(['name', 'domain'])
+  })
+
   test('uses the first of two columns for one field, and adds a note', () => {
     const mapping = map(['Website', 'Homepage'])
     expect(pairs(mapping)).toEqual({ domain: 'Website' })
