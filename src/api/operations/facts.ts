@@ -52,6 +52,9 @@ export const usualBody: BodyLimits = { bytes: 1024 * 1024, values: 50_000 }
 /** Maximum nesting of arrays and objects in JSON from others. */
 export const mostLevels = 64
 
+/** How long a server keeps an idempotency key with its reply. An older key protects from nothing. */
+export const idempotencyTtlMs = 72 * 3_600_000
+
 /** One row of the operation table. */
 export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */

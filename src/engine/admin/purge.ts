@@ -1,7 +1,7 @@
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import type { Clock } from '../ports/ports.js'
-import { keptMs } from '../settlement/idempotency.js'
 import { type Dropped, dropEndedJobs } from '../tables/jobs.js'
 import { readClock } from '../tables/members.js'
 import { dropReplies } from '../tables/replies.js'
@@ -24,7 +24,7 @@ export async function purgeWork(store: Driver, clock: Clock, olderThanMs: number
     isMore = dropped.jobs > 0
   }
   for (let isMore = true; isMore; ) {
-    const dropped = await store.transaction((tx) => dropReplies(tx, now - keptMs, repliesAtOnce))
+    const dropped = await store.transaction((tx) => dropReplies(tx, now - idempotencyTtlMs, repliesAtOnce))
     all.replies += dropped
     isMore = dropped === repliesAtOnce
   }

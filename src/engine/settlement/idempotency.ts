@@ -1,5 +1,6 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import { toJson } from '../../api/values/json.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { startHeartbeat } from '../clock.js'
@@ -16,8 +17,6 @@ import {
 } from '../tables/replies.js'
 import { storeRunReply } from '../tables/row-replies.js'
 
-/** How long a stored reply is kept, in engine time. */
-export const keptMs = 72 * 3_600_000
 /** Expired replies that a claim may delete; more than it adds, so that none stay. */
 const dropsPerClaim = 10
 /** How long a claim lives without a heartbeat, and the interval of heartbeats; real time. */
@@ -69,7 +68,7 @@ export async function claimKey(
   const token = ids.uuid()
   const mine = { fingerprint, token, created_at: now, status: null, body: null }
   const replay = await store.transaction(async (tx) => {
-    await dropReplies(tx, now - keptMs, dropsPerClaim)
+    await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
     const found = await findReply(tx, workspaceId, key)
     const claim = { ...mine, lease_until: realNow() + leaseMs }
     if (!found && (await insertClaim(tx, workspaceId, key, claim))) return undefined
@@ -85,7 +84,7 @@ export async function claimKey(
 export const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
-  found.status === null ? found.lease_until <= realNow : now - found.created_at >= keptMs
+  found.status === null ? found.lease_until <= realNow : now - found.created_at >= idempotencyTtlMs
 
 function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')

@@ -1,3 +1,4 @@
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Connection, Driver } from '../driver/connection.js'
 
 /** A rate window of a server; times are real, in milliseconds. */
@@ -17,9 +18,6 @@ interface OpenCall {
   readonly fresh: string
   readonly now: number
 }
-
-/** How long servers keep keys. An older key protects from nothing. */
-const keptMs = 72 * 3_600_000
 
 /** What this machine remembers of a server. */
 export type ServerMemory = ReturnType<typeof serverMemory>
@@ -67,7 +65,7 @@ export const serverMemory = (driver: Driver, origin: string) => ({
   /** Returns the key that a call was sent under before; otherwise the fresh one, which is kept from now on. */
   take: ({ fingerprint, operation, fresh, now }: OpenCall) =>
     driver.transaction(async (connection) => {
-      await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - keptMs)
+      await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - idempotencyTtlMs)
       const added = await connection.run(
         `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
          ON CONFLICT DO NOTHING`,

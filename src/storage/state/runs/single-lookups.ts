@@ -1,4 +1,5 @@
 import type { Input } from '../../../api/calls/caller.js'
+import { idempotencyTtlMs } from '../../../api/operations/facts.js'
 import type { RowAnswer } from '../../../batch/journal/answer.js'
 import { toPlace } from '../../database/row-places.js'
 import type { Driver } from '../../driver/connection.js'
@@ -20,7 +21,7 @@ export interface LookupTurn {
 }
 
 /** A single lookup that is about to be sent. */
-export interface AskedLookup extends Lookup {
+interface AskedLookup extends Lookup {
   readonly input: Input
   /** Unguessable. */
   readonly id: string
@@ -30,9 +31,6 @@ export interface AskedLookup extends Lookup {
 
 /** How turns of lookups are taken. */
 export type LookupOptions = Omit<TurnOptions, 'takesKeys'>
-
-/** How long servers keep idempotency keys. An older key protects from nothing. */
-const keptMs = 72 * 3_600_000
 
 /** The stored answers that single lookups share with runs. */
 export type LookupStore = ReturnType<typeof lookupsOver>
@@ -65,7 +63,7 @@ export function lookupsOver(driver: Driver) {
         const end = keepsKey ? `UPDATE turns SET holder = ''` : 'DELETE FROM turns'
         await connection.run(`${end} WHERE number = ?`, record)
         if (isKnown && left && !left.row) await connection.run(dropSql, left.key)
-        await connection.run(dropOldSql, now - keptMs)
+        await connection.run(dropOldSql, now - idempotencyTtlMs)
       }, 'single lookups'),
     /** Stores the answer to a lookup, for single lookups and for runs. `id` is for the first one of a day. */
     keep: (lookup: Lookup, answer: RowAnswer, now: number, id: string) =>
