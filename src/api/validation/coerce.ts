@@ -136,16 +136,15 @@ function items(item: z.core.$ZodType, text: string): unknown[] {
   }
   const addresses = text
     .split(/,\s*(?=https?:\/\/)/i)
-    .flatMap((part) => (domains.test(part) ? part.split(/,\s*/) : [part]))
-  if (addresses.length > 1 && addresses.every((part) => address.test(part)))
+    .flatMap((part) => (part.split(/,\s*/).every(isDomain) ? part.split(/,\s*/) : [part]))
+  if (addresses.length > 1 && addresses.every((part) => /^https?:/i.test(part) || isDomain(part)))
     return addresses.flatMap((part) => items(item, part))
   if (!hasFixedForm(item) || z.safeParse(item, text).success) return [coerceField(item, text)]
   const parts = text.split(',').map((part) => part.trim())
   return parts.filter((part) => part !== '').map((part) => coerceField(item, part))
 }
 
-const address = /^(?:https?:|(?:[\w-]+\.)+[a-z]{2,}$)/i
-const domains = /^(?:[\w-]+\.)+[a-z]{2,}(?:,\s*(?:[\w-]+\.)+[a-z]{2,})*$/i
+const isDomain = (text: string): boolean => /^(?:[\w-]+\.)+[a-z]{2,}$/i.test(text)
 
 /** Returns whether an item can be told from a list of items; free text never can. */
 const hasFixedForm = (item: z.core.$ZodType): boolean =>

@@ -182,11 +182,13 @@ export class Launcher {
   /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
   async #takeStated(rows: readonly RowState[]): Promise<readonly RowState[]> {
     const { stated, journal } = this.ports.batch
-    const about = rows.map(({ hash }) => (hash === undefined ? undefined : journal.stated?.find(hash)))
+    const noted = journal.stated
+    if (!stated || !noted) return rows
+    const about = rows.map(({ hash }) => (hash === undefined ? undefined : noted.find(hash)))
     const ordinals = about.filter((ordinal) => ordinal !== undefined)
-    if (!stated || !journal.stated || ordinals.length === 0) return rows
+    if (ordinals.length === 0) return rows
     await this.journalWriter.kept()
-    const answers = await journal.stated.answers(ordinals)
+    const answers = await noted.answers(ordinals)
     return rows.filter((state, at) => {
       const { answer, answeredAt } = answers.get(about[at] ?? -1) ?? {}
       const { identity = '', input } = state
