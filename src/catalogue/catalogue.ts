@@ -1,6 +1,6 @@
-import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
+import type { Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
 import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
-import type { Connection, Driver } from '../storage/driver/connection.js'
+import type { Awaitable, Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords, readRecord } from './export/export.js'
 import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
 import { findHeadcount } from './lookup/headcount.js'

@@ -15,7 +15,7 @@ export interface Encoding {
 }
 
 /** The lines that an encoding was detected by. */
-export interface Evidence {
+interface Evidence {
   readonly lines: Buffer
   /** The bytes above ASCII in these lines. */
   readonly bytes: ReadonlySet<number>

@@ -1,5 +1,4 @@
-import type { Awaitable } from '../../engine/ports/ports.js'
-import type { Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
+import type { Awaitable, Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
 import type { Condition, EstimatedCondition, Selectivity } from '../full-text/sql-conditions.js'
 import type { TextQuery, TextTable } from '../full-text/text-query.js'
 import type { Tokenizer } from '../full-text/tokenizer.js'

@@ -1,5 +1,6 @@
-import type { Awaitable, Ids } from '../../engine/ports/ports.js'
+import type { Ids } from '../../engine/ports/ports.js'
 import {
+  type Awaitable,
   type Connection,
   type Driver,
   insertInto,

@@ -1,5 +1,5 @@
 import type { LeftOutValue } from '../../csv/names.js'
-import type { Awaitable } from '../../engine/ports/ports.js'
+import type { Awaitable } from '../../storage/driver/connection.js'
 
 /** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const

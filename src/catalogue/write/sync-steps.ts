@@ -1,4 +1,4 @@
-import type { Awaitable } from '../../engine/ports/ports.js'
+import type { Awaitable } from '../../storage/driver/connection.js'
 
 /**
  * Work that is synchronous where the database is. SQLite answers at once, and awaiting each statement would cost more than

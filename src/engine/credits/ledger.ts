@@ -1,8 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
 import { nextRenewal } from '../clock.js'
-import type { Awaitable } from '../ports/ports.js'
 import type { AsyncJob } from '../tables/jobs.js'
 import {
   findWorkspace,

@@ -1,7 +1,7 @@
 import type { OperationId } from '../../api/operations/table.js'
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
-import type { Awaitable, Clock, Ids } from '../ports/ports.js'
+import type { Clock, Ids } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import {
   type AnsweredChunk,

@@ -1,6 +1,5 @@
 // Adapters import every port from here.
 
-export type { Awaitable } from '../../storage/driver/connection.js'
 export type * from './sender.js'
 export type * from './source.js'
 

@@ -1,8 +1,9 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
+import type { Awaitable } from '../../storage/driver/connection.js'
 import { costOf, type Used } from '../credits/cost.js'
-import type { Awaitable, Contact, ContactType, FoundEmail, PhoneDetail, Provider } from '../ports/ports.js'
+import type { Contact, ContactType, FoundEmail, PhoneDetail, Provider } from '../ports/ports.js'
 import type { Enrichment, WaterfallAsk } from '../tables/jobs.js'
 
 /** A contact's result, as it is stored and delivered. */

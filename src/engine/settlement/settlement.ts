@@ -1,9 +1,13 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { AlreadyThere, type Connection, type Driver } from '../../storage/driver/connection.js'
+import {
+  AlreadyThere,
+  type Awaitable,
+  type Connection,
+  type Driver,
+} from '../../storage/driver/connection.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
-import type { Awaitable } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
 import { type Claim, inProgressError } from './idempotency.js'
 

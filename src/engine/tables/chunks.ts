@@ -8,7 +8,7 @@ import {
 import { freeSql, freeValues, type Lease } from './lease.js'
 
 /** A distributed run, as its command stores it. */
-export interface ChunkRun {
+interface ChunkRun {
   readonly run: string
   /** Id of the key that its rows are called with; the key itself is not stored. */
   readonly keyId: string
@@ -49,7 +49,7 @@ export interface AnsweredChunk {
 }
 
 /** The work there is for a worker. */
-export interface ChunkWork {
+interface ChunkWork {
   /** Number of runs with a live command. */
   readonly runs: number
   /** Number of remains of dead commands and workers. */

@@ -71,7 +71,7 @@ export interface SigningSecret {
   readonly until: number | null
 }
 
-export const deliveryTable = new RecordTable<Delivery>(
+const deliveryTable = new RecordTable<Delivery>(
   'deliveries',
   plain('id', 'workspaceId', 'jobId', 'seq', 'event', 'url', 'first', 'last', 'part', 'parts', 'state'),
   plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),

@@ -65,20 +65,20 @@ export interface Principal {
   readonly clock: StoredClock
 }
 
-export const workspaceTable = new RecordTable<Workspace>(
+const workspaceTable = new RecordTable<Workspace>(
   'workspaces',
   plain('id', 'name', 'plan', 'dailyProfiles', 'dailyCompanies', 'monthlyCompanies', 'createdAt'),
   plain('nextAllocationAt'),
   booleans('networkSession', 'premiumSession'),
 )
 
-export const memberTable = new RecordTable<Member>(
+const memberTable = new RecordTable<Member>(
   'members',
   plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt'),
   booleans('consentPersonalEmail'),
 )
 
-export const keyTable = new RecordTable<Key>(
+const keyTable = new RecordTable<Key>(
   'keys',
   plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt'),
   json('scopes'),

@@ -44,7 +44,7 @@ export interface Consumption {
   readonly movements: number
 }
 
-export const movementTable = new RecordTable<Movement>(
+const movementTable = new RecordTable<Movement>(
   'movements',
   plain('workspace_id', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'member_id'),
   plain('operation', 'reference', 'created_at'),

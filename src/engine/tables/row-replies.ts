@@ -9,7 +9,7 @@ import {
 } from '../../storage/driver/connection.js'
 
 /** The reply to a row of a run on this machine. It has no lease and does not expire: its run discards it. */
-export interface RunReply {
+interface RunReply {
   readonly status: number
   /** Credits charged with it. */
   readonly credits: number
