@@ -2,7 +2,7 @@
 const phone = /^\+[1-9](?:[ ().\-–/]{0,2}\d){6,14}$/
 const bareNumber = /^\+[1-9]\d{1,14}$/
 /** What many systems write for no value. */
-const dashes = /^-[-\s]*$/
+const dashes = /^-+$/
 const number = /^[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:e[+-]?\d+)?$/i
 const triggers = new Set(['=', '+', '-', '@', '\t', '\r', '\n', '\0'])
 
