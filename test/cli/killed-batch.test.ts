@@ -1,8 +1,7 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { isLong, tries } from '../support/effort.js'
-import { killedBatch, random, toEnrich } from '../support/killed-batch.js'
+import { killedBatch, sharedByKilledCommands, toEnrich } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
 import { bundled, launch } from '../support/processes.js'
 
@@ -13,39 +12,8 @@ beforeAll(async () => {
 afterAll(() => rmSync(program))
 
 it('pays once for a company that files and single lookups ask for at the same time, whenever they are killed', async () => {
-  for (let history = 0; history < tries(3, 200); history++) {
-    const seed = Number(process.env.PROSPECT_TEST_SEED ?? (Date.now() % 1_000_000) + history)
-    const file = await toEnrich(60)
-    try {
-      const { folder, env } = file
-      const pick = random(seed)
-      const [header = '', ...lines] = readFileSync(join(folder, 'in.csv'), 'utf8').trim().split('\n')
-      const spell = (line: string) =>
-        pick(3) === 0 ? `https://www.${line.replace(/^https:..www.|.about$/g, '')}/a` : line
-      const once = async (name: string, call: number, when: string) => {
-        const some = lines.filter(() => pick(4) > 0).map(spell)
-        for (let at = some.length - 1; at > 0; at--) some.push(...some.splice(pick(at + 1), 1))
-        const how = ['out.csv', String(call), when, String(pick(40))]
-        if (pick(3) === 0) {
-          writeFileSync(join(folder, `${name}.txt`), some.slice(0, 12).join('\n'))
-          return launch(program, [`${name}.txt`, ...how], folder, env)
-        }
-        writeFileSync(join(folder, `${name}.csv`), `${header}s of ${name}\n${some.join('\n')}\n`)
-        const argv = [`${name}.csv`, `${name}-${how[0]}`, ...how.slice(1)]
-        return launch(program, [...argv, '--map', `domain=${header}s of ${name}`], folder, env)
-      }
-      const parts = Array.from({ length: isLong ? 3 + pick(6) : 4 }, (_, at) => `part ${at}`)
-      await Promise.all(
-        parts.map((name) => once(name, pick(3) === 0 ? 0 : 1 + pick(30), pick(2) === 0 ? 'before' : 'after')),
-      )
-      expect((await launch(program, ['in.csv', 'out.csv'], folder, env)).exitCode).toBe(0)
-      const { spent, resolvable } = await file.survived(0)
-      expect([spent, `PROSPECT_TEST_SEED=${seed}`]).toEqual([resolvable, expect.any(String)])
-    } finally {
-      file.remove()
-    }
-  }
-}, 3_600_000)
+  await sharedByKilledCommands(program, tries(3, 20))
+}, 600_000)
 
 it('starts the same file anew after a kill, under the keys of the killed run', async () => {
   const file = await toEnrich(60)

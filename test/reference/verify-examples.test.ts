@@ -30,7 +30,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-verify-'))
   server = createServer(async (request, response) => {
     arrive({ headers: request.headers as Arrived['headers'], body: Buffer.concat(await request.toArray()) })
-    response.writeHead(204).end()
+    // The shell blocks this process for seconds: a connection that is kept would be closed under the next delivery.
+    response.writeHead(204, { connection: 'close' }).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 })

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { engineWith } from '../cli/runs/served.js'
 import { batchOnBadDisks } from '../support/bad-disks.js'
-import { killedBatch, random } from '../support/killed-batch.js'
+import { killedBatch, random, sharedByKilledCommands } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
 import { bundled, prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
@@ -30,6 +30,18 @@ it('P19: a run of 10,000 rows that is killed 200 times loses nothing and pays on
     tried: `${grouped(survived.rows.length)} rows, ${survived.kills} kills (seed ${seed})`,
     lost: '0 rows lost, 0 doubled; the ledger is the price of each company found, once',
     measured: `${grouped(survived.spent)} credits; ${secondsSince(began)}`,
+  })
+})
+
+it('P57: files and single lookups that ask for the same companies at once, and are killed 200 times over, pay once', async () => {
+  const began = performance.now()
+  const histories = some(200, 10)
+  await sharedByKilledCommands(program, histories)
+  found({
+    promise: 'P57',
+    tried: `${grouped(histories)} histories of 3 to 8 commands at once`,
+    lost: '0 companies paid for twice',
+    measured: secondsSince(began),
   })
 })
 

@@ -2,7 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
+import { expect } from 'vitest'
 import { openEngine } from '../../src/index.js'
+import { isLong } from './effort.js'
 import { randomIds } from './engine.js'
 import { launch } from './processes.js'
 
@@ -148,5 +150,44 @@ async function outcome(folder: string) {
     spent: 1_000_000 - status.credits.enrichment,
     ledgerProblems: problems,
     credits: runs.reduce((sum, run) => sum + run.credits, 0),
+  }
+}
+
+/**
+ * Files and single lookups that ask for the same companies at once, each killed at some answer, so many times over.
+ * Expects that every company was paid for once.
+ */
+export async function sharedByKilledCommands(program: string, histories: number): Promise<void> {
+  for (let history = 0; history < histories; history++) {
+    const seed = Number(process.env.PROSPECT_TEST_SEED ?? (Date.now() % 1_000_000) + history)
+    const file = await toEnrich(60)
+    try {
+      const { folder, env } = file
+      const pick = random(seed)
+      const [header = '', ...lines] = readFileSync(join(folder, 'in.csv'), 'utf8').trim().split('\n')
+      const spell = (line: string) =>
+        pick(3) === 0 ? `https://www.${line.replace(/^https:..www.|.about$/g, '')}/a` : line
+      const once = async (name: string, call: number, when: string) => {
+        const some = lines.filter(() => pick(4) > 0).map(spell)
+        for (let at = some.length - 1; at > 0; at--) some.push(...some.splice(pick(at + 1), 1))
+        const how = ['out.csv', String(call), when, String(pick(40))]
+        if (pick(3) === 0) {
+          writeFileSync(join(folder, `${name}.txt`), some.slice(0, 12).join('\n'))
+          return launch(program, [`${name}.txt`, ...how], folder, env)
+        }
+        writeFileSync(join(folder, `${name}.csv`), `${header}s of ${name}\n${some.join('\n')}\n`)
+        const argv = [`${name}.csv`, `${name}-${how[0]}`, ...how.slice(1)]
+        return launch(program, [...argv, '--map', `domain=${header}s of ${name}`], folder, env)
+      }
+      const parts = Array.from({ length: isLong ? 3 + pick(6) : 4 }, (_, at) => `part ${at}`)
+      await Promise.all(
+        parts.map((name) => once(name, pick(3) === 0 ? 0 : 1 + pick(30), pick(2) === 0 ? 'before' : 'after')),
+      )
+      expect((await launch(program, ['in.csv', 'out.csv'], folder, env)).exitCode).toBe(0)
+      const { spent, resolvable } = await file.survived(0)
+      expect([spent, `PROSPECT_TEST_SEED=${seed}`]).toEqual([resolvable, expect.any(String)])
+    } finally {
+      file.remove()
+    }
   }
 }

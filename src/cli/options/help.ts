@@ -57,10 +57,18 @@ export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
     subcommandTerm: (command) => command.name(),
     padWidth: (command, helper) =>
       Math.min(usual.padWidth(command, helper), Math.floor((helper.helpWidth ?? 80) * widestTerm)),
+    styleUsage(this: Help, text) {
+      return this.boxWrap(text, (this.helpWidth ?? 80) - usageTitle.length).replaceAll(
+        '\n',
+        `\n${' '.repeat(usageTitle.length)}`,
+      )
+    },
     formatItem,
     minWidthToWrap: 16,
   }
 }
+
+const usageTitle = 'Usage: '
 
 /** The part of the width that the names of options take at most; longer names reach into their description. */
 const widestTerm = 0.4
