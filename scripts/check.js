@@ -13,7 +13,7 @@ const checks = {
   documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
   vocabulary: async () => tell((await import('./check/vocabulary.js')).vocabularyProblems()),
-  structure: async () => tell((await import('./check/batch-path.js')).structureProblems()),
+  structure: async () => tell((await import('./check/imports.js')).structureProblems()),
 }
 
 /** Prints problems; 1 when there are some. */

@@ -1,7 +1,7 @@
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
-import { manyOf, type ResultColumn, rowColumnsOf } from '../../src/batch/output/columns.js'
 import { type JsonSchema, toJsonSchema } from '../../src/reference/schemas.js'
+import { manyOf, type ResultColumn, rowColumnsOf } from '../../src/runs/output/columns.js'
 
 /** Returns the columns that the results of every operation with `--csv` have in a file, a table for each command. */
 export async function outputColumns(): Promise<string> {

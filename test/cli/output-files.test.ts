@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { fileLock, hold } from '../../src/batch/run/records.js'
+import { fileLock, hold } from '../../src/runs/records.js'
 import { type Machine, machine } from '../support/command.js'
 
 let here: Machine

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { JournalOptions } from '../../src/storage/state/runs/journal.js'
-import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
-import { journalFor, newRun } from '../batch/fakes.js'
+import type { JournalOptions } from '../../src/runs/journal/run-journal.js'
+import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { journalFor, newRun } from '../runs/fakes.js'
 import { states } from '../support/states.js'
 
 describe.each(states())('%s', (_, open) => {

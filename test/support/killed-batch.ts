@@ -136,7 +136,7 @@ async function answered(folder: string): Promise<number> {
 
 async function outcome(folder: string) {
   const { openState } = await import('../../src/storage/state/open.js')
-  const { runsOver } = await import('../../src/storage/state/runs/runs.js')
+  const { runsOver } = await import('../../src/runs/journal/runs.js')
   const { admin, close } = await openEngine(filesOf(join(folder, 'home')))
   const status = await admin.status()
   const { problems } = await admin.verify()

@@ -1,6 +1,6 @@
 import { isPriced } from '../../api/operations/facts.js'
-import { describeMapping } from '../../batch/input/mapping.js'
-import type { BatchDialog, KnownRun } from '../../batch/run/ports.js'
+import { describeMapping } from '../../runs/input/mapping.js'
+import type { BatchDialog, KnownRun } from '../../runs/ports.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { requireOptions } from '../operation/request.js'

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { nearest } from '../../api/values/nearest.js'
 import { isObject } from '../../api/values/objects.js'
+import { MappingError } from '../../csv/names.js'
 import {
   describeMapping,
   type Mapping,
@@ -10,10 +11,9 @@ import {
   mapColumns,
   type SavedMap,
   toPins,
-} from '../../batch/input/mapping.js'
-import type { ChosenMapping } from '../../batch/run/ports.js'
-import type { InputChoices } from '../../batch/run/request.js'
-import { MappingError } from '../../csv/names.js'
+} from '../../runs/input/mapping.js'
+import type { ChosenMapping } from '../../runs/ports.js'
+import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivateJson, writePrivate } from '../context/home.js'

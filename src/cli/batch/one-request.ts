@@ -1,5 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { checkSize, countReasons, type Items, itemOf, quoteItems } from '../../batch/gather-items.js'
+import { checkSize, countReasons, type Items, itemOf, quoteItems } from '../../runs/items.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest } from '../operation/request.js'

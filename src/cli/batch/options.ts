@@ -3,13 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { manyOf } from '../../batch/output/columns.js'
-import {
-  type BatchChoices,
-  defaultMaxAgeMs,
-  type InputChoices,
-  type RunChoices,
-} from '../../batch/run/request.js'
+import { manyOf } from '../../runs/output/columns.js'
+import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'

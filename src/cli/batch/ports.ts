@@ -1,6 +1,6 @@
 import { shapeOf } from '../../api/areas/shapes.js'
 import { operations } from '../../api/operations/table.js'
-import type { BatchDialog, BatchPorts, BatchTarget, RunPorts, Together } from '../../batch/run/ports.js'
+import type { BatchDialog, BatchPorts, BatchTarget, RunPorts, Together } from '../../runs/ports.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'

@@ -1,5 +1,5 @@
-import type { RunHome, RunPorts } from '../../batch/run/ports.js'
 import { convertSheet } from '../../csv/workbook/convert.js'
+import type { RunHome, RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'

@@ -72,7 +72,7 @@ export async function ensureWorkspace(context: Pick<Context, 'home' | 'admin'>):
 
 /** Holds a lock until the command ends. Throws (exit 15) where another command has it. */
 export async function holdLock(context: Context, name: string): Promise<void> {
-  const { hold, namedLock } = await import('../../batch/run/records.js')
+  const { hold, namedLock } = await import('../../runs/records.js')
   const path = namedLock(context, name)
   prepareHome(context.home)
   hold(context, path, `The lock ${name}`)

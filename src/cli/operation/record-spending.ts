@@ -3,9 +3,9 @@ import type { Layer } from '../../api/calls/compose.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
-import type { RunsLocation } from '../../batch/run/records.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Spending } from '../../storage/state/runs/spending.js'
+import type { Spending } from '../../runs/journal/spending.js'
+import type { RunsLocation } from '../../runs/records.js'
 import type { Context, HomeContext } from '../context/context.js'
 import { once } from '../context/once.js'
 import { openStateOf } from '../context/open-databases.js'
@@ -19,7 +19,7 @@ export async function openSpending(
   context: HomeContext,
   { database: address }: RunsLocation = {},
 ): Promise<Spending> {
-  const { spendingOver } = await import('../../storage/state/runs/spending.js')
+  const { spendingOver } = await import('../../runs/journal/spending.js')
   return spendingOver(await openStateOf(context, address))
 }
 

@@ -1,5 +1,5 @@
 import { isPriced } from '../../api/operations/facts.js'
-import type { StoredLookups, StoredReply } from '../../batch/stored-lookups.js'
+import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { once } from '../context/once.js'
@@ -50,15 +50,15 @@ export async function openStoredLookups(
   const { clock, ids } = context
   const maxAgeMs = ageOf(context, options.maxAge)
   const target = targetIn(context)
-  const { createStoredLookups } = await import('../../batch/stored-lookups.js')
+  const { createStoredLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
-  const { holdLookups, fileLocks, stopKilledRuns } = await import('../../batch/run/records.js')
+  const { holdLookups, fileLocks, stopKilledRuns } = await import('../../runs/records.js')
   return createStoredLookups({
     ...{ clock, ids, isKnown, sleep: (ms) => context.sleep(ms) },
     maxAgeMs: options.refresh === true || maxAgeMs === 0 ? undefined : maxAgeMs,
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
-      const { lookupsOver } = await import('../../storage/state/runs/single-lookups.js')
+      const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
       const database = await openStateOf(context)
       const [store, locks] = [lookupsOver(database), fileLocks(context)]
       // The answers of a run that was killed serve, too.

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { RunsLocation } from '../../batch/run/records.js'
+import type { RunsLocation } from '../../runs/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { withoutUndefined } from '../../api/values/objects.js'
-import { crmNames } from '../../batch/output/crm-kind.js'
+import { crmNames } from '../../runs/output/crm-kind.js'
 import { type Context, formats, type GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { formatSetting } from '../context/settings.js'

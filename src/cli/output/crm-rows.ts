@@ -1,5 +1,5 @@
-import { crmKindOfRecords } from '../../batch/output/crm-kind.js'
-import { crmColumns } from '../../batch/output/crm-layout.js'
+import { crmKindOfRecords } from '../../runs/output/crm-kind.js'
+import { crmColumns } from '../../runs/output/crm-layout.js'
 import type { Row } from './records.js'
 
 /**

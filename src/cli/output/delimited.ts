@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
-import { toCell } from '../../batch/output/columns.js'
 import { defuse } from '../../csv/formulas.js'
+import { toCell } from '../../runs/output/columns.js'
 import { flatten, namesOf, type Row, valueAt } from './records.js'
 
 const delimiters = { csv: ',', tsv: '\t' } as const

@@ -10,7 +10,7 @@ import {
   keepPartial,
   nodeFiles,
   workbookSink,
-} from '../../batch/output/writer.js'
+} from '../../runs/output/writer.js'
 import type { Context, Format, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'

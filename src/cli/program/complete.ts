@@ -6,7 +6,7 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { functions, namedFields } from '../../api/schemas/enumerations.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { eventNames } from '../../api/webhooks/events.js'
-import { openRuns } from '../../batch/run/records.js'
+import { openRuns } from '../../runs/records.js'
 import { toRunHome } from '../batch/run-home.js'
 import { write } from '../context/io.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
@@ -154,7 +154,7 @@ async function columnsOf(
   const file = words[words.indexOf('--csv') + 1]
   if (!words.includes('--csv') || file === undefined) return []
   try {
-    const { openTable } = await import('../../batch/input/table.js')
+    const { openTable } = await import('../../runs/input/table.js')
     const { header } = await openTable(resolve(streams.cwd, file))
     return toCandidates(header)
   } catch {

@@ -1,4 +1,4 @@
-import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
+import type { Basis, BatchQuote } from '../../runs/plan/quote.js'
 import type { DataSource } from '../context/context.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'

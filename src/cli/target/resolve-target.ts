@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
-import type { RecordedTarget } from '../../batch/run/ports.js'
+import type { RecordedTarget } from '../../runs/ports.js'
 import type {
   Context,
   GlobalOptions,

@@ -1,12 +1,12 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Fields } from '../../api/values/objects.js'
-import type { BatchQuote } from '../../batch/plan/quote.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
-import type { AnswerCount, RunFilter } from '../../storage/state/runs/runs.js'
-import type { Spent } from '../../storage/state/runs/spending.js'
+import type { AnswerCount, RunFilter } from '../../runs/journal/runs.js'
+import type { Spent } from '../../runs/journal/spending.js'
+import type { BatchQuote } from '../../runs/plan/quote.js'
 import type { EventFilter, KeptEvent, ListedEvent } from '../../storage/state/webhook-inbox.js'
 
 /** What the dashboard reads and does: the ports behind the commands. */

@@ -1,7 +1,7 @@
 import { commandOf } from '../../api/operations/table.js'
 import { dayOf } from '../../api/values/dates.js'
 import type { Grouping, MovementRecord } from '../../engine/admin/report.js'
-import { sumSpent } from '../../storage/state/runs/spending.js'
+import { sumSpent } from '../../runs/journal/spending.js'
 import { Empty, formatNumber, Input, Section, Table, Tabs, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
 import type { DashboardPorts } from '../page/ports.js'

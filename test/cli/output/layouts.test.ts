@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import facts from '../../../src/batch/output/crm-layouts.json' with { type: 'json' }
+import facts from '../../../src/runs/output/crm-layouts.json' with { type: 'json' }
 import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine

@@ -16,7 +16,7 @@ const batches = [
   [3, tries(4, 10)],
 ] as const
 
-// One process is paced in test/batch/pacing.test.ts, too.
+// One process is paced in test/runs/pacing.test.ts, too.
 it.each(sample(batches, 2, 1))(
   '%i processes with %i rows each never get a 429 from a server with rate limits',
   async (processes, rows) => {

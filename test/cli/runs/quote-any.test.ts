@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BatchQuote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { machine } from '../../support/command.js'
 import { sample, tries } from '../../support/effort.js'
 

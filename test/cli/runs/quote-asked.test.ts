@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
-import type { BatchQuote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { type Served, served } from '../../client/serving.js'
 import {
   answering,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { BatchQuote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { errorOf } from '../../support/command.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 

@@ -3,7 +3,7 @@ import { strToU8, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { readChunks } from '../../../src/csv/encoding.js'
 import { convertSheet } from '../../../src/csv/workbook/convert.js'
-import { testFolder } from '../../batch/folder.js'
+import { testFolder } from '../../runs/folder.js'
 import { sheetAsCsv, textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
 
 const folder = testFolder()

@@ -3,7 +3,7 @@ import { unzipSync } from 'fflate'
 import readExcelFile from 'read-excel-file/node'
 import { describe, expect, it } from 'vitest'
 import { writeWorkbook } from '../../../src/csv/workbook/write.js'
-import { testFolder } from '../../batch/folder.js'
+import { testFolder } from '../../runs/folder.js'
 import { sheetAsCsv } from '../../support/workbooks.js'
 
 const folder = testFolder()

@@ -1,22 +1,22 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../../src/api/values/json.js'
-import type { RowAnswer } from '../../../src/batch/journal/answer.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
-import { toPlace } from '../../../src/storage/database/row-places.js'
-import type { Driver } from '../../../src/storage/driver/connection.js'
-import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
-import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
-import { openState } from '../../../src/storage/state/open.js'
-import { serverMemory } from '../../../src/storage/state/remote-servers.js'
+import type { RowAnswer } from '../../../src/runs/journal/answer.js'
 import {
   answersOf,
   equalIn,
   indexNext,
   keepAnswers,
   storedAnswer,
-} from '../../../src/storage/state/runs/answers.js'
-import { type NewRun, type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
-import { lookupsOver } from '../../../src/storage/state/runs/single-lookups.js'
+} from '../../../src/runs/journal/answers.js'
+import { type NewRun, type Run, runsOver } from '../../../src/runs/journal/runs.js'
+import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
+import { toPlace } from '../../../src/storage/database/row-places.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
+import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { states } from '../../support/states.js'
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../batch/run/records.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
+import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
 import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import { findShared, openState } from '../../../storage/state/open.js'

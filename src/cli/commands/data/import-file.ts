@@ -91,7 +91,7 @@ export function openSheet(
 ): Promise<FileHandle | undefined> {
   return filePorts(context).convertSheet(path, sheet, async () => {
     context.claimFile(path, 'FILE', 'read')
-    const { openUnnamedFile } = await import('../../../batch/run/records.js')
+    const { openUnnamedFile } = await import('../../../runs/records.js')
     return openUnnamedFile(toRunHome(context))
   })
 }

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { describeMapping } from '../../../batch/input/mapping.js'
-import { type ReasonCount, ReasonCounter } from '../../../batch/output/report.js'
+import type { ImportReport } from '../../../catalogue/import/report.js'
+import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
+import { describeMapping } from '../../../runs/input/mapping.js'
+import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
 import {
   createRejects,
   csvRejects,
@@ -9,9 +11,7 @@ import {
   jsonRejects,
   type Rejects,
   type Sink,
-} from '../../../batch/output/writer.js'
-import type { ImportReport } from '../../../catalogue/import/report.js'
-import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
+} from '../../../runs/output/writer.js'
 import type { StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'

@@ -33,7 +33,7 @@ async function purge(outer: Context, { options }: Invocation): Promise<number> {
 
 async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
   const { clock } = context
-  const { purgeOldRuns } = await import('../../../batch/run/purge.js')
+  const { purgeOldRuns } = await import('../../../runs/purge.js')
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const now = clock.now()

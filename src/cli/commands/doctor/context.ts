@@ -1,5 +1,5 @@
 import { isObject, resultOr } from '../../../api/values/objects.js'
-import type { Run } from '../../../storage/state/runs/runs.js'
+import type { Run } from '../../../runs/journal/runs.js'
 import type { Context, Settings } from '../../context/context.js'
 import { givenKey } from '../../context/credentials.js'
 import { type RemoteTarget, targetOf } from '../../target/resolve-target.js'
@@ -41,7 +41,7 @@ export function createDoctorContext(context: Context, thorough: boolean) {
       if (key !== undefined) context.conceal(key)
       return key
     },
-    isRunning: async (run: Run) => (await import('../../../batch/run/records.js')).isRunning(context, run),
+    isRunning: async (run: Run) => (await import('../../../runs/records.js')).isRunning(context, run),
     server: (target: RemoteTarget) => openServer(context, target),
     askPublicUrl: (url: string) => askPublicUrl(context, url),
   }

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
-import { elsewhere } from '../../../batch/run/records.js'
+import type { Run } from '../../../runs/journal/runs.js'
+import { elsewhere } from '../../../runs/records.js'
 import {
   readStoredNumber,
   type SchemaState,
@@ -9,7 +10,6 @@ import {
 } from '../../../storage/database/migrate.js'
 import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
 import type { Connection, Driver } from '../../../storage/driver/connection.js'
-import type { Run } from '../../../storage/state/runs/runs.js'
 import { foldersOf, quoteForShell } from '../../context/home.js'
 import { formatNumber } from '../../output/text.js'
 import { describeSource } from '../../target/data-source.js'
@@ -187,7 +187,7 @@ export async function leftovers(context: DoctorContext): Promise<readonly Verdic
 async function readRuns(context: DoctorContext): Promise<readonly Run[] | undefined> {
   const driver = await context.databases.current('state')
   if (!driver) return undefined
-  const { runsOver } = await import('../../../storage/state/runs/runs.js')
+  const { runsOver } = await import('../../../runs/journal/runs.js')
   return await runsOver(driver).list()
 }
 

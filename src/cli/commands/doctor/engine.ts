@@ -159,7 +159,7 @@ async function machineClock(context: DoctorContext, now: number): Promise<readon
   const driver = await context.databases.current('state')
   if (!driver) return []
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
-  const { runsOver } = await import('../../../storage/state/runs/runs.js')
+  const { runsOver } = await import('../../../runs/journal/runs.js')
   const [event] = await eventsOver(driver).list({}, 'newest', 1)
   const [run] = await runsOver(driver).list()
   const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)

@@ -39,7 +39,7 @@ export function openProxiedWork(
 ): ProxiedWork {
   const profile = profileName(context)
   const open = once(async () => {
-    const { passedWorkOver } = await import('../../../storage/state/proxied-work.js')
+    const { passedWorkOver } = await import('../../../runs/journal/proxied-work.js')
     return { target: await targetName(context), work: passedWorkOver(await openStateOf(context)) }
   })
   const settle = async (holds: readonly (WorkHold & { readonly cost: number })[]) => {

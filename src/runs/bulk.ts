@@ -1,0 +1,584 @@
+import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import { type Failure, failureOf } from '../api/calls/errors.js'
+import { type Operation, operation } from '../api/operations/table.js'
+import { creditsCharged, resolvesNothing } from '../api/operations/units.js'
+import { workStateOf } from '../api/schemas/enumerations.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import type { StopReason } from './flow.js'
+import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from './journal/answer.js'
+import type { Accepted, Bulk, BulkJournal } from './journal/journal.js'
+import type { RowBatch, RowState } from './plan/row-batch.js'
+import type { Batch, CallPorts, Together } from './ports.js'
+
+/** Key of the row number among the custom values that a server returns with a result. */
+const mark = 'prospect_row'
+
+/** Returns the first rows with equal options, as many as fit into one request. */
+function takeAlike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
+  const [first] = states
+  if (!first) return []
+  const asked = JSON.stringify(of(first.input, shared, true))
+  const found: RowState[] = []
+  for (const state of states) {
+    if (found.length === most) break
+    if (state === first || JSON.stringify(of(state.input, shared, true)) === asked) found.push(state)
+  }
+  return found
+}
+
+/** Returns the request for several rows; each carries its number, which comes back with its result. */
+function requestFor(states: readonly RowState[], { shared, into }: Together): Input {
+  const items = states.map(({ input, ordinal }) => {
+    const item = of(input, shared, false)
+    return { ...item, custom: { ...(isObject(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
+  })
+  return { ...of(states[0]?.input ?? {}, shared, true), [into]: items }
+}
+
+function of(input: Input, names: readonly string[], isIn: boolean): Record<string, unknown> {
+  const found = Object.entries(input).filter(([name]) => names.includes(name) === isIn)
+  return Object.fromEntries(found.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** Returns the ids of accepted work; `undefined` where the reply has none. */
+export function acceptedIn(body: unknown, ordinals: readonly number[], into: string): Accepted | undefined {
+  const id = isObject(body) ? body.enrichment_id : undefined
+  if (typeof id !== 'string') return undefined
+  const items = itemsIn(body, into)
+  const isMarked = items.some((item) => markOf(item) !== undefined)
+  // With fewer items it is unknown which rows they belong to, so no row gets any.
+  const isWhole = items.length === ordinals.length
+  const parts = ordinals.map((ordinal, at) => {
+    const item = isMarked ? items.find((one) => markOf(one) === ordinal) : isWhole ? items[at] : undefined
+    return typeof item?.enrichment_id === 'string' ? item.enrichment_id : null
+  })
+  return { id, parts }
+}
+
+/** Returns the results of rows in the order of their ordinals; `undefined` where there is none. */
+function resultsIn(
+  body: unknown,
+  ordinals: readonly number[],
+  { parts }: Accepted,
+  into: string,
+): (Fields | undefined)[] {
+  const items = itemsIn(body, into)
+  return ordinals.map((ordinal, at) => {
+    const part = parts[at]
+    const isOf = (item: Fields) =>
+      markOf(item) === ordinal || (part !== null && part !== undefined && item.enrichment_id === part)
+    const item = items.find(isOf)
+    return item && unmarked(item)
+  })
+}
+
+/** The progress of work that reports its status with its results. */
+interface Standing {
+  readonly isOver: boolean
+  readonly hasFailed: boolean
+  /** Number of rows that were done, in their order. */
+  readonly done: number
+}
+
+/** Returns the progress of work from the body that its reader returned. */
+function standingIn(body: unknown, rows: number): Standing {
+  const { status, finished } = isObject(body) ? body : {}
+  const state = workStateOf(status)
+  const hasFailed = state === 'failed'
+  return {
+    isOver: state !== undefined,
+    hasFailed,
+    done: typeof finished === 'number' ? finished : hasFailed ? 0 : rows,
+  }
+}
+
+function itemsIn(body: unknown, into: string): readonly Fields[] {
+  const items = isObject(body) ? body[into] : undefined
+  return Array.isArray(items) ? items.filter(isObject) : []
+}
+
+function markOf({ custom }: Fields): number | undefined {
+  const row = isObject(custom) ? Number(custom[mark]) : Number.NaN
+  return Number.isSafeInteger(row) ? row - 1 : undefined
+}
+
+function unmarked({ custom, ...item }: Fields): Fields {
+  if (!isObject(custom)) return custom === undefined ? item : { ...item, custom }
+  const { [mark]: _, ...rest } = custom
+  return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
+}
+
+/**
+ * The result of a request: its rows are answered or under way (`taken`), or are sent in smaller requests, or singly, or
+ * all rows are sent singly, or the run ends.
+ */
+type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
+
+/** The result of one try; `open` where the run ends and the effect of the request is not known. */
+type Came = Accepted | Sent | 'open'
+
+/** What sending requests for several rows depends on. */
+interface BulkPorts extends CallPorts {
+  readonly together: Together
+  readonly journal: BulkJournal
+}
+
+/** Sends several rows as one request, and settles them with its results. */
+class BulkCalls {
+  readonly #operation: Operation
+  /** The operation of a single row. */
+  readonly #single: Operation
+  #isLossReported = false
+
+  constructor(private readonly ports: BulkPorts) {
+    this.#operation = operation(ports.together.operation)
+    this.#single = operation(ports.batch.operation)
+  }
+
+  /** Sends recorded rows. Resolves when the target has accepted or refused them. */
+  async start(states: readonly RowState[], bulk: Bulk): Promise<Sent> {
+    const { inFlight, journal } = this.ports
+    inFlight.begin()
+    let sent: Sent | undefined
+    try {
+      for (const state of states) state.sent = true
+      const came = bulk.accepted ?? (await this.#ask(states, bulk))
+      if (typeof came === 'object') {
+        sent = 'taken'
+        void this.#finish(states, bulk, came)
+        return sent
+      }
+      if (came !== 'taken' && came !== 'open') await journal.withdraw(bulk)
+      sent = came === 'open' ? 'ended' : came
+      inFlight.end()
+      return sent
+    } catch (error) {
+      inFlight.end()
+      throw error
+    } finally {
+      if (sent !== 'taken') for (const state of states) state.sent = false
+    }
+  }
+
+  /** Sends a single row; it is settled when its answer comes or the run ends. */
+  startAlone(state: RowState, bulk: Bulk): void {
+    void this.start([state], bulk)
+      .catch((error: unknown) => this.ports.stopReason.fail(error))
+      .then(() => state.settle(undefined))
+  }
+
+  /** Returns the accepted work, or another result of the request. */
+  async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
+    const { batch, together, stopReason, rateGate } = this.ports
+    const [first] = states
+    const isAlone = states.length === 1 && first !== undefined
+    const row = isAlone ? this.#single : this.#operation
+    const input = isAlone ? first.input : requestFor(states, together)
+    // Whether the target may have received it before.
+    let isOpen = !bulk.row.fresh
+    for (let again = false; ; again = true) {
+      if (rateGate.opens) await rateGate.opens
+      if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
+      const claim = again ? { ...bulk.row, fresh: false } : bulk.row
+      const onDoubted = this.#onDoubted(states)
+      const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
+      const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
+      if (!(reply instanceof ConnectionLost) && reply.isDoubted)
+        for (const state of states) this.ports.doubted(state, 'discarded')
+      if (reply instanceof ConnectionLost)
+        return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
+      if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
+      const verdict = judge(reply, row, batch.time.now())
+      if (verdict.kind === 'wait') {
+        isOpen ||= isConflict(reply)
+        rateGate.close(verdict.ms)
+      } else if (verdict.kind === 'stop') return this.#refused(states, verdict.failure, isOpen)
+      else if (leavesOpen(reply)) return this.#settle(states, unknownAnswer)
+      else if (isAlone) return this.#settle(states, verdict.answer)
+      else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
+      else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
+    }
+  }
+
+  #onDoubted(states: readonly RowState[]): () => void {
+    return () => states.forEach((state) => void this.ports.doubted(state, 'passed_on'))
+  }
+
+  async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
+    const { together, journal } = this.ports
+    const accepted = acceptedIn(body, bulk.ordinals, together.into)
+    // The work was accepted under an unknown id.
+    if (!accepted) return this.#settle(states, unknownAnswer)
+    await journal.accept(bulk, accepted)
+    return accepted
+  }
+
+  /** Smaller requests may fit into the remaining credits. Any other refusal ends the run. */
+  #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
+    if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
+    this.ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
+    // The target may have received it before, or now: the refusal does not say.
+    return isOpen || failure.exit === 10 ? 'open' : 'ended'
+  }
+
+  #settle(states: readonly RowState[], answer: RowAnswer): Sent {
+    for (const state of states) this.#answer(state, answer)
+    return 'taken'
+  }
+
+  #answer(state: RowState, answer: RowAnswer): void {
+    if (state.isSettled) return
+    this.ports.answered(state, answer)
+    state.settle({ answer, source: 'live', credits: answer.credits })
+  }
+
+  /** Waits for the results. Where the run ends first, its next part reads them. */
+  async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
+    const { together, stopReason, inFlight, batch } = this.ports
+    try {
+      const callOptions = { ...batch.callOptions, onDoubted: this.#onDoubted(states) }
+      const reply = await resultsOf(accepted, { ...batch, callOptions }, together, stopReason, () =>
+        this.#reportLoss(),
+      )
+      if (reply) {
+        const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
+        const { done } = standingIn(reply.body, states.length)
+        for (const [at, state] of states.entries())
+          this.#answer(state, this.#answerOf(results[at], at < done))
+      }
+    } catch (error) {
+      stopReason.fail(error)
+    }
+    for (const state of states) state.settle(undefined)
+    inFlight.end()
+  }
+
+  #reportLoss(): void {
+    if (this.#isLossReported) return
+    this.#isLossReported = true
+    this.ports.batch.notify?.(
+      'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome ' +
+        'and may be charged: --retry-unknown sends them again.',
+    )
+  }
+
+  #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
+    // The result may have been found and charged.
+    if (!result) return unknownAnswer
+    if ((!isDone || standingIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
+      return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
+    const credits = creditsCharged(this.#single, result)
+    const reply = { status: this.#single.ok, body: result, headers: {}, credits }
+    const verdict = judge(reply, this.#single, this.ports.batch.time.now())
+    return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
+  }
+}
+
+/** Whether a refusal leaves open if anything was done: the request must be repeated under the same key, or not at all. */
+const leavesOpen = ({ status }: Reply): boolean => status >= 500 && !unknownHere.includes(status)
+
+/** Statuses of a server that does not accept several rows at once. */
+const unknownHere: readonly number[] = [404, 405, 501]
+
+/** The key belongs to another request, whose results and cost are unknown here. */
+const isConflict = ({ status }: Reply): boolean => status === 409
+
+/** Pauses between polls in milliseconds, each longer than the last. Work in this process is polled more often. */
+const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
+
+/** After this many failed polls in a row, a server is given up. */
+const mostFailures = 20
+
+/** After this many replies that do not know the whole, its parts are polled. */
+const mostUnknown = 3
+
+/** After this many replies in a row that do not know it, it counts as forgotten. */
+const mostForgotten = 10
+
+/**
+ * Polls for the results of accepted work; returns `undefined` where the run ends first. Polling is free, so the next part of
+ * the run may poll again. Results that the target has forgotten are missing, which `onLoss` is called for.
+ */
+async function resultsOf(
+  accepted: Accepted,
+  batch: Batch,
+  together: Together,
+  stopReason: StopReason,
+  onLoss: () => void,
+): Promise<Reply | undefined> {
+  const { caller, callOptions = {}, time } = batch
+  const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
+  const mayAskApart = accepted.parts.every((part) => part !== null)
+  const longest = together.work ? pause.longestHere : pause.longest
+  let [failures, unknown, forgotten] = [0, 0, 0]
+  for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
+    await together.work?.(accepted.id, stopReason.signal)
+    const isApart = mayAskApart && unknown >= mostUnknown
+    const { reply, lacks } = isApart ? await askParts(accepted, together, ask) : await askWhole(accepted, ask)
+    const isAnswer = !(reply instanceof ConnectionLost)
+    if (lacks) forgotten++
+    if (isAnswer && isOk(reply)) {
+      failures = 0
+      if (!lacks) forgotten = 0
+      else if (!isApart) unknown++
+      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) {
+        if (lacks) onLoss()
+        return reply
+      }
+    } else {
+      if ((isAnswer && !passes(reply)) || ++failures > mostFailures) stopReason.refuseAll(failureIn(reply))
+    }
+    if (stopReason.signal.aborted) return undefined
+    const asked = isAnswer ? (retryAfterMs(reply.headers['retry-after'], time.now()) ?? 0) : 0
+    await time.sleep(Math.max(ms, asked), stopReason.signal)
+  }
+}
+
+/** The reply to a poll, and whether the target does not know some of the work. */
+interface Asked {
+  readonly reply: Reply | ConnectionLost
+  readonly lacks: boolean
+}
+
+type Ask = (id: string) => Promise<Reply | ConnectionLost>
+
+const isMissing = (reply: Reply | ConnectionLost): boolean =>
+  !(reply instanceof ConnectionLost) && reply.status === 404
+
+/** Polls the whole work. Unknown work has no results. */
+async function askWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
+  const reply = await ask(id)
+  if (!isMissing(reply)) return { reply, lacks: false }
+  return { reply: { status: 200, body: { status: 'finished' }, headers: {}, credits: 0 }, lacks: true }
+}
+
+/** Polls the parts. Returns the results of the known ones; a reply that is neither a success nor a 404 comes first. */
+async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
+  const items: unknown[] = []
+  let isOver = true
+  for (const part of parts) {
+    const reply = await ask(part ?? '')
+    if (isMissing(reply)) continue
+    if (reply instanceof ConnectionLost || !isOk(reply)) return { reply, lacks: false }
+    items.push(reply.body)
+    isOver &&= standingIn(reply.body, 0).isOver
+  }
+  const body = { status: isOver ? 'finished' : 'pending', [into]: items }
+  const lacks = items.length < parts.length
+  return { reply: { status: 200, body, headers: {}, credits: 0 }, lacks }
+}
+
+const failureIn = (reply: Reply | ConnectionLost): Failure =>
+  reply instanceof ConnectionLost
+    ? { text: `No answer: ${reply.message}`, exit: 10, hint: '', stops: false }
+    : failureOf(reply.status, reply.body)
+
+/** Whether polling may succeed later. */
+const passes = ({ status }: Reply): boolean => status === 429 || status >= 500
+
+/** Rows, and the request that an earlier part sent for them. */
+type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]
+
+/** Requests whose results are awaited at once. */
+const togetherAtOnce = 16
+/** The same where no request takes several rows. */
+const aloneAtOnce = 64
+
+/**
+ * Sends several rows in one request, never more than balance, weekly allowance and budget can pay. Other rows, and those
+ * that a target does not accept together, are sent one by one.
+ */
+export class BulkLauncher {
+  readonly #calls: BulkCalls
+  readonly #spendable: CreditBalance
+  /** Rows to send one by one. */
+  readonly #alone = new Set<RowState>()
+  #most: number
+
+  constructor(
+    private readonly ports: BulkPorts,
+    /** Resolves when all answers so far are recorded. */
+    private readonly kept: () => Promise<void>,
+  ) {
+    this.#calls = new BulkCalls(ports)
+    this.#spendable = new CreditBalance(ports.batch)
+    this.#most = ports.together.most
+  }
+
+  /** Returns requests of earlier parts for rows of a row batch, of which some have no answer. */
+  resumable({ states }: RowBatch): ResumableRequest[] {
+    const from = states[0]?.ordinal ?? 0
+    const sent = this.ports.journal.open().map((bulk): ResumableRequest => {
+      const own = bulk.ordinals.map((ordinal) => states[ordinal - from])
+      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one row batch`)
+      return [own as RowState[], bulk]
+    })
+    return sent.filter(([own]) => own.some(({ isSettled }) => !isSettled))
+  }
+
+  /** Resumes requests of earlier parts. Returns the rows that have to be sent again. */
+  async resume(requests: readonly ResumableRequest[]): Promise<RowState[]> {
+    const { stopReason, journal } = this.ports
+    const anew: RowState[] = []
+    for (const [states, bulk] of requests) {
+      await this.#room()
+      if (stopReason.signal.aborted) return anew
+      const open = states.filter(({ isSettled }) => !isSettled)
+      if (bulk.isGivenUp) {
+        await journal.withdraw(bulk)
+        anew.push(...open)
+        continue
+      }
+      if (!(await this.#reopen(bulk, open))) return anew
+      const [first] = states
+      if (states.length === 1 && first) this.#calls.startAlone(first, bulk)
+      else if (isRefused(await this.#calls.start(states, bulk)))
+        anew.push(...states.filter(({ isSettled }) => !isSettled))
+    }
+    return anew
+  }
+
+  /** Whether the budget permits resuming a request. */
+  async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
+    const { stopReason, journal, inFlight } = this.ports
+    for (let isLast = false; !stopReason.signal.aborted; ) {
+      const shortage = await journal.reopen(bulk, open)
+      if (!shortage) return true
+      if (isLast) stopReason.exhaust(shortage, open[0]?.ordinal ?? 0)
+      // Calls under way may cost less than was set aside for them.
+      isLast = inFlight.isIdle
+      if (!isLast) await inFlight.progress()
+      await this.kept()
+    }
+    return false
+  }
+
+  /** Sends rows that are not under way, in their order. */
+  async send(states: readonly RowState[]): Promise<void> {
+    const { stopReason, inFlight } = this.ports
+    for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
+      await this.#room()
+      if (stopReason.signal.aborted) return
+      const gone = await this.#sendSome(this.#next(left))
+      if (gone.length > 0) left = left.filter((state) => !gone.includes(state))
+      // Calls under way may cost less than was set aside for them.
+      else if (!inFlight.isIdle) {
+        await inFlight.progress()
+        await this.kept()
+      }
+    }
+  }
+
+  /** Returns the first rows, as many as may be sent together. */
+  #next(states: readonly RowState[]): readonly RowState[] {
+    const [first] = states
+    if (first && this.#alone.delete(first)) return [first]
+    return takeAlike(
+      states.filter((state) => !this.#alone.has(state)),
+      this.ports.together,
+    )
+  }
+
+  /** Sends as many as possible of rows with the same options. Returns those that were sent. */
+  async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
+    const { together, journal, inFlight } = this.ports
+    const { least } = together
+    if (states.length < least || this.#most < least) return this.#sendAlone(states)
+    const size = await this.#size(states)
+    const isShort = size < Math.min(states.length, this.#most)
+    if (isShort && !inFlight.isIdle) return []
+    const { bulk } = size < least ? {} : await journal.plan(states.slice(0, size), least)
+    if (bulk) return this.#sendTogether(states.slice(0, bulk.ordinals.length), bulk)
+    return inFlight.isIdle ? this.#sendAlone(states) : []
+  }
+
+  async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
+    const isLast = this.ports.inFlight.isIdle
+    const sent = await this.#calls.start(states, bulk)
+    this.#spendable.take(mostOf(states))
+    if (!isRefused(sent)) return states
+    this.#spendable.forget()
+    if (sent === 'singly') for (const state of states) this.#alone.add(state)
+    if (sent === 'allSingly') this.#most = 1
+    // With nothing else under way, no credits will be released either.
+    if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
+    return []
+  }
+
+  async #sendAlone([state]: readonly RowState[]): Promise<readonly RowState[]> {
+    const { journal, inFlight, stopReason } = this.ports
+    if (!state) return []
+    const isLast = inFlight.isIdle
+    if (isLast) await this.kept()
+    const { bulk, shortage } = await journal.plan([state], 1)
+    if (bulk) {
+      this.#spendable.take(state.most)
+      this.#calls.startAlone(state, bulk)
+      return [state]
+    }
+    if (isLast) stopReason.exhaust(shortage, state.ordinal)
+    else this.#alone.add(state)
+    return []
+  }
+
+  /** Returns how many of the rows can certainly be paid. */
+  async #size(states: readonly RowState[]): Promise<number> {
+    const wanted = states.slice(0, this.#most)
+    let left = await this.#spendable.reaching(mostOf(wanted))
+    let size = 0
+    for (const { most } of wanted) {
+      left -= most
+      if (left < 0) break
+      size++
+    }
+    return size
+  }
+
+  async #room(): Promise<void> {
+    const { inFlight, stopReason, together } = this.ports
+    const atOnce = this.#most < together.least ? aloneAtOnce : togetherAtOnce
+    while (inFlight.underWay >= atOnce && !stopReason.signal.aborted) await inFlight.progress()
+  }
+}
+
+/** Whether a target refused rows together, and may accept them otherwise. */
+const isRefused = (sent: Sent): boolean => sent !== 'taken' && sent !== 'ended'
+
+const mostOf = (states: readonly RowState[]): number =>
+  states.reduce((credits, { most }) => credits + most, 0)
+
+/** The balance of a target as far as it is known; asking for it is free. */
+class CreditBalance {
+  #left: number | undefined
+
+  constructor(private readonly batch: Batch) {}
+
+  /** Returns the credits left; asks the target when the known ones are too few. */
+  async reaching(credits: number): Promise<number> {
+    if (this.#left === undefined || this.#left < credits) this.#left = await this.#ask()
+    return this.#left
+  }
+
+  /** Subtracts the maximum cost of accepted work. */
+  take(credits: number): void {
+    if (this.#left !== undefined) this.#left -= credits
+  }
+
+  /** Forgets the known balance, which was wrong. */
+  forget(): void {
+    this.#left = undefined
+  }
+
+  /** Returns no limit for a target that does not report its balance; it refuses what it cannot pay. */
+  async #ask(): Promise<number> {
+    const { caller, callOptions = {} } = this.batch
+    const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
+    const body = 'status' in reply && isOk(reply) ? (reply.body as { credits?: Balance } | null) : null
+    const credits = body?.credits?.enrichment
+    return typeof credits === 'number' ? credits : Number.POSITIVE_INFINITY
+  }
+}
+
+interface Balance {
+  readonly enrichment?: unknown
+}

@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Input } from '../api/calls/caller.js'
+import { parseJson, toJson } from '../api/values/json.js'
+import { CsvError, Refusal } from '../csv/errors.js'
+import type { Driver } from '../storage/driver/connection.js'
+import type { Mapping } from './input/mapping.js'
+import { openTable, spool, type Table } from './input/table.js'
+import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
+import type { BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
+import { openRunFolder, openUnnamedFile } from './records.js'
+import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
+
+/** The input of a batch. */
+export interface InputFile {
+  readonly table: Table
+  /** Id for a run that reads it. */
+  readonly id: string
+  /** Whether it was read from a pipe. */
+  readonly isPiped: boolean
+  /** Keeps what was read from a pipe when the command ends. */
+  keep(): void
+}
+
+/** How the copy of a sheet as CSV is read. */
+const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
+
+type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
+
+/** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
+export async function openInput(ports: InputPorts, choices: InputChoices): Promise<InputFile> {
+  const id = ports.ids.uuid()
+  if (choices.file !== '-') {
+    const table = await openFile(ports, resolve(ports.streams.cwd, choices.file), choices)
+    return { table, id, isPiped: false, keep: () => {} }
+  }
+  const folder = await openRunFolder(ports, id)
+  const copy = join(folder.path, 'stdin.csv')
+  await spool(ports.streams.stdin, copy)
+  return { table: await openFile(ports, copy, choices), id, isPiped: true, keep: folder.keep }
+}
+
+/** Opens a CSV file, or a sheet of a workbook, which is converted to a file that ends with this process. */
+async function openFile(
+  ports: InputPorts,
+  path: string,
+  { encoding, delimiter, skipLines, header, raw, sheet }: InputChoices,
+): Promise<Table> {
+  const copy = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
+  if (copy === undefined) {
+    const table = await openTable(path, { encoding, delimiter, skipLines, header, raw })
+    if (sheet === undefined) return table
+    throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
+  }
+  if (encoding === undefined && delimiter === undefined)
+    return openTable(path, { ...sheetOptions, skipLines, header, copy })
+  const option = encoding === undefined ? '--delimiter' : '--encoding'
+  throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
+}
+
+/** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
+export async function openRunInput(ports: RunPorts, { choices, run }: BatchRequest): Promise<InputFile> {
+  try {
+    return await openInput(ports, choices)
+  } catch (error) {
+    if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
+    throw new Refusal(
+      `${error.message} Run ${run.id} read it there, possibly on another machine.`,
+      'Give its current location with --csv FILE, or its content on stdin with --csv -.',
+    )
+  }
+}
+
+/** Returns the identity of a batch's run: the same when the batch is started again. */
+export async function identifyRun(
+  { operation, constants, choices }: BatchRequest,
+  { target: { names } }: RunPorts,
+  table: Table,
+  mapping: Mapping,
+  workspace = '',
+): Promise<RunIdentity> {
+  const { name: target, engine, formerly } = await names()
+  const fileHash = await hashOf(table.path)
+  const columns = mapping.columns.map(({ field, at }) => [field, at])
+  const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
+  const reading = [choices.encoding, choices.delimiter, choices.raw]
+  const all = [operation.id, fileHash, columns, fields, reading]
+  // Which rows are looked up is part of the identity.
+  if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
+  const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
+  if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
+  if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
+  // Runs of an earlier version took the first row for names of columns.
+  if (!table.hasHeader) all.push('no header')
+  const knownBy = (name: string) =>
+    createHash('sha256')
+      .update(toJson([name, ...all]))
+      .digest('hex')
+      .slice(0, 32) + sample
+  return {
+    ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
+    workspace,
+    formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
+  }
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+/**
+ * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. One that
+ * began before `notBefore` is not written again, since its answers are out of date.
+ */
+export async function findKnown(
+  request: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+  notBefore: number,
+): Promise<KnownRun | undefined> {
+  const known = await findRun(request, identity, runs)
+  const isOutdated = known?.status === 'finished' && known.startedAt < notBefore
+  if (isOutdated && !request.run) return undefined
+  if (known?.status !== 'finished' || !request.choices.retryUnknown) return known
+  return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
+}
+
+/** Finds the run to resume; `undefined` for a new one. Throws a Refusal where another run stands in its way. */
+export async function findRun(
+  request: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<Run | undefined> {
+  const { choices, run, place = '' } = request
+  await runs.adopt(identity)
+  if (run) return sameRun(request, run, identity, runs)
+  if (choices.fresh) return undefined
+  const known = await runs.known(identity)
+  if (known) {
+    // Another workspace has to pay for its own answers.
+    const isForeign = known.workspace !== '' && known.workspace !== identity.workspace
+    return known.status === 'finished' && (choices.refresh || isForeign) ? undefined : known
+  }
+  const other = await runs.inTheWay(identity)
+  if (!other) return undefined
+  const where = `${other.id}${place}`
+  const resume =
+    place === ''
+      ? 'Put the file back to resume it'
+      : `To resume it with the file that it read: prospect runs resume ${where} --csv FILE`
+  throw new Refusal(
+    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', possibly on another machine'}, which has ` +
+      `${formatCount(other.done)} of ${formatCount(other.total)} rows and is not finished.`,
+    `${resume}; to start a new run instead, add --fresh, or forget it: prospect runs forget ${where}`,
+  )
+}
+
+/** Returns a number with its thousands separated, the same in every locale. */
+const formatCount = (value: number): string => value.toLocaleString('en-US')
+
+/**
+ * Returns the numbers of the sample runs of a file, whose answers its run takes. Throws a Refusal where one of them has rows
+ * without an answer, which could be paid twice.
+ */
+export async function samplesOf(
+  { choices, place = '' }: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<ReadonlySet<number>> {
+  if (choices.fresh) return new Set()
+  const samples = (await runs.samplesOf(identity)).filter(({ knownBy }) => knownBy !== identity.knownBy)
+  const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
+  if (open)
+    throw new Refusal(
+      `A sample of this file, run ${open.id}, still waits for answers to some rows.`,
+      `Finish it first: prospect runs resume ${open.id}${place}`,
+    )
+  for (const run of samples) await runs.index(run)
+  return new Set(samples.map(({ number }) => number))
+}
+
+/** Throws a Refusal where `--rows` ends within a request that an earlier part of the run sent for several rows. */
+export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, runs: Runs): Promise<void> {
+  if (rows === undefined) return
+  const last = await runs.lastSentTogether(run, rows)
+  if (last < rows) return
+  throw new Refusal(
+    `Run ${run.id} has sent rows up to ${last + 1} together, and waits for their answers.`,
+    `Leave --rows out, or raise it to ${last + 1}.`,
+  )
+}
+
+/** Returns the current record of a run. Throws a Refusal where the batch is not the same run. */
+async function sameRun(
+  { choices, place }: BatchRequest,
+  run: Run,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<Run> {
+  const [now] = await runs.find(run.id)
+  if (now && identity.knownBy === now.knownBy) return now
+  if (identity.target !== run.target)
+    throw new Refusal(
+      `Run ${run.id} is for another target: ${run.target}.`,
+      'Choose that target with --profile, --base-url or --local.',
+    )
+  if (choices.file !== run.file && identity.fileHash !== run.fileHash)
+    throw new Refusal(
+      `${choices.file === '-' ? 'The input from stdin' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
+      'Give the same file with --csv, or start a new run with this one.',
+    )
+  throw new Refusal(
+    `${run.file} is not what run ${run.id} read: it has changed${place ? ', or this machine has another file there' : ''}.`,
+    'Put the file back, name the same one with --csv FILE, or start a new run with it.',
+  )
+}
+
+/**
+ * Has a person confirm that another member than the one who started a run pays for its rest. Throws where nobody can be
+ * asked, or the answer is no.
+ */
+export async function checkMember({ target, dialog }: BatchPorts, run: Run): Promise<void> {
+  const { member: starter } = parseJson(run.request) as Partial<RecordedRequest>
+  const member = await target.member()
+  if (starter === undefined || member === undefined || starter === member) return
+  await dialog.confirmMember(run, starter, member)
+}
+
+/** Returns the request for the record of a run, as JSON; `file` is where its input is kept, `member` who pays. */
+export function toRecord(
+  { constants, choices, targetOptions, operation }: BatchRequest,
+  file: string,
+  { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
+): string {
+  const request: RecordedRequest = {
+    ...{ constants, member, source },
+    choices: {
+      ...choices,
+      file,
+      fresh: false,
+      refresh: undefined,
+      lock: undefined,
+      retryUnknown: false,
+      saveMap: undefined,
+    },
+    globals: targetOptions,
+    batch: operation.batch,
+  }
+  return toJson(request)
+}
+
+/** Fields that a price depends on: results of other values say nothing about a row. */
+const pricing = ['enrichment_type', 'limit'] as const
+
+/** Reads what this machine's lookups with the same price have cost on the target. */
+export async function readResults(
+  { operation, constants }: BatchRequest,
+  database: Driver,
+  target: string,
+): Promise<{ readonly credits: number; readonly answers: number }> {
+  const { resultsOfRuns } = await import('./journal/spending.js')
+  const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
+  const same = runs.filter(({ request }) => {
+    const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }
+    return pricing.every((field) => JSON.stringify(theirs[field]) === JSON.stringify(constants[field]))
+  })
+  return {
+    credits: same.reduce((sum, { credits }) => sum + credits, 0),
+    answers: same.reduce((sum, { answers }) => sum + answers, 0),
+  }
+}

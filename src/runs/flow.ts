@@ -1,0 +1,219 @@
+import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../api/calls/errors.js'
+import { describeBudgetReached, exitCodes } from '../api/calls/exit-codes.js'
+import { CsvError } from '../csv/errors.js'
+import type { BudgetShortage } from './journal/journal.js'
+import type { RunStop } from './output/report.js'
+import { OutputError } from './output/writer.js'
+
+type Cause = Omit<RunStop, 'rows_left'>
+
+/** Rows that were paid for without a recorded answer are sent again under the same keys. */
+const notLost = 'Check free space and permissions; paid results are kept.'
+
+/** Whether and why a run ends before its last row. The first cause counts. */
+export class StopReason {
+  readonly #controller = new AbortController()
+  #cause: Cause | undefined
+  #bug: { readonly error: unknown } | undefined
+  #isFault = false
+
+  /** Aborted when the run has to end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get cause(): Cause | undefined {
+    return this.#cause
+  }
+
+  /** Whether reading, writing or recording failed, so that no recorded answers can be written either. */
+  get isFault(): boolean {
+    return this.#isFault
+  }
+
+  /** Ends the run because of a refusal that would meet all further rows. */
+  refuse({ text, hint, exit }: Failure, ordinal: number): void {
+    const row = ordinal + 1
+    if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
+    this.#end({ reason: text, hint, exit_code: exit, at_row: row })
+  }
+
+  /** Ends the run because results of rows that were accepted cannot be read. */
+  refuseAll({ text, hint, exit }: Failure): void {
+    const reason = `The results of accepted rows cannot be read: ${text}`
+    // Unless the key is wrong, the server does not know what it accepted.
+    this.#end({ reason, hint, exit_code: exit === exitCodes.key ? exit : exitCodes.unreachable })
+  }
+
+  /** Ends the run with exit code 12 because a budget leaves too little for a row. */
+  exhaust(shortage: BudgetShortage, ordinal: number): void {
+    this.#end({ ...describeBudgetReached(shortage.budget, shortage.credits), at_row: ordinal + 1 })
+  }
+
+  /** Ends the run because of Ctrl-C or SIGTERM. */
+  interrupt(signal: AbortSignal): void {
+    if (signal.reason === 'SIGTERM') this.#end({ reason: 'Terminated', exit_code: exitCodes.terminated })
+    else this.#end({ reason: 'Interrupted', exit_code: exitCodes.interrupted })
+  }
+
+  /** Ends the run because reading, writing or recording failed; any other error is a bug. */
+  fail(error: unknown): void {
+    this.#isFault = true
+    if (error instanceof CsvError || error instanceof OutputError)
+      this.#end({ reason: error.message, exit_code: error.exit })
+    else if (error instanceof ApiError) {
+      const isDoubted = error instanceof RefusedInDoubt
+      const failure = isDoubted ? error.failure : failureOf(error.status, { error: error.message })
+      const hint = error.code === 'storage_failed' ? notLost : failure.hint
+      this.#end({ reason: failure.text, hint, exit_code: failure.exit })
+    } else {
+      this.#bug ??= { error }
+      this.#end({ reason: 'Internal error', exit_code: exitCodes.bug })
+    }
+  }
+
+  /** Throws the bug that ended the run, if one did. */
+  raise(): void {
+    if (this.#bug) throw this.#bug.error
+  }
+
+  #end({
+    reason,
+    hint = '',
+    exit_code,
+    at_row = null,
+    ...others
+  }: Pick<Cause, 'reason' | 'exit_code'> & Partial<Cause>): void {
+    this.#cause ??= { ...others, reason, hint, exit_code, at_row }
+    this.#controller.abort()
+  }
+}
+
+/** Real time, injected. */
+export interface Time {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Resolves after `ms` milliseconds, or when the signal is given. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** Lets calls pass until one has to wait. Then all wait, on one timer. */
+export class RateGate {
+  #opensAt = 0
+  #waiting: Promise<void> | undefined
+
+  /** `closed` is called when calls have to wait, and when they have to wait longer. */
+  constructor(
+    private readonly time: Time,
+    private readonly signal: AbortSignal,
+    private readonly closed: () => void = () => {},
+  ) {}
+
+  /** Holds every call back for `ms` milliseconds from now. */
+  close(ms: number): void {
+    const before = this.#opensAt
+    this.#opensAt = Math.max(before, this.time.now() + ms)
+    this.#waiting ??= this.#wait()
+    // Many calls are refused at once.
+    if (this.#opensAt - before >= 1_000) this.closed()
+  }
+
+  /** When calls may pass, in milliseconds since 1970. */
+  get opensAt(): number {
+    return this.#opensAt
+  }
+
+  /** Resolves when calls may pass; `undefined` when they may pass now. */
+  get opens(): Promise<void> | undefined {
+    return this.#waiting
+  }
+
+  async #wait(): Promise<void> {
+    for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.time.sleep(ms, this.signal)
+    this.#waiting = undefined
+  }
+
+  #left(): number {
+    return this.signal.aborted ? 0 : this.#opensAt - this.time.now()
+  }
+}
+
+/** Counts the calls under way. One waiter at a time learns when one has ended. */
+export class InFlightCounter {
+  #underWay = 0
+  #wake: () => void = () => {}
+
+  /** Waits end when the signal is given. */
+  constructor(private readonly signal: AbortSignal) {
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay === 0
+  }
+
+  begin(): void {
+    this.#underWay++
+  }
+
+  end(): void {
+    this.#underWay--
+    this.#wake()
+  }
+
+  /** Resolves when a call has ended, or none will be made any more. */
+  async progress(): Promise<void> {
+    if (this.signal.aborted) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+/** A bounded queue with one producer, which waits while it is full, and one consumer, which waits while it is empty. */
+export class Queue<T> {
+  #items: T[] = []
+  #ended = false
+  #wake: () => void = () => {}
+
+  constructor(private readonly limit: number) {}
+
+  /** Adds an item when there is room. */
+  async put(item: T): Promise<void> {
+    while (this.#items.length >= this.limit) await this.#change()
+    this.#items.push(item)
+    this.#changed()
+  }
+
+  /** Ends the queue: no further item comes. */
+  end(): void {
+    this.#ended = true
+    this.#changed()
+  }
+
+  /** Returns the first item, which stays and takes up room until `drop`; `undefined` when no further item comes. */
+  async first(): Promise<T | undefined> {
+    while (this.#items.length === 0 && !this.#ended) await this.#change()
+    return this.#items[0]
+  }
+
+  drop(): void {
+    this.#items.shift()
+    this.#changed()
+  }
+
+  // The two sides never wait at once: one waits for room, the other for items.
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  #changed(): void {
+    this.#wake()
+  }
+}

@@ -1,0 +1,136 @@
+import type { z } from 'zod'
+import type { Shape } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
+import { refusalOf } from '../api/calls/errors.js'
+import type { Operation } from '../api/operations/table.js'
+import { bare } from '../api/validation/coerce.js'
+import { toJson } from '../api/values/json.js'
+import { Refusal } from '../csv/errors.js'
+import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../csv/names.js'
+import { createRowReader, type Mapping } from './input/mapping.js'
+import { isBlank, type Table } from './input/table.js'
+import { type ReasonCount, ReasonCounter } from './output/report.js'
+import type { Rejects } from './output/writer.js'
+import { identityOf, reasonWriter } from './plan/lookup.js'
+import { type BatchQuote, createQuote } from './plan/quote.js'
+import type { Remaining } from './ports.js'
+
+/** Returns the schema of the items of an array field. */
+export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
+  (bare(input.shape[field] as z.ZodType) as z.ZodArray<z.ZodObject>).element
+
+/** An array takes no more items. */
+const mostItems = 100_000
+
+export interface ItemProblem {
+  readonly line: number
+  readonly text: string
+}
+
+export interface Items {
+  readonly items: readonly Input[]
+  /** Line of each item, in their order. */
+  readonly lines: readonly number[]
+  readonly problems: readonly ItemProblem[]
+  /** Values that the items are without. */
+  readonly leftOut: readonly LeftOutValues[]
+}
+
+/** Reads the rows of a file as items of one request. Invalid rows go to the rejects. */
+export async function readItems(
+  operation: Operation,
+  item: z.ZodObject,
+  table: Table,
+  mapping: Mapping,
+  rejects: Rejects | undefined,
+  constants: Input = {},
+): Promise<Items> {
+  const shape = { input: item, output: item }
+  const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
+  const explain = reasonWriter(Object.keys(item.shape), mapping, constants)
+  const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
+  const counter = new LeftOutCounter()
+  try {
+    for await (const rows of table.rows())
+      for (const { cells, line } of rows) {
+        if (isBlank(cells)) continue
+        const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
+        const input = toInput(cells, (field, value) => leftOut.push({ field, value }))
+        const refusal = refusalOf(() => validate(input))
+        const text = raggedText(cells, table.header) ?? (refusal && explain(refusal))
+        if (text !== undefined) {
+          found.problems.push({ line, text })
+          await rejects?.add([{ line, cells, reason: text }])
+        } else {
+          for (const { field, value } of leftOut) counter.add(field, value)
+          found.items.push(input)
+          found.lines.push(line)
+        }
+        if (found.items.length > mostItems)
+          throw new Refusal(
+            `${table.path} has more than ${mostItems.toLocaleString('en-US')} companies, the maximum for a list.`,
+            'Split the file.',
+          )
+      }
+  } catch (error) {
+    await rejects?.abandon()
+    throw error
+  }
+  await rejects?.finish()
+  return { ...found, leftOut: counter.counts }
+}
+
+function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
+  if (cells.length === header.length) return undefined
+  return `it has ${cells.length} cells, and the header has ${header.length}`
+}
+
+/** Returns why rows are not among the items, the most frequent reason first. */
+export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount[] {
+  const reasons = new ReasonCounter()
+  for (const { text } of problems) reasons.add(text)
+  return reasons.counts
+}
+
+/** Throws a Refusal for a request that is too large. */
+export function checkSize({ body }: Operation, input: Input, file: string): void {
+  const bytes = Buffer.byteLength(toJson(input))
+  if (body === undefined || bytes <= body.bytes) return
+  const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
+  throw new Refusal(
+    `${file} makes a request of ${mebibytes(bytes)}; the limit is ${mebibytes(body.bytes)}.`,
+    'Split the file.',
+  )
+}
+
+/** Returns the quote of items that go out in one free request. */
+export function quoteItems(
+  operation: Operation,
+  { items, problems, leftOut }: Pick<Items, 'items' | 'problems' | 'leftOut'>,
+  { spendable, windows }: Remaining,
+): BatchQuote {
+  const rows = items.length + problems.length
+  const identities = items.map(identityOf(operation))
+  // An item without an identity equals no other.
+  const unknown = identities.filter((identity) => identity === undefined).length
+  const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown
+  return createQuote({
+    counted: {
+      ...{ rows, unique, invalid: problems.length, lookups: 1, affordable: rows },
+      ...{
+        inStore: 0,
+        answered: 0,
+        skipped: 0,
+        most: 0,
+        emailOnly: 0,
+        stored: 0,
+        invalidReasons: countReasons({ problems }),
+        leftOut,
+      },
+    },
+    results: { credits: 0, answers: 0 },
+    defaultShare: 0,
+    spendable: { ...spendable, budget: undefined },
+    windows,
+  })
+}

@@ -1,0 +1,216 @@
+import { isUnknown } from './answer.js'
+import type { AnsweredRow, BudgetShortage, WantedRow } from './journal.js'
+
+/** Maximum credits to spend. */
+export interface Budget {
+  /** By a run, over all its parts. */
+  readonly perRun?: number | undefined
+  /** By a profile in a day (UTC, real time), over all processes of this machine. */
+  readonly perDay?: number | undefined
+}
+
+/** Credits that the budgets leave for a run. */
+export interface BudgetLeft {
+  /** Without the credits that are set aside. Below 0 when those and the spent ones exceed a lowered budget. */
+  readonly credits: number
+  /** Set aside for rows of this run that are under way. */
+  readonly reserved: number
+  /** The part of `reserved` for rows whose recorded outcome is unknown. */
+  readonly unknown: number
+  readonly shortage: BudgetShortage
+}
+
+/** The credits set aside for a row that may be sent. */
+interface Grant {
+  readonly credits: number
+  /** Replaces the row's own `limit`. */
+  readonly limit?: number
+}
+
+/** What earlier parts of a run have set aside. */
+export interface Claims {
+  /** Maximum cost of the rows under way, without those whose recorded outcome is unknown. */
+  readonly underWay: number
+  /** Returns what sending a row adds to `underWay`; `undefined` when nothing is set aside for the row. */
+  readonly of: (row: WantedRow) => number | undefined
+}
+
+/**
+ * Returns the grants for the first of the wanted rows, as many as the budgets permit. Rows of an earlier part have their
+ * credits already; they are granted while those fit into the budget, which may have been lowered.
+ */
+export function grantCredits(
+  wanted: readonly WantedRow[],
+  { credits, reserved, unknown }: BudgetLeft,
+  { underWay, of }: Claims,
+): Grant[] {
+  const grants: Grant[] = []
+  let left = Math.max(0, credits)
+  let room = credits + reserved - unknown - underWay
+  for (const row of wanted) {
+    const { most, perRecord } = row
+    const claimed = of(row)
+    const needed = claimed === undefined ? most : 0
+    const within = claimed === undefined ? most <= left : most === 0 || claimed <= room
+    if (within) {
+      grants.push({ credits: needed })
+      left -= needed
+      room -= claimed ?? most
+      continue
+    }
+    // With another limit, the same key would belong to another request.
+    if (claimed !== undefined) break
+    // A lower limit loses records, so it is the last resort: rows under way may still release credits.
+    const isLast = grants.length === 0 && reserved === 0 && perRecord !== undefined && left >= perRecord
+    if (!isLast) break
+    const limit = Math.floor(left / perRecord)
+    return [{ credits: limit * perRecord, limit }]
+  }
+  return grants
+}
+
+/** What answers change in the counters of a run. */
+interface CounterChange {
+  readonly credits: number
+  readonly calls: number
+  /** Credits that are no longer set aside. */
+  readonly released: number
+  /** Credits that stay set aside because the outcome of their rows is unknown. */
+  readonly unknown: number
+}
+
+const none: ReadonlySet<number> = new Set()
+
+/** The credits set aside for the rows of a run that are under way, by this part of the run and by earlier parts. */
+export class Holds {
+  readonly #held = new Map<number, number>()
+  /** Rows under way for which an earlier part set credits aside. */
+  readonly #inherited = new Set<number>()
+  /** Rows with an unknown outcome that are sent again. */
+  readonly #retried = new Set<number>()
+  /** Rows of the current range that an earlier part may have sent, and those of them with credits set aside. */
+  #sent = none
+  #covered = none
+
+  constructor(private readonly lowered: LoweredRow) {}
+
+  /** Notes the rows of a range that may have been sent: those that `failed`, and those for which credits are set aside. */
+  resume(covered: ReadonlySet<number>, failed: ReadonlySet<number>): void {
+    this.#covered = covered
+    this.#sent = failed.size > 0 ? new Set([...covered, ...failed]) : covered
+  }
+
+  /** Notes that no row of the current range was sent. */
+  pass(): void {
+    this.#sent = this.#covered = none
+  }
+
+  /** Whether an earlier part may have sent a row. */
+  wasSent(ordinal: number): boolean {
+    return this.#sent.has(ordinal)
+  }
+
+  /** Whether an earlier part set credits aside for a row of the current range. */
+  isCovered(ordinal: number): boolean {
+    return this.#covered.has(ordinal)
+  }
+
+  get coversSome(): boolean {
+    return this.#covered.size > 0
+  }
+
+  /** Returns the limit that a row was sent with because of a budget. */
+  loweredOf(ordinal: number): number | null {
+    const { loweredRow, loweredLimit } = this.lowered
+    return this.wasSent(ordinal) && ordinal === loweredRow ? loweredLimit : null
+  }
+
+  /** Returns the credits that an earlier part set aside for a row. */
+  heldFor({ ordinal, most, perRecord = 0 }: WantedRow): number {
+    const limit = this.loweredOf(ordinal)
+    return limit === null ? most : limit * perRecord
+  }
+
+  /** Returns what earlier parts have set aside. Only their rows have to fit in beside what is under way. */
+  claims(): Claims {
+    const of = (row: WantedRow) =>
+      this.isCovered(row.ordinal) ? this.#addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
+    return { underWay: this.coversSome ? this.#underWay() : 0, of }
+  }
+
+  #underWay(): number {
+    let credits = 0
+    for (const [ordinal, held] of this.#held) if (!this.#retried.has(ordinal)) credits += held
+    return credits
+  }
+
+  /** Returns what sending a row at a maximum of `cost` adds to the credits under way or of unknown outcome. */
+  #addedBy(ordinal: number, cost: number, most: number): number {
+    return cost - (this.#retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+  }
+
+  hold(ordinal: number, credits: number, isInherited: boolean): void {
+    this.#held.set(ordinal, credits)
+    if (isInherited) this.#inherited.add(ordinal)
+  }
+
+  retry(ordinal: number): void {
+    this.#retried.add(ordinal)
+  }
+
+  isRetried(ordinal: number): boolean {
+    return this.#retried.has(ordinal)
+  }
+
+  /** Returns the credits that this part set aside for rows without an answer, except for some. */
+  leftBut(isExcepted: (ordinal: number) => boolean): number {
+    let credits = 0
+    for (const [ordinal, held] of this.#held)
+      if (!this.#inherited.has(ordinal) && !isExcepted(ordinal)) credits += held
+    return credits
+  }
+
+  /** Returns the credits that this part set aside for some rows. */
+  freshOf(ordinals: readonly number[]): number {
+    const own = ordinals.filter((ordinal) => !this.#inherited.has(ordinal))
+    return own.reduce((credits, ordinal) => credits + (this.#held.get(ordinal) ?? 0), 0)
+  }
+
+  /** Releases the credits that this part set aside for some rows. */
+  release(ordinals: readonly number[]): void {
+    for (const ordinal of ordinals) if (!this.#inherited.has(ordinal)) this.#held.delete(ordinal)
+  }
+
+  /** Returns what answers will change. */
+  changeBy(rows: readonly AnsweredRow[]): CounterChange {
+    const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
+    for (const { ordinal, answer, source, most } of rows) {
+      const wasUnknown = this.#retried.has(ordinal)
+      if (source === 'live') {
+        change.calls++
+        change.credits += answer.credits
+      }
+      if (isUnknown(answer)) change.unknown += wasUnknown ? 0 : most
+      else {
+        change.released += this.#held.get(ordinal) ?? 0
+        if (wasUnknown) change.unknown -= most
+      }
+    }
+    return change
+  }
+
+  /** Removes rows whose answers are recorded. */
+  settle(rows: readonly AnsweredRow[]): void {
+    for (const { ordinal } of rows) {
+      this.#held.delete(ordinal)
+      this.#inherited.delete(ordinal)
+      this.#retried.delete(ordinal)
+    }
+  }
+}
+
+/** The row that an earlier part sent with a lower `limit`, and that limit. */
+interface LoweredRow {
+  readonly loweredRow: number | null
+  readonly loweredLimit: number | null
+}

@@ -1,0 +1,290 @@
+import { parseJson, toJson } from '../../api/values/json.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { isUnknown, type RowAnswer, unknownAnswer } from './answer.js'
+import { answersOf, indexedHashes, keepAnswers, storedAnswer } from './answers.js'
+import { grantCredits, Holds } from './budget.js'
+import { BulkRequests, type RequestOptions } from './bulk-journal.js'
+import { DuplicateAnswers, StatedInRun } from './duplicates.js'
+import type {
+  AnsweredRow,
+  AskedRow,
+  Journal,
+  JournalRow,
+  PlannedRows,
+  RecalledAnswer,
+  RunEnd,
+  WantedRow,
+} from './journal.js'
+import { changeRun, type OwnedRun } from './run-leases.js'
+import type { Run } from './runs.js'
+import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'
+import { RunTurns, type TurnOptions } from './turns.js'
+
+/** How the journal of a run is kept. */
+export interface JournalOptions extends RequestOptions {
+  /** Email of the member who pays; `undefined` where that is not known. */
+  readonly member?: string | undefined
+  /** Ordinal behind the last row that an earlier part answered. */
+  readonly answeredUpTo: number
+  /** The same of a finished run, which stays finished: only its rows of unknown outcome are sent. */
+  readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
+  /** How old answers of other runs may be that are taken, in milliseconds; none are taken where it is absent. */
+  readonly store?: { readonly maxAgeMs: number } | undefined
+  /** Real time before which no answer of another run was given that is taken; any time where it is absent. */
+  readonly notBefore?: number | undefined
+  /** How equal rows of runs at the same time are asked once; each run asks its own where it is absent. */
+  readonly turns?: Omit<TurnOptions, 'notBefore'> | undefined
+  /** Runs of samples of the same file, whose answers are taken whatever their age. */
+  readonly samples?: ReadonlySet<number> | undefined
+  /** Number of answers to repeated lookups that wait in memory to be indexed. */
+  readonly window?: number
+}
+
+/** Returns the journal of a run in a state database. The caller holds the run's lock. */
+export const journalOf = (driver: Driver, run: Run, options: JournalOptions): Journal =>
+  new RunJournal(driver, run, options)
+
+// Credits that are released never exceed those set aside.
+const planSql = `reserved = reserved + ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?,
+  lowered_row = coalesce(?, lowered_row), lowered_limit = coalesce(?, lowered_limit)`
+const keepSql = `credits = credits + ?, reserved = CASE WHEN reserved > ? THEN reserved - ? ELSE 0 END,
+  unknown = unknown + ?, done = ?`
+const requestSql = 'SELECT request FROM runs WHERE number = ?'
+const endSql = `status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, request = ?,
+  indexed = CASE WHEN indexed = 2 THEN 2 ELSE 1 END,
+  reserved = CASE WHEN ? = 1
+    THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
+    WHEN reserved > ? THEN reserved - ? ELSE 0 END`
+
+const none: ReadonlyMap<number, RecalledAnswer> = new Map()
+
+class RunJournal implements Journal {
+  readonly #driver: Driver
+  readonly #run: Run
+  readonly #options: JournalOptions
+  readonly #own: OwnedRun
+  readonly #scope: string
+  readonly #holds: Holds
+  readonly bulks: BulkRequests
+  readonly stated: StatedInRun
+  readonly #duplicates: DuplicateAnswers
+  readonly #turns: RunTurns | undefined
+  /** Range of rows that may have been sent and have no recorded answer. */
+  #sent: { from: number; to: number }
+  #done = 0
+
+  constructor(driver: Driver, run: Run, options: JournalOptions) {
+    this.#driver = driver
+    this.#run = run
+    this.#options = options
+    this.#own = { number: run.number, fence: options.fence ?? '' }
+    this.#scope = scopeOf(run, options.budget)
+    this.#sent = { from: run.sentFrom, to: run.sentTo }
+    this.#duplicates = new DuplicateAnswers(run.number, options.window)
+    this.stated = new StatedInRun(driver, run.number)
+    this.#holds = new Holds(run)
+    const { turns, now, notBefore = 0 } = options
+    this.#turns = turns && new RunTurns(driver, run, { ...turns, now, notBefore })
+    this.bulks = new BulkRequests(driver, run, options, this.#holds)
+  }
+
+  get answeredUpTo(): number {
+    return this.#options.answeredUpTo
+  }
+
+  async resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>> {
+    const { answeredUpTo } = this.#options
+    const { sentFrom, sentTo, number } = this.#run
+    const bulksTo = await this.bulks.to()
+    if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
+      this.#holds.pass()
+      this.bulks.pass()
+      return none
+    }
+    const kept = await this.#driver.read(async (connection) => {
+      await this.bulks.read(connection, from, to)
+      return answersOf(connection, number, from, to)
+    })
+    const answers = new Map<number, RecalledAnswer>()
+    const open = new Set<number>()
+    for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
+    for (const at of this.bulks.begin(kept)) open.add(at)
+    const failed = new Set<number>()
+    for (const { ordinal, answer, source, answeredAt } of kept) {
+      const isOpen = isUnknown(answer) && !this.#isFinal(answer)
+      if (!isUnknown(answer)) open.delete(ordinal)
+      if (isOpen) this.#holds.retry(ordinal)
+      const stored = source === 'store' ? { storedAt: answeredAt } : {}
+      if (this.#isFinal(answer))
+        answers.set(ordinal, { answer, source, credits: answer.credits, kept: true, ...stored })
+      else (isOpen ? open : failed).add(ordinal)
+    }
+    this.#holds.resume(open, failed)
+    return answers
+  }
+
+  /** Whether a row keeps its answer when its run is resumed. */
+  #isFinal({ status, error }: RowAnswer): boolean {
+    const { missing, others, mayRepeat, retryUnknown } = this.#options
+    if (status !== 'failed' || missing) return true
+    return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
+  }
+
+  async recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]> {
+    const { mayRepeat, retryUnknown, missing, others, store, samples } = this.#options
+    const isAsked = store !== undefined || samples !== undefined || rows.some(({ repeats }) => repeats)
+    const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
+    // Their answers are recorded for other rows.
+    this.#turns?.release(rows.filter((_, at) => found[at]?.source === 'duplicate'))
+    if (!missing && !others && (!this.#holds.coversSome || mayRepeat || retryUnknown)) return found
+    return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
+  }
+
+  async #findAll(
+    connection: Connection,
+    rows: readonly JournalRow[],
+  ): Promise<(RecalledAnswer | undefined)[]> {
+    const { store, samples } = this.#options
+    const stored = store || samples ? await indexedHashes(connection, rows) : new Set()
+    const isKnown = ({ repeats, hash }: JournalRow) => repeats || stored.has(hash)
+    // All at once: the queries to a remote database need not wait for each other.
+    return Promise.all(rows.map((row) => (isKnown(row) ? this.#find(connection, row) : undefined)))
+  }
+
+  /** Returns the answer of a row that must not be sent and has none. */
+  #lost(ordinal: number): RecalledAnswer | undefined {
+    const { missing, others } = this.#options
+    const isCovered = this.#holds.isCovered(ordinal)
+    const fixed = missing ?? (isCovered ? undefined : others)
+    if (fixed) return { answer: { ...fixed, body: undefined, credits: 0 }, source: null, credits: 0 }
+    return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
+  }
+
+  async #find(connection: Connection, row: JournalRow): Promise<RecalledAnswer | undefined> {
+    const { hash, identity, repeats } = row
+    const { others, retryUnknown } = this.#options
+    const isSent = retryUnknown && (!others || this.#holds.isCovered(row.ordinal))
+    const equal = repeats ? await this.#duplicates.find(connection, row, isSent) : undefined
+    if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
+    const { store, samples, now, notBefore = 0 } = this.#options
+    if (hash === undefined || identity === undefined) return undefined
+    const lookup = { ...this.#run, hash, identity }
+    const sampled = samples && (await storedAnswer(connection, lookup, notBefore, samples))
+    const since = store && Math.max(notBefore, now() - store.maxAgeMs)
+    const stored =
+      sampled ?? (since === undefined ? undefined : await storedAnswer(connection, lookup, since))
+    if (!stored) return undefined
+    const mark = sampled ? { sampled: true as const } : {}
+    const { answer, place, answeredAt } = stored
+    return { answer, source: 'store', credits: 0, origin: place, storedAt: answeredAt, ...mark }
+  }
+
+  async takeTurns(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
+    return this.#turns?.take(rows)
+  }
+
+  async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {
+    const { budget, now } = this.#options
+    const { id } = this.#run
+    const { grants, shortage } = await this.#driver.transaction(async (connection) => {
+      if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
+      const left = await budgetLeft(connection, this.#run, budget, now())
+      const granted = grantCredits(rows, left, this.#holds.claims())
+      const last = rows[granted.length - 1]
+      if (last === undefined) return { grants: granted, shortage: left.shortage }
+      this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
+      const { from, to } = this.#sent
+      const limit = granted[0]?.limit ?? null
+      const credits = granted.reduce((sum, grant) => sum + grant.credits, 0)
+      const values = [credits, this.#done, now(), from, to, limit === null ? null : last.ordinal, limit]
+      const recorded = changeRun(connection, this.#own, planSql, ...values)
+      if (recorded) await recorded
+      return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
+    }, this.#scope)
+    // Where a row could be paid twice, the record that it was sent has to survive a power cut.
+    if (!this.#options.mayRepeat) await this.#driver.flush()
+    const planned = grants.map(({ credits, limit }, at) => {
+      const wanted = rows[at] as WantedRow
+      const { ordinal } = wanted
+      const lowered = this.#holds.loweredOf(ordinal) ?? limit
+      const isCovered = this.#holds.isCovered(ordinal)
+      this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(wanted) : credits, isCovered)
+      // A lower limit would be another request than the one that was sent under that key.
+      const left = lowered === undefined ? this.#turns?.leftOf(ordinal) : undefined
+      if (left) return left
+      const row = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
+      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+    })
+    return { planned, shortage }
+  }
+
+  get #spender(): Spender {
+    return { ...this.#run, member: this.#options.member }
+  }
+
+  /** Extends the range of rows that may have been sent. */
+  #mark(from: number, to: number): void {
+    const { from: before, to: after } = this.#sent
+    this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
+  }
+
+  async keep(rows: readonly AnsweredRow[]): Promise<void> {
+    const { now, missing } = this.#options
+    if (missing) return
+    const { number } = this.#run
+    const { credits, calls, released, unknown } = this.#holds.changeBy(rows)
+    const indexes = this.#duplicates.isFullBefore(rows)
+    const bulks = this.bulks.changesBy(rows)
+    const over = this.#turns?.overAfter(rows) ?? []
+    await this.#driver.transaction(async (connection) => {
+      const moment = now()
+      const values = [credits, released, released, unknown, this.#done]
+      await Promise.all([
+        changeRun(connection, this.#own, keepSql, ...values),
+        keepAnswers(connection, number, rows, moment),
+      ])
+      if (indexes) await this.#duplicates.index(connection)
+      await this.bulks.recordChanges(connection, bulks)
+      await this.#turns?.record(connection, rows, over)
+      if (calls > 0) await countSpent(connection, this.#spender, { credits, calls }, moment)
+    }, this.#scope)
+    this.bulks.settle(rows)
+    this.#duplicates.add(rows, indexes)
+    this.#holds.settle(rows)
+  }
+
+  async written(cleared: number, rows: number): Promise<void> {
+    this.#done = rows
+    const { from, to } = this.#sent
+    if (cleared > from) this.#sent = { from: Math.min(cleared, to), to }
+  }
+
+  flush(): Promise<void> {
+    return this.#driver.flush()
+  }
+
+  async end({ complete, certain, cleared, invalid, doubted = 0 }: RunEnd): Promise<void> {
+    const { missing, others, now } = this.#options
+    this.stated.close()
+    if (missing) return
+    const { sentTo } = this.#run
+    // Rows of earlier parts that still have no answer remain open.
+    const from = Math.max(cleared, this.#run.sentFrom)
+    const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
+    const isSettled = certain && from >= sentTo
+    await this.#driver.transaction(async (connection) => {
+      await this.#duplicates.index(connection)
+      // Otherwise they show which rows may have been paid for.
+      if (certain && from >= sentTo) await this.#turns?.drop(connection)
+      const status = complete || others ? 'finished' : 'stopped'
+      const released = certain ? this.#holds.leftBut((at) => this.bulks.has(at)) : 0
+      const { number } = this.#run
+      // It may have been redacted meanwhile.
+      const { request = '{}' } = (await connection.get<Pick<Run, 'request'>>(requestSql, number)) ?? {}
+      const record = toJson({ ...(parseJson(request) as object), invalid })
+      const values = [status, this.#done, now(), sent.from, sent.to, record]
+      await changeRun(connection, this.#own, endSql, ...values, isSettled ? 1 : 0, released, released)
+      if (doubted > 0) await countSpent(connection, this.#spender, { credits: 0, calls: 0, doubted }, now())
+    }, this.#scope)
+  }
+}

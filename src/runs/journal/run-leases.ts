@@ -1,0 +1,157 @@
+import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
+import { timeSql } from '../../storage/driver/postgres/clock.js'
+
+/** The lock of a run. */
+export interface HeldRun {
+  release(): void | Promise<void>
+}
+
+/** Takes the lock of a run. Returns `undefined` where another process has it. */
+export type Hold = (run: LockedRun) => HeldRun | undefined | Promise<HeldRun | undefined>
+
+interface LockedRun {
+  readonly number: number
+  readonly knownBy: string
+}
+
+/** Runs `work` for each run that no other process works on, under its lock. */
+export async function forEachFree<Run extends LockedRun>(
+  runs: readonly Run[],
+  hold: Hold,
+  work: (run: Run) => Promise<void>,
+): Promise<void> {
+  for (const run of runs) {
+    const lock = await hold(run)
+    if (!lock) continue
+    try {
+      await work(run)
+    } finally {
+      await lock.release()
+    }
+  }
+}
+
+/** Locks of runs: locks of files in the home of one machine, leases in a database that several machines share. */
+export interface RunLocks {
+  /** Takes the lock of a run. Returns `undefined` where another process has it. */
+  take(knownBy: string): Promise<HeldRun | undefined>
+  isHeld(knownBy: string): Promise<boolean>
+  /** Returns who has the lock, as part of a sentence; `undefined` where that is not known. */
+  holder(knownBy: string): Promise<string | undefined>
+  /** How long a lock outlives a holder that was killed, in milliseconds; absent where it does not. */
+  readonly freedAfterMs?: number
+  /** Returns the fencing token that this process writes to a run with. A run refuses writes with another token. */
+  fenceOf(knownBy: string): string
+}
+
+/** Thrown when another machine has taken the lock of a run, because this one was silent for a while. */
+export class RunLost extends Error {
+  override readonly name = 'RunLost'
+  /** Exit code of a command that ends with it. */
+  readonly exit = 15
+  readonly hint =
+    'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.'
+
+  constructor() {
+    super('Another command has taken over this run: nothing was heard from this one for a while.')
+  }
+}
+
+/** A run, and the fencing token that its holder writes with; empty with locks of files. */
+export interface OwnedRun {
+  readonly number: number
+  readonly fence: string
+}
+
+const own = 'number = ? AND fence = ?'
+
+/** Changes the row of a run: `set` is the SQL after SET. Throws `RunLost` where the run has another fencing token. */
+export function changeRun(
+  connection: Connection,
+  { number, fence }: OwnedRun,
+  set: string,
+  ...values: Value[]
+): void | Promise<void> {
+  const changes = connection.run(`UPDATE runs SET ${set} WHERE ${own}`, ...values, number, fence)
+  return changes instanceof Promise ? changes.then(requireOne) : requireOne(changes)
+}
+
+function requireOne(changes: number): void {
+  if (changes === 0) throw new RunLost()
+}
+
+/** Throws `RunLost` where another process has taken the run over. A lock is taken only while no process writes. */
+export async function checkOwn(connection: Connection, { number, fence }: OwnedRun): Promise<void> {
+  if (fence !== '' && !(await connection.get(`SELECT 1 AS one FROM runs WHERE ${own}`, number, fence)))
+    throw new RunLost()
+}
+
+const usualLeaseMs = 30_000
+/** How many times a lease is renewed before it could expire. */
+const beatsPerLease = 3
+
+const nowSql = `(${timeSql.replace(' AS now', '')})`
+// A lease that lasts longer than two new ones was taken before the clock went back.
+const freeSql = `(run_locks.lease_until <= ${nowSql} OR run_locks.lease_until > ${nowSql} + 2 * CAST(? AS BIGINT))`
+const takeSql = `INSERT INTO run_locks (name, token, holder, lease_until) VALUES (?, ?, ?, ${nowSql} + CAST(? AS BIGINT))
+  ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, lease_until = excluded.lease_until
+  WHERE ${freeSql} RETURNING token`
+// A holder that did not release the lock may still send rows, even of a finished run. What workers would send for it is
+// refused in any case.
+const markLostSql = `UPDATE runs SET fence = ?,
+  lost_at = CASE WHEN ? = 1 AND spread = 0 THEN ${nowSql} ELSE lost_at END WHERE known_by = ?`
+const renewSql = `UPDATE run_locks SET lease_until = ${nowSql} + CAST(? AS BIGINT) WHERE name = ? AND token = ?`
+const dropSql = 'DELETE FROM run_locks WHERE name = ? AND token = ?'
+const heldSql = `SELECT holder FROM run_locks WHERE name = ? AND NOT ${freeSql}`
+
+/**
+ * Returns the locks in a database that several machines share. Each lock is a row with a lease by the database's clock. Its
+ * holder renews it; when it expires, another process takes the lock. Taking locks the whole database and gives all runs of the
+ * lock a new fencing token. So a write of the last holder is complete or refused, never half done, and its later writes carry
+ * an old token. `token` returns a new unguessable text; `holder` describes this process for others.
+ */
+export function leaseLocks(
+  driver: Driver,
+  { token, holder, leaseMs = usualLeaseMs }: { token: () => string; holder: string; leaseMs?: number },
+): RunLocks {
+  const fences = new Map<string, string>()
+  const holderOf = async (knownBy: string) =>
+    (await driver.read((reads) => reads.get<{ holder: string }>(heldSql, knownBy, leaseMs)))?.holder
+  const hold = (name: string, fence: string): HeldRun => {
+    fences.set(name, fence)
+    const beat = setInterval(() => {
+      // A short outage of the database ends no lease. If the lease was lost, the next write fails.
+      driver.transaction((c) => c.run(renewSql, leaseMs, name, fence), `lock ${name}`).catch(() => {})
+    }, leaseMs / beatsPerLease)
+    beat.unref()
+    return {
+      release: async () => {
+        clearInterval(beat)
+        if (fences.get(name) === fence) fences.delete(name)
+        // Where the database cannot be reached, the lock is free when its lease expires.
+        await driver.transaction((c) => c.run(dropSql, name, fence), `lock ${name}`).catch(() => {})
+      },
+    }
+  }
+  return {
+    take: async (name) => {
+      const fence = token()
+      const isTaken = await driver.transaction((c) => take(c, name, [fence, holder, leaseMs]))
+      return isTaken ? hold(name, fence) : undefined
+    },
+    isHeld: async (name) => (await holderOf(name)) !== undefined,
+    holder: holderOf,
+    freedAfterMs: leaseMs,
+    fenceOf: (name) => fences.get(name) ?? '',
+  }
+}
+
+type Terms = readonly [token: string, holder: string, leaseMs: number]
+
+async function take(connection: Connection, name: string, terms: Terms): Promise<boolean> {
+  const [token, , leaseMs] = terms
+  const before = await connection.get('SELECT 1 AS one FROM run_locks WHERE name = ?', name)
+  if (!(await connection.get(takeSql, name, ...terms, leaseMs))) return false
+  await connection.run(markLostSql, token, before ? 1 : 0, name)
+  return true
+}

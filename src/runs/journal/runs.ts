@@ -1,0 +1,341 @@
+import { placesOf, toPlace } from '../../storage/database/row-places.js'
+import { type Connection, type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
+import { type RowStatus, unknownAnswer } from './answer.js'
+import { forgetAnswers, indexNext } from './answers.js'
+import { RunLost } from './run-leases.js'
+
+/** A former name of an engine, and the digest that a run had under it. */
+export interface TargetAlias {
+  readonly target: string
+  readonly knownBy: string
+  /** The alias counts only when this engine was the last with that name. */
+  readonly engine?: string | undefined
+}
+
+/** The current name of a target, with its aliases. */
+interface NamedTarget {
+  readonly target: string
+  readonly knownBy: string
+  readonly formerly?: readonly TargetAlias[] | undefined
+  /** The engine that has the current name. */
+  readonly engine?: string | undefined
+}
+
+/** What makes a run the same run when it is started again. */
+export interface RunIdentity extends NamedTarget {
+  /** Digest of everything that enters its requests. */
+  readonly knownBy: string
+  readonly operation: string
+  /** The workspace that pays, as far as it is known. */
+  readonly workspace: string
+  /** Absolute path of the input. */
+  readonly file: string
+  /** SHA-256 of the input. */
+  readonly fileHash: string
+}
+
+/** A run that begins. */
+export interface NewRun extends RunIdentity {
+  readonly id: string
+  readonly profile: string
+  /** The request to start it again with, as JSON. */
+  readonly request: string
+  /** Absolute path of the output; null for stdout. */
+  readonly output: string | null
+  /** Rows of the input. */
+  readonly total: number
+  readonly startedAt: number
+  /** Whether its rows are called by workers, for whom a part that lost the run can charge nothing any more. */
+  readonly spread?: 0 | 1
+}
+
+/** What may differ when a run is resumed. */
+type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
+
+/** A recorded run. */
+export interface Run extends NewRun {
+  readonly number: number
+  /** A `running` run may have been killed since; only its lock shows whether it runs. */
+  readonly status: 'running' | 'stopped' | 'finished'
+  /** Rows that are answered. */
+  readonly done: number
+  /** Credits that its rows have cost so far. */
+  readonly credits: number
+  /** Credits set aside for rows whose outcome is not known. */
+  readonly reserved: number
+  /** Rows that may have been sent and have no recorded answer. */
+  readonly sentFrom: number
+  readonly sentTo: number
+  /** The row that was sent with a lower `limit` because of a budget, and that limit. */
+  readonly loweredRow: number | null
+  readonly loweredLimit: number | null
+  /**
+   * How many of its answers are indexed: maybe none (0), those of repeated lookups (1), or all (2). While it is running, those
+   * to come are indexed, too, from 2 on; at 3 those before may be missing.
+   */
+  readonly indexed: 0 | 1 | 2 | 3
+  /** When a part of it last lost it to another machine; null where none did. That part may not have ended. */
+  readonly lostAt: number | null
+  /** Whether the rows of its last part were called by workers. */
+  readonly spread: 0 | 1
+  /** When its last part ended; otherwise when it was last known to be under way. */
+  readonly endedAt: number | null
+}
+
+const columns = `number, id, known_by AS "knownBy", operation, target, workspace, profile, file,
+  file_hash AS "fileHash", request, output,
+  status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
+  lowered_limit AS "loweredLimit", indexed, lost_at AS "lostAt", spread, started_at AS "startedAt", ended_at AS "endedAt"`
+const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
+const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
+const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
+// A later run of the same file, with other content or by the same command, means that this one was given up.
+const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
+  AND status <> 'finished' AND credits + reserved > 0 AND NOT EXISTS (
+    SELECT 1 FROM runs AS later WHERE later.file = runs.file AND later.operation = runs.operation
+      AND later.target = runs.target AND later.number > runs.number
+      AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
+
+/** Stands in the identity of a run of some rows, between that of the whole file and their number. */
+export const sampleMark = '-sample-'
+
+const countAnswersSql = `SELECT status, CASE WHEN status = 'failed' THEN error END AS error, count(*) AS lookups
+  FROM answers WHERE place >= ? AND place < ? GROUP BY 1, 2 ORDER BY 3 DESC`
+
+// Replies are kept as they came: with blanks after colons, or without.
+const validEmail = ['', 'most_probable_']
+  .flatMap((name) => ['', ' '].map((blank) => `body LIKE '%"${name}email_status":${blank}"valid"%'`))
+  .join(' OR ')
+const validEmailsSql = `SELECT count(*) AS lookups FROM (
+    SELECT coalesce(a.body, o.body) AS body FROM answers a LEFT JOIN answers o ON o.place = a.origin
+    WHERE a.place >= ? AND a.place < ? AND a.status = 'found') AS kept WHERE ${validEmail}`
+
+const acrossSql = 'SELECT ordinals FROM bulks WHERE run = ? AND first < ?'
+
+/** Returns the scope of transactions about one run. */
+export const runScope = (number: number): string => `run ${number}`
+
+// Resuming a finished run leaves it finished. Credits set aside count for the latest day on which the run was known to be
+// active. Workers of an earlier part may still have its rows when the next part calls them itself.
+const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
+  file = ?, output = ?, request = ?, indexed = 0, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END,
+  lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
+  WHERE number = ? AND fence = ? RETURNING ${columns}`
+
+const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
+
+/** Selects runs. */
+export interface RunFilter {
+  readonly status?: Run['status']
+  /** The number of the run before which to begin. */
+  readonly before?: number
+  readonly limit?: number
+}
+
+/** A number of lookups that ended in the same way. */
+export interface AnswerCount {
+  readonly status: RowStatus
+  readonly error: string | null
+  readonly lookups: number
+}
+
+/** The runs of this machine, or of all machines that share a database. */
+export type Runs = ReturnType<typeof runsOver>
+
+/** Returns the runs in a state database; `fenceOf` returns the fencing token of a run, where machines share the database. */
+export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = () => '') {
+  const one = (condition: string, ...values: Value[]) =>
+    driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
+  const all = (rest: string, ...values: Value[]) =>
+    driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
+  return {
+    add: (run: NewRun) =>
+      driver.transaction(async (connection) => {
+        const fence = fenceOf(run.knownBy)
+        if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
+        const made = await connection.get<Run>(
+          `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
+             fence, spread, workspace, status)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+          ...[
+            run.id,
+            run.knownBy,
+            run.operation,
+            run.target,
+            run.profile,
+            run.file,
+            run.fileHash,
+            run.request,
+          ],
+          ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0, run.workspace],
+        )
+        if (!made) throw new Error('a run was not recorded')
+        // Throws before anything is paid where the rows of the next run would have no places.
+        toPlace(made.number + 1, 0)
+        return made
+      }),
+    /** Resumes a run: it is running again, maybe from a file that was moved, maybe to another output. */
+    begin: async (run: Run, going: Continuation, now: number): Promise<Run> => {
+      const { file, output, request, spread = 0 } = going
+      const values = [file, output, request, now, now, spread, now, spread, run.number, fenceOf(run.knownBy)]
+      // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
+      const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
+      if (!begun) throw new RunLost()
+      return begun
+    },
+    /** Records files that a run is about to write. */
+    addFiles: ({ number }: Pick<Run, 'number'>, paths: readonly string[]) =>
+      driver.transaction(async (connection) => {
+        for (const path of paths) await connection.run(addFileSql, number, path)
+      }, runScope(number)),
+    /** Moves records under former names of a target to its current name. */
+    adopt: (target: NamedTarget) => adoptAliases(driver, target),
+    /** Returns the newest run of an identity. */
+    known: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) =>
+      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
+    /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */
+    inTheWay: ({ file, operation, target, fileHash }: RunIdentity) =>
+      one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
+    /** Returns the runs of samples of a file; `identity` is that of the whole file or of a sample. */
+    samplesOf: ({ knownBy, target }: Pick<RunIdentity, 'knownBy' | 'target'>) => {
+      const prefix = `${knownBy.split(sampleMark)[0]}${sampleMark}`
+      return all('AND target = ? AND substr(known_by, 1, length(?)) = ?', target, prefix, prefix)
+    },
+    /** Returns the last row of the open requests for several rows that begin before a row; -1 where there are none. */
+    lastSentTogether: async ({ number }: Run, before: number) => {
+      const open = await driver.read((reads) => reads.all<{ ordinals: string }>(acrossSql, number, before))
+      return Math.max(-1, ...open.flatMap(({ ordinals }) => JSON.parse(ordinals) as number[]))
+    },
+    /** Returns the runs whose ids begin with `id`. */
+    find: (id: string) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
+    /** Returns runs, newest first: all of them, or at most `limit` with a number below `before`, of one status if given. */
+    list: ({ status, before, limit = Number.MAX_SAFE_INTEGER }: RunFilter = {}) =>
+      all(
+        `AND number < ? ${status ? 'AND status = ?' : ''} ORDER BY number DESC LIMIT ?`,
+        ...[before ?? Number.MAX_SAFE_INTEGER, ...(status ? [status] : []), limit],
+      ),
+    /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
+    countAnswers: ({ number }: Pick<Run, 'number'>) =>
+      driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
+    /** Counts the lookups of a run that found a valid e-mail address. */
+    countValidEmails: ({ number }: Pick<Run, 'number'>) =>
+      driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
+    /** Whether a run writes, or wrote, to a path. */
+    writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
+    /** Indexes the answers of other runs of the same operation and target. */
+    indexOthers: (run: Run) => indexOthers(driver, run),
+    /** Indexes the answers of the runs of an operation on a target. Those under way index theirs from now on. */
+    indexAll: (operation: string, target: string) => indexAll(driver, operation, target),
+    /** Indexes the answers of a run. */
+    index: (run: Run) => indexRun(driver, run.number),
+    /** Whether a run has rows whose outcome is recorded as unknown. */
+    hasUnknown: async ({ number }: Run) =>
+      (await driver.read((connection) =>
+        connection.get(unknownSql, ...placesOf(number), unknownAnswer.error),
+      )) !== undefined,
+    /** Forgets a run. Its answers stay in the store, and credits that it has set aside count for the day of `now`. */
+    forget: ({ number }: Run, now: number) =>
+      driver.transaction(async (connection) => {
+        await forgetAnswers(connection, number)
+        await forgetRequests(connection, number)
+        // Rows of a killed run may have been paid without a recorded answer: the budget of the day still counts them.
+        await connection.run(
+          `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
+             ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
+          ...[now, number],
+        )
+      }),
+  }
+}
+
+const othersSql =
+  'SELECT number, indexed, status FROM runs WHERE operation = ? AND target = ? AND number <> ?'
+type IndexedRun = Pick<Run, 'number' | 'indexed' | 'status'>
+
+async function indexOthers(
+  driver: Driver,
+  { number, operation, target }: Pick<Run, 'number' | 'operation' | 'target'>,
+): Promise<void> {
+  const others = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, number))
+  for (const other of others)
+    if (other.indexed !== 2) {
+      await indexRun(driver, other.number)
+      await driver.transaction(
+        // A running one has more answers to come.
+        (c) => c.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
+        runScope(other.number),
+      )
+    }
+}
+
+async function indexAll(driver: Driver, operation: string, target: string): Promise<void> {
+  const runs = await driver.read((reads) => reads.all<IndexedRun>(othersSql, operation, target, 0))
+  for (const { number, status, indexed } of runs) {
+    if (indexed === 2) continue
+    // First, so that no answer is recorded in between without being indexed.
+    const begin = 'UPDATE runs SET indexed = 3 WHERE number = ?'
+    if (status === 'running') await driver.transaction((c) => c.run(begin, number))
+    await indexRun(driver, number)
+    const end = 'UPDATE runs SET indexed = 2 WHERE number = ? AND (indexed = 3 OR status <> ?)'
+    await driver.transaction((c) => c.run(end, number, 'running'), runScope(number))
+  }
+}
+
+async function indexRun(driver: Driver, run: number): Promise<void> {
+  for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
+    const from: number = after
+    after = await driver.transaction((connection) => indexNext(connection, run, from), runScope(run))
+  }
+}
+
+/** Deletes the requests of a run that took several rows at once, and its turns. */
+export async function forgetRequests(connection: Connection, run: number): Promise<void> {
+  await connection.run('DELETE FROM bulks WHERE run = ?', run)
+  await connection.run('DELETE FROM turns WHERE run = (SELECT id FROM runs WHERE number = ?)', run)
+}
+
+const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)
+  ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE engines.id <> excluded.id`
+const hadNameSql = 'SELECT 1 AS one FROM engines WHERE name = ? AND id = ?'
+// A running run keeps the name it started with.
+const renameDigestSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND target = ? AND status <> 'running'`
+const recordedSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
+  OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
+const renameRunsSql = `UPDATE runs SET target = ? WHERE target = ? AND status <> 'running'`
+const moveSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+  SELECT day, profile, ?, operation, run, member, credits, calls, doubted FROM spending WHERE target = ?
+  ON CONFLICT (day, profile, target, operation, run, member) DO UPDATE SET credits = spending.credits + excluded.credits,
+    calls = spending.calls + excluded.calls, doubted = spending.doubted + excluded.doubted`
+
+/**
+ * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers
+ * serve other runs, and spending is counted together. It is quick when there are no such records.
+ */
+async function adoptAliases(driver: Driver, renamed: NamedTarget): Promise<void> {
+  const { engine, target, formerly = [] } = renamed
+  if (engine === undefined && formerly.length === 0) return
+  const isKnown = await driver.read(async (reads) => {
+    for (const former of formerly) if (await isRecorded(reads, former, target)) return false
+    return engine === undefined || (await reads.get(hadNameSql, target, engine)) !== undefined
+  })
+  if (isKnown) return
+  await driver.transaction(async (connection) => {
+    for (const former of formerly)
+      if (await isRecorded(connection, former, target)) await renameTarget(connection, former, renamed)
+    if (engine !== undefined) await connection.run(nameSql, target, engine)
+  })
+}
+
+/** Whether anything is recorded under a former name. A run may have the new name and still the digest of the old one. */
+async function isRecorded(connection: Connection, former: TargetAlias, now: string): Promise<boolean> {
+  const { target, engine, knownBy } = former
+  if (engine !== undefined && !(await connection.get(hadNameSql, target, engine))) return false
+  return (await connection.get(recordedSql, knownBy, target, now, target, target)) !== undefined
+}
+
+async function renameTarget(connection: Connection, former: TargetAlias, now: NamedTarget): Promise<void> {
+  await connection.run(renameRunsSql, now.target, former.target)
+  await connection.run(renameDigestSql, now.knownBy, former.knownBy, now.target)
+  await connection.run(moveSpendingSql, now.target, former.target)
+  await connection.run('DELETE FROM spending WHERE target = ?', former.target)
+}

@@ -1,0 +1,96 @@
+import type { Input } from '../../api/calls/caller.js'
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
+import { toPlace } from '../../storage/database/row-places.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import type { RowAnswer } from './answer.js'
+import { indexAnswers, keepAnswers, type Lookup, type StoredAnswer, storedAnswer } from './answers.js'
+import { runsOver } from './runs.js'
+import { dayOf } from './spending.js'
+import { type LeftTurn, releaseHolder, type TurnOptions, takeTurns } from './turns.js'
+
+/** Begins what the hidden runs are known by that hold the answers to single lookups, one for each day. */
+export const lookupsMark = 'lookups-'
+
+/** The turn of a single lookup: the right to send it, and the key that it is sent under. */
+export interface LookupTurn {
+  /** Number of its record. */
+  readonly record: number
+  readonly key: string
+  /** What a killed run or command sent for the same lookup, under its key. */
+  readonly left: LeftTurn | undefined
+}
+
+/** A single lookup that is about to be sent. */
+interface AskedLookup extends Lookup {
+  readonly input: Input
+  /** Unguessable. */
+  readonly id: string
+  /** The name of the lock of this process. */
+  readonly knownBy: string
+}
+
+/** How turns of lookups are taken. */
+export type LookupOptions = Omit<TurnOptions, 'takesKeys'>
+
+/** The stored answers that single lookups share with runs. */
+export type LookupStore = ReturnType<typeof lookupsOver>
+
+/** Returns the stored answers in a state database. */
+export function lookupsOver(driver: Driver) {
+  const runs = runsOver(driver)
+  return {
+    /** Returns the newest answer to a lookup that was stored since a moment, by a single lookup or a run. */
+    find: async (lookup: Lookup, since: number): Promise<StoredAnswer | undefined> => {
+      await runs.indexAll(lookup.operation, lookup.target)
+      return driver.read((reads) => storedAnswer(reads, lookup, since))
+    },
+    /** Takes the turn of a lookup; `undefined` while a run or another process has an equal one under way. */
+    takeTurn: async (
+      lookup: AskedLookup,
+      options: LookupOptions,
+      now: number,
+    ): Promise<LookupTurn | undefined> => {
+      const rows = [{ ordinal: 0, hash: lookup.hash, input: lookup.input }]
+      const { record, left } = await takeTurns(driver, lookup, rows, { ...options, takesKeys: true }, now)
+      return record === undefined ? undefined : { record, key: lookup.id, left: left.get(0) }
+    },
+    /** Marks the turns of a lock as nobody's: whoever took it now did not take them. */
+    releaseTurns: (knownBy: string) => releaseHolder(driver, knownBy),
+    /** Ends a turn. A request without a known outcome stays on record, so that its key is used again. */
+    endTurn: ({ record, left }: LookupTurn, isKnown: boolean, now: number) =>
+      driver.transaction(async (connection) => {
+        const keepsKey = !isKnown && left === undefined
+        const end = keepsKey ? `UPDATE turns SET holder = ''` : 'DELETE FROM turns'
+        await connection.run(`${end} WHERE number = ?`, record)
+        if (isKnown && left && !left.row) await connection.run(dropSql, left.key)
+        await connection.run(dropOldSql, now - idempotencyTtlMs)
+      }, 'single lookups'),
+    /** Stores the answer to a lookup, for single lookups and for runs. `id` is for the first one of a day. */
+    keep: (lookup: Lookup, answer: RowAnswer, now: number, id: string) =>
+      driver.transaction(async (connection) => {
+        const { operation, target, workspace, identity, hash } = lookup
+        const knownBy = lookupsMark + dayOf(now)
+        const { number } =
+          (await connection.get<{ number: number }>(dayRunSql, knownBy, operation, target, workspace)) ??
+          ((await connection.get(addSql, id, knownBy, operation, target, workspace, now)) as {
+            number: number
+          })
+        const counted = await connection.get<{ done: number }>(countSql, now, number)
+        const ordinal = (counted?.done ?? 1) - 1
+        const row = { ordinal, identity, hash, repeats: false, most: 0, answer, source: 'live' as const }
+        await keepAnswers(connection, number, [row], now)
+        await indexAnswers(connection, [{ hash, place: toPlace(number, ordinal) }])
+      }, 'single lookups'),
+  }
+}
+
+// Single lookups only: of a killed run, its own engine keeps the replies until the run is resumed.
+const dropSql = `DELETE FROM turns WHERE run = ? AND holder = ''`
+const dropOldSql = `DELETE FROM turns WHERE holder = '' AND taken_at < ? AND run NOT IN (SELECT id FROM runs)`
+const dayRunSql = `SELECT number FROM runs WHERE known_by = ? AND operation = ? AND target = ? AND workspace = ?
+  ORDER BY number DESC LIMIT 1`
+// It is in no list, and all its answers are indexed.
+const addSql = `INSERT INTO runs (id, known_by, operation, target, workspace, profile, file, file_hash, request, status, total, indexed,
+    forgotten, started_at)
+  VALUES (?, ?, ?, ?, ?, '', '', '', '{}', 'finished', 0, 2, 1, ?) RETURNING number`
+const countSql = 'UPDATE runs SET done = done + 1, ended_at = ? WHERE number = ? RETURNING done'

@@ -1,0 +1,247 @@
+import { type Connection, type Driver, joinGiven, readNumber } from '../../storage/driver/connection.js'
+import type { Budget, BudgetLeft } from './budget.js'
+import type { BudgetShortage } from './journal.js'
+import { type Run, runScope } from './runs.js'
+
+/**
+ * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
+ * unless their profile has a budget for the day: then each must see what the one before it set aside.
+ */
+export const scopeOf = ({ number, profile }: Pick<Run, 'number' | 'profile'>, { perDay }: Budget): string =>
+  perDay === undefined ? runScope(number) : `day ${profile}`
+
+/** Returns the day (UTC) that spending at a time is counted for. */
+export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
+
+/** Returns the start of the day of a time. */
+export const startOfDay = (now: number): number => Date.parse(dayOf(now))
+
+/** Returns what the budgets leave for a run. */
+export async function budgetLeft(
+  connection: Connection,
+  { number, profile }: Run,
+  { perRun, perDay }: Budget,
+  now: number,
+): Promise<BudgetLeft> {
+  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<BudgetLeft, 'unknown'>>(
+    'SELECT credits, reserved, unknown FROM runs WHERE number = ?',
+    number,
+  )
+  const { credits = 0, reserved = 0, unknown = 0 } = run ?? {}
+  const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
+  const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
+  const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
+  const shortage: BudgetShortage =
+    ofRun <= ofDay ? { budget: 'run', credits: perRun ?? 0 } : { budget: 'day', credits: perDay ?? 0 }
+  return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
+}
+
+const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
+  DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
+    doubted = spending.doubted + excluded.doubted`
+
+/** Counts what was spent on days to come as spent today: the clock went back, and the day of then begins now. */
+export async function settleDays(connection: Connection, profile: string, now: number): Promise<void> {
+  const today = dayOf(now)
+  const isLater = 'profile = ? AND day > ?'
+  const later = await connection.get(`SELECT 1 AS one FROM spending WHERE ${isLater} LIMIT 1`, profile, today)
+  if (later === undefined) return
+  await connection.run(
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+     SELECT ?, profile, target, operation, run, member, sum(credits), sum(calls), sum(doubted)
+     FROM spending WHERE ${isLater}
+     GROUP BY profile, target, operation, run, member ${addSpending}`,
+    ...[today, profile, today],
+  )
+  await connection.run(`DELETE FROM spending WHERE ${isLater}`, profile, today)
+}
+
+// One statement, since credits that another run has set aside may be spent between two.
+const spentTodaySql = `SELECT
+  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day >= ?) +
+  (SELECT coalesce(sum(reserved), 0) FROM runs
+   WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)) AS credits`
+
+/** Returns the credits that a profile has spent today, plus those set aside for rows of its other runs. */
+async function spentToday(
+  connection: Connection,
+  { number, profile }: Pick<Run, 'number' | 'profile'>,
+  now: number,
+): Promise<number> {
+  const days = [profile, dayOf(now), profile, number, startOfDay(now)]
+  return await readNumber(connection, spentTodaySql, ...days)
+}
+
+/** Who spent credits, and on what. Single calls have the run number 0. */
+export interface Spender extends Pick<Run, 'number' | 'profile' | 'target' | 'operation'> {
+  /** Email of the member who pays; `undefined` where that is not known. */
+  readonly member?: string | undefined
+}
+
+/** What calls cost, and how many of their answers may be those to other requests. */
+interface SpentCalls {
+  readonly credits: number
+  readonly calls: number
+  readonly doubted?: number
+}
+
+/** Records the credits spent by calls, or that their answers are doubted. */
+export async function countSpent(
+  connection: Connection,
+  { number, profile, target, operation, member = '' }: Spender,
+  { credits, calls, doubted = 0 }: SpentCalls,
+  now: number,
+): Promise<void> {
+  await connection.run(
+    `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`,
+    ...[dayOf(now), profile, target, operation, number, member, credits, calls, doubted],
+  )
+}
+
+/** Credits that are set aside for a single call are a row of this target without calls. Its operation is their id. */
+const heldTarget = ''
+
+/** Spending of a day (UTC, real time) by the calls of a run, or by single calls. */
+export interface Spent {
+  /** `YYYY-MM-DD`. */
+  readonly day: string
+  readonly profile: string
+  readonly target: string
+  readonly operation: string
+  /** Id of the run; null for single calls. */
+  readonly run: string | null
+  readonly calls: number
+  readonly credits: number
+  /** Answers that were passed on and may be those to other requests. */
+  readonly doubted: number
+  /** Email of the member who paid; null where that is not known. */
+  readonly member: string | null
+}
+
+/** Credits spent under one key, such as a day. The run of single calls is null, and so is an unknown member. */
+export interface SpentSum {
+  readonly key: string | null
+  readonly calls: number
+  readonly credits: number
+  readonly doubted: number
+}
+
+/** Returns sums of spending by one key, in the order in which the keys first occur. */
+export function sumSpent(
+  spent: readonly Spent[],
+  by: 'run' | 'day' | 'operation' | 'profile' | 'member',
+): readonly SpentSum[] {
+  const sums = new Map<string | null, SpentSum>()
+  for (const one of spent) {
+    const key = one[by]
+    const { calls, credits, doubted } = sums.get(key) ?? { calls: 0, credits: 0, doubted: 0 }
+    sums.set(key, {
+      key,
+      calls: calls + one.calls,
+      credits: credits + one.credits,
+      doubted: doubted + one.doubted,
+    })
+  }
+  return [...sums.values()]
+}
+
+/** Selects spending; without a field it selects all. Days are inclusive. */
+interface SpentFilter {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly profile?: string | undefined
+  readonly target?: string | undefined
+}
+
+const listSql = `
+SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, s.doubted,
+  nullif(s.member, '') AS member
+FROM (SELECT * FROM spending WHERE calls > 0 OR doubted > 0) s LEFT JOIN runs r ON r.number = s.run`
+
+/** The spending of this machine's commands. */
+export type Spending = ReturnType<typeof spendingOver>
+
+/** Returns the spending in a state database. */
+export function spendingOver(driver: Driver) {
+  return {
+    count: (spender: Omit<Spender, 'number'>, spent: SpentCalls, now: number) =>
+      driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
+    /**
+     * Sets credits aside for a single call, as many as `decide` returns for what the budget of the day leaves, in one
+     * transaction. Returns both; no credits are `undefined`.
+     */
+    hold: (
+      { id, profile, perDay }: { readonly id: string; readonly profile: string; readonly perDay: number },
+      decide: (left: number) => number | undefined,
+      now: number,
+    ) =>
+      driver.transaction(
+        async (c) => {
+          await settleDays(c, profile, now)
+          const dropSql = 'DELETE FROM spending WHERE profile = ? AND day < ? AND target = ?'
+          await c.run(dropSql, profile, dayOf(now), heldTarget)
+          const left = Math.max(0, perDay - (await spentToday(c, { number: 0, profile }, now)))
+          const credits = decide(left)
+          const spender = { number: 0, profile, target: heldTarget, operation: id }
+          if (credits !== undefined) await countSpent(c, spender, { credits, calls: 0 }, now)
+          return { left, credits }
+        },
+        scopeOf({ number: 0, profile }, { perDay }),
+      ),
+    /** Releases credits that were set aside, and records what the call has cost. */
+    settle: (
+      id: string,
+      spender: Omit<Spender, 'number'>,
+      spent: { credits: number; calls: number },
+      now: number,
+    ) =>
+      driver.transaction(
+        async (c) => {
+          await c.run('DELETE FROM spending WHERE target = ? AND operation = ? AND calls = 0', heldTarget, id)
+          if (spent.credits > 0) await countSpent(c, { ...spender, number: 0 }, spent, now)
+        },
+        scopeOf({ number: 0, profile: spender.profile }, { perDay: 0 }),
+      ),
+    /** Returns spending, oldest day first. */
+    list: ({ from, to, profile, target }: SpentFilter) => {
+      const { where, values } = joinGiven([
+        ['s.day >= ?', from],
+        ['s.day <= ?', to],
+        ['s.profile = ?', profile],
+        ['s.target = ?', target],
+      ])
+      const order = 'ORDER BY s.day, s.profile, s.target, s.operation, s.run, s.member'
+      return driver.read((connection) =>
+        connection.all<Spent>(`${listSql} WHERE TRUE${where} ${order}`, ...values),
+      )
+    },
+    /** Returns the credits set aside in unfinished runs. */
+    open: ({ profile, target }: Pick<SpentFilter, 'profile' | 'target'>) => {
+      const { where, values } = joinGiven([
+        ['profile = ?', profile],
+        ['target = ?', target],
+      ])
+      const sql = `SELECT coalesce(sum(reserved) FILTER (WHERE forgotten = 0), 0) AS credits FROM runs WHERE TRUE${where}`
+      return driver.read((connection) => readNumber(connection, sql, ...values))
+    },
+  }
+}
+
+/** The cost of a run's lookups so far. */
+interface RunResults {
+  /** The request of the run, as JSON; `{}` when it was forgotten. */
+  readonly request: string
+  readonly credits: number
+  /** Number of answers from the target. */
+  readonly answers: number
+}
+
+const resultsSql = `
+SELECT r.request, sum(s.credits) AS credits, sum(s.calls) AS answers
+FROM spending s JOIN runs r ON r.number = s.run
+WHERE s.operation = ? AND s.target = ? GROUP BY r.number`
+
+/** Returns the cost of each run of an operation on a target. */
+export const resultsOfRuns = async (connection: Connection, operation: string, target: string) =>
+  connection.all<RunResults>(resultsSql, operation, target)

@@ -1,0 +1,237 @@
+import type { Caller } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
+import { isPriced } from '../api/operations/facts.js'
+import { type InputFile, toRecord } from './find-run.js'
+import type { Journal } from './journal/journal.js'
+import type { JournalOptions } from './journal/run-journal.js'
+import type { NewRun, Run, RunIdentity } from './journal/runs.js'
+import type { OpenOutput } from './open-output.js'
+import type { Batch, KnownRun, RunPorts } from './ports.js'
+import { lockOfDead, markShared, type RunRecords } from './records.js'
+import type { BatchRequest } from './request.js'
+
+/** A batch with its recorded run, if there is one. */
+export interface ResolvedBatch {
+  readonly request: BatchRequest
+  readonly records: RunRecords
+  readonly identity: RunIdentity
+  /** The run that it resumes; `undefined` for a new one. */
+  readonly known: KnownRun | undefined
+  /** Real time before which no answer was given that it takes. */
+  readonly notBefore: number
+  /** Runs of samples of the file; `undefined` where there are none. */
+  readonly samples?: ReadonlySet<number> | undefined
+  readonly input: InputFile
+}
+
+/** A run with its journal and its target. */
+interface OpenRun {
+  readonly run: Run
+  readonly journal: Journal
+  readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
+}
+
+const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
+
+/** Returns the answer of rows that must not be sent and have none; `undefined` where all may be sent. */
+const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
+
+/** Records a new run, or resumes one. A finished one is only read. */
+export async function openJournal(
+  ports: RunPorts,
+  batch: ResolvedBatch,
+  rows: number,
+  { path, files }: Pick<OpenOutput, 'path' | 'files'>,
+): Promise<OpenRun> {
+  const { records, request } = batch
+  const run = await begin(ports, batch, rows, path)
+  await addFiles(records, run, files)
+  if (run.status === 'finished') {
+    const journal = await openFinishedJournal(records, run, goneAnswer)
+    return { run, journal, target: { caller: noCaller } }
+  }
+  const target = await targetOf(ports, batch, run)
+  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = request.choices
+  const store = maxAgeMs === undefined ? undefined : { maxAgeMs }
+  if (store) await records.runs.indexOthers(run)
+  const turns = store && {
+    isAlive: (holder: string) => records.locks.isHeld(holder),
+    // Workers know the rows of their own run only.
+    takesKeys: !request.choices.distribute,
+  }
+  const mayRepeat = await isRepeatable(request, target.caller)
+  const options = {
+    budget: { perRun, perDay },
+    member: await ports.target.memberEmail(),
+    mayRepeat,
+    retryUnknown,
+    ...{ store, turns },
+    samples: batch.samples,
+    notBefore: batch.notBefore,
+    others: missingAnswerOf(batch.known),
+  }
+  return { run, journal: await openOver(records, run, options), target }
+}
+
+/** Opens the journal of a run whose rows are not sent; rows without an answer get `missing`. */
+export const openFinishedJournal = (
+  records: RunRecords,
+  run: Run,
+  missing: NonNullable<JournalOptions['missing']>,
+): Promise<Journal> => openOver(records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
+
+/** Opens the journal of a run in its database. */
+async function openOver(
+  { database, runs, locks, now }: RunRecords,
+  run: Run,
+  options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
+): Promise<Journal> {
+  const { journalOf } = await import('./journal/run-journal.js')
+  const { answeredUpTo } = await import('./journal/answers.js')
+  const answered = await database.read((reads) => answeredUpTo(reads, run.number))
+  if (run.indexed === 0 && answered > 0) await runs.index(run)
+  const fence = locks.fenceOf(run.knownBy)
+  return journalOf(database, run, { ...options, now, fence, answeredUpTo: answered })
+}
+
+async function begin(
+  ports: RunPorts,
+  { request, records, identity, known, input }: ResolvedBatch,
+  total: number,
+  output: string | null,
+): Promise<Run> {
+  // The copy of this command's pipe is deleted at its end. The run has its own copy, or another file of that content.
+  const file = known && input.isPiped ? known.file : identity.file
+  const going = {
+    file,
+    output,
+    request: toRecord(request, file, {
+      member: await ports.target.member(),
+      source: await ports.target.source(),
+    }),
+    spread: request.choices.distribute ? 1 : 0,
+  } as const
+  if (known) {
+    if (known.status === 'finished') return known
+    const { lostAt } = await records.runs.begin(known, going, records.now())
+    return { ...known, request: going.request, lostAt }
+  }
+  const run: NewRun = {
+    ...identity,
+    ...going,
+    ...{ id: input.id, total },
+    profile: ports.target.profile,
+    startedAt: records.now(),
+  }
+  const made = await records.runs.add(run)
+  input.keep()
+  if (records.address !== undefined && input.isPiped) await markShared(ports, made.id)
+  return made
+}
+
+/**
+ * Records the files that a run is about to write. The record survives a power cut, and so does a new run: the keys of its
+ * rows derive from its id.
+ */
+export async function addFiles(
+  { runs, database }: RunRecords,
+  run: Run,
+  files: readonly string[],
+): Promise<void> {
+  await runs.addFiles(run, files)
+  await database.flush()
+}
+
+/** Whether rows may be sent again under their keys. */
+const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
+  !isPriced(operation) || !supportsIdempotency || supportsIdempotency()
+
+async function targetOf(
+  { target }: RunPorts,
+  { request, records }: ResolvedBatch,
+  run: Run,
+): Promise<OpenRun['target']> {
+  const caller = await target.caller()
+  const callOptions = { apiKey: await target.apiKey() }
+  const { discardReplies } = caller
+  if (!discardReplies || !isPriced(request.operation)) return { caller, callOptions }
+  const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
+  if (records.address !== undefined) await settleOthers(records, run, drop)
+  const { mayStillSend } = await import('./journal/lost-runs.js')
+  if (mayStillSend(run, records.now())) return { caller, callOptions }
+  // At the end, replies to requests for several rows are discarded too.
+  const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
+  return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
+}
+
+/** Discards the replies to ended runs that were taken over long ago. */
+async function settleOthers(
+  { database, locks, now }: RunRecords,
+  run: Run,
+  settle: (id: string) => Promise<void>,
+): Promise<void> {
+  const { settleLost } = await import('./journal/lost-runs.js')
+  // This command holds the lock of its run, and of all runs with the same identity.
+  const hold = ({ knownBy }: Pick<Run, 'knownBy'>) =>
+    knownBy === run.knownBy ? { release: () => {} } : lockOfDead(locks, knownBy)
+  try {
+    await settleLost(database, run, { now: now(), hold, settle })
+  } catch (error) {
+    // No run fails because of another one: the next batch tries again.
+    if (!(error instanceof ApiError)) throw error
+  }
+}
+
+/** The caller of a run whose rows are not sent. */
+export const noCaller: Caller = {
+  call: async () => {
+    throw new Error('a finished run makes no calls')
+  },
+  close: async () => {},
+}
+
+/** Returns a run that does not exist yet: no answers, nothing spent. */
+const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity): Run => ({
+  ...identity,
+  ...{ id: '', number: 0, status: 'stopped', request: '{}', output: null, total: 0, done: 0 },
+  profile,
+  ...{ credits: 0, reserved: 0, sentFrom: 0, sentTo: 0, loweredRow: null, loweredLimit: null },
+  ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
+})
+
+/** The age of stored answers that a quote counts where no other is given: 90 days. */
+const suggestedAgeMs = 90 * 86_400_000
+
+/** Opens what a quote reads of a run's journal. It records nothing. */
+export async function openQuoteJournal(
+  { target }: RunPorts,
+  { request, records, identity, known, samples, notBefore }: ResolvedBatch,
+): Promise<Pick<Journal, 'resume' | 'recall'>> {
+  if (known?.status === 'finished')
+    return openFinishedJournal(records, known, { status: 'failed', error: null })
+  const run = known ?? toUnstartedRun(target, identity)
+  const { maxAgeMs = suggestedAgeMs, retryUnknown } = request.choices
+  await records.runs.indexOthers(run)
+  const store = { maxAgeMs }
+  const mayRepeat = run.sentTo > run.sentFrom ? await isRepeatable(request, await target.caller()) : true
+  const others = missingAnswerOf(known)
+  return openOver(records, run, {
+    ...{ budget: {}, mayRepeat, retryUnknown, store, samples, others, notBefore },
+  })
+}
+
+/** Returns the credits that the budgets leave for the run; `undefined` without a budget. */
+export async function readBudget(
+  { target }: RunPorts,
+  { request, records, identity, known }: ResolvedBatch,
+): Promise<number | undefined> {
+  const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
+  if (perRun === undefined && perDay === undefined) return undefined
+  const { budgetLeft } = await import('./journal/spending.js')
+  const run = known ?? toUnstartedRun(target, identity)
+  const left = await records.database.read((connection) =>
+    budgetLeft(connection, run, { perRun, perDay }, records.now()),
+  )
+  // Credits set aside for rows under way can still be spent by them.
+  return Math.max(0, left.credits + left.reserved)
+}

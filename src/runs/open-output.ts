@@ -1,0 +1,204 @@
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Refusal } from '../csv/errors.js'
+import { type Mapping, recordFieldOf } from './input/mapping.js'
+import type { Table } from './input/table.js'
+import { chosenColumns, manyOf, rowColumnsOf } from './output/columns.js'
+import { requireCrmKind } from './output/crm-kind.js'
+import {
+  type CsvChoices,
+  createLayout,
+  csvFormat,
+  excel,
+  explode as explodeFormat,
+  type Format,
+  jsonFormat,
+  type Layout,
+  ndjsonFormat,
+  onlyMissingOf,
+} from './output/format.js'
+import {
+  createRejects,
+  createWriter,
+  csvRejects,
+  isWorkbookName,
+  keepPartial,
+  nodeFiles,
+  type Rejects,
+  type Sink,
+  streamSink,
+  type Writer,
+  withRejects,
+} from './output/writer.js'
+import type { RunPorts } from './ports.js'
+import { fileLock, hold } from './records.js'
+import type { BatchChoices, BatchRequest, InputChoices } from './request.js'
+
+/** Where the rows of a run go. */
+export interface OpenOutput {
+  /** Absolute path; null for stdout. */
+  readonly path: string | null
+  /** The regular files that are written: that at the path, and the rejects. */
+  readonly files: readonly string[]
+  readonly writer: Writer
+  /** Where invalid rows go; `undefined` where they are in the output only. */
+  readonly rejects: Rejects | undefined
+  /** Whether the reader of our stdout has left. */
+  isAbandoned(): boolean
+}
+
+/**
+ * Opens the output before anything is paid for. What a recorded run left there need not be kept. Invalid rows go to a file
+ * of rejects unless `putsAside` is false.
+ */
+export async function openOutput(
+  ports: RunPorts,
+  request: BatchRequest,
+  { table, mapping }: { readonly table: Table; readonly mapping: Mapping },
+  isOnRecord: (path: string) => Promise<boolean>,
+  signal: AbortSignal,
+  putsAside = true,
+): Promise<OpenOutput> {
+  const { choices, output } = request
+  const format = await rowFormat(request, table.header, mapping)
+  const { stdout, cwd } = ports.streams
+  const path = output === undefined ? null : resolve(cwd, output)
+  const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
+  ports.claimFile(table.path, '--csv', 'read')
+  if (path !== null) ports.claimFile(path, '-o')
+  if (aside !== undefined) ports.claimFile(aside, rejectsOption(choices))
+  const files: string[] = []
+  for (const one of [path, aside]) if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
+  if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
+  // Of what cannot be opened nothing is left behind.
+  const open = () => openRejects(ports, aside, table, choices, signal)
+  const named = choices.rejects === undefined ? undefined : await open()
+  const sink =
+    path === null ? streamSink(stdout) : await ports.openFile(path, '-o', signal).catch(refusedBy(named))
+  // Nothing can be put beside a device.
+  const rejects = named ?? (sink.partial === undefined ? undefined : await open())
+  let abandoned = false
+  const watched: Sink = {
+    ...sink,
+    write: (text) =>
+      sink.write(text).catch((error) => {
+        abandoned = (error as { code?: unknown }).code === 'EPIPE'
+        throw error
+      }),
+  }
+  const writer = createWriter(watched, format)
+  const all = rejects ? withRejects(writer, rejects) : writer
+  return { path, files, writer: all, rejects, isAbandoned: () => abandoned }
+}
+
+/** The rows that a sheet of a workbook holds below its header. */
+const maxSheetRows = 1_048_575
+
+/** Throws a Refusal where a workbook would have more rows than it can. */
+export function checkSheetRows(output: string | undefined, rows: number): void {
+  if (!isWorkbookName(output) || rows <= maxSheetRows) return
+  throw new Refusal(
+    `The input has ${rows.toLocaleString('en-US')} rows, and a workbook holds ${maxSheetRows.toLocaleString('en-US')}.`,
+    'Use -o FILE.csv.',
+  )
+}
+
+const refusedBy =
+  (rejects: Rejects | undefined) =>
+  async (error: unknown): Promise<never> => {
+    await rejects?.abandon()
+    throw error
+  }
+
+/** The file for invalid rows that belongs to an output: beside it. */
+const besideOf = (output: string | null): string | undefined =>
+  output === null
+    ? undefined
+    : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl|xlsx)$/i, '')}.rejects.csv`
+
+/**
+ * Holds a regular file, also one to come: two commands that write it would each lose rows, so the second is refused. Returns
+ * whether the path is that of one.
+ */
+async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
+  const kind = await nodeFiles.kind(path).catch(() => undefined)
+  if (kind !== 'file' && kind !== 'nothing') return false
+  hold(ports, fileLock(ports, trueName(path)), `The file ${path}`)
+  return true
+}
+
+/** A path without links; of a file that is not there, its folder's. */
+function trueName(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return dirname(path) === path ? path : join(trueName(dirname(path)), basename(path))
+  }
+}
+
+/** Opens the file for invalid rows of a command whose output is no rows; `undefined` where no option names a file. */
+export async function openRejectsOf(
+  ports: FilePorts,
+  output: string | null,
+  table: Table,
+  choices: RejectsChoices,
+): Promise<Rejects | undefined> {
+  const isDevice = output !== null && (await nodeFiles.kind(output).catch(() => undefined)) === 'device'
+  const aside = choices.rejects ?? besideOf(isDevice ? null : output)
+  ports.claimFile(table.path, '--csv', 'read')
+  return openRejects(ports, aside, table, choices)
+}
+
+type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile'>
+type RejectsChoices = Pick<InputChoices, 'raw' | 'rejects'>
+
+/** Opens the file for invalid rows. */
+async function openRejects(
+  ports: FilePorts,
+  path: string | undefined,
+  table: Table,
+  choices: RejectsChoices,
+  signal?: AbortSignal,
+): Promise<Rejects | undefined> {
+  if (path === undefined) return undefined
+  const sink = await ports.openFile(path, rejectsOption(choices), signal)
+  return createRejects(sink, () => csvRejects(table, choices.raw))
+}
+
+const rejectsOption = ({ rejects }: RejectsChoices): string =>
+  rejects === undefined ? '--rejects (by default OUT.rejects.csv)' : '--rejects'
+
+async function rowFormat(
+  request: BatchRequest,
+  header: readonly string[],
+  mapping: Mapping,
+): Promise<Format> {
+  const { operation, shape, choices, locale, output } = request
+  const { explode = false, format } = choices
+  const columns = chosenColumns(rowColumnsOf(request, explode), choices.fields)
+  const onlyMissing = onlyMissingOf(request, header)
+  const layout =
+    choices.layout === undefined
+      ? createLayout(header, columns, onlyMissing)
+      : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
+  const csv = choices.excel ? excel(locale) : {}
+  // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
+  const written = formatOf(layout, format, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
+  const many = manyOf(operation, shape)
+  return many && explode ? explodeFormat(written, many) : written
+}
+
+async function crmLayout(crm: string, { shape }: BatchRequest, layout: Layout, mapping: Mapping) {
+  const { crmColumns, withCrmColumns } = await import('./output/crm-layout.js')
+  const kind = requireCrmKind(shape.output)
+  const mapped = Object.fromEntries(
+    mapping.columns.map(({ field, at }) => [recordFieldOf(kind, field) ?? field, at]),
+  )
+  return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped)
+}
+
+function formatOf(layout: Layout, format: BatchChoices['format'], csv: CsvChoices): Format {
+  if (format === 'ndjson') return ndjsonFormat(layout)
+  if (format === 'json') return jsonFormat(layout)
+  return csvFormat(layout, format === 'tsv' ? { ...csv, delimiter: '\t' } : csv)
+}

@@ -1,0 +1,211 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { Caller, CallOptions, Input, Reply } from '../api/calls/caller.js'
+import type { Operation, OperationId } from '../api/operations/table.js'
+import type { Clock, Ids } from '../engine/ports/ports.js'
+import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
+import type { Mapping, MappingRequest } from './input/mapping.js'
+import type { Table } from './input/table.js'
+import type { RowAnswer } from './journal/answer.js'
+import type { Journal } from './journal/journal.js'
+import type { Run, TargetAlias } from './journal/runs.js'
+import type { DoubtedWhen, RunProgress } from './output/report.js'
+import type { Sink, Writer } from './output/writer.js'
+import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
+import type { Lookup, RowState } from './plan/row-batch.js'
+
+/** How several rows are sent in one request. */
+export interface Together {
+  /** The operation that accepts several rows, and answers later. */
+  readonly operation: OperationId
+  /** The operation that reads accepted work by its id. */
+  readonly reader: OperationId
+  /** The array of the request for the rows; their other options are the same. */
+  readonly into: string
+  /** Fields of the request beside that array. */
+  readonly shared: readonly string[]
+  /** Fewest and most rows of a request. */
+  readonly least: number
+  readonly most: number
+  /** Finishes accepted work in this process, unless another one works on it; called before each poll for its results. */
+  readonly work?: (id: string, signal: AbortSignal) => Promise<void>
+}
+
+/** Where this machine's records of runs are, and the clock and ids they are kept with. */
+export interface RunHome {
+  /** `state` is the path of the state database; the folders of locks and of piped input are beside it. */
+  readonly home: { readonly state: string }
+  readonly clock: Clock
+  readonly ids: Ids
+  /** Creates the folders of the home; throws where others can read them. */
+  prepareHome(): void
+  /** Adds work for the end of the command; the last added runs first. */
+  onClose(work: () => Promise<void> | void): void
+}
+
+/** The name that a target is recorded under, and its former names. */
+export interface RecordedTarget {
+  readonly name: string
+  /** Id of an engine, wherever its database is; `undefined` on a server, or before it has a workspace. */
+  readonly engine?: string
+  readonly formerly: readonly Omit<TargetAlias, 'knownBy'>[]
+}
+
+/** Where answers come from, in one phrase as `text`. */
+export interface AnswerSource {
+  readonly kind: string
+  readonly text: string
+}
+
+/** The target that answers the rows of a batch. */
+export interface BatchTarget {
+  /** The name that spending is counted under. */
+  readonly profile: string
+  names(): Promise<RecordedTarget>
+  /** Returns the workspace that pays, as far as it is known. */
+  workspace(): Promise<string>
+  /** Returns the real time before which its answers are out of date: that of the latest import here; 0 where there is none. */
+  answersFrom(): Promise<number>
+  caller(): Promise<Caller>
+  apiKey(): Promise<string | undefined>
+  /**
+   * Returns the member whose key this command has: the email at an engine, else `key` with a fingerprint of the key;
+   * `undefined` where the key is not valid.
+   */
+  member(): Promise<string | undefined>
+  /** Returns where answers come from; `undefined` where that is not known. */
+  source(): Promise<AnswerSource | undefined>
+  /** Returns the email of that member; `undefined` at another server. */
+  memberEmail(): Promise<string | undefined>
+  /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
+  bulk(run: string): Promise<Together | undefined>
+  /** Has workers answer the rows of a run, instead of this process. */
+  distribute(run: Run, apiKey: string | undefined, signal: AbortSignal): Promise<Distribution>
+}
+
+/** A run whose rows are answered by workers. */
+interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
+  /** Returns the number of workers that take part. */
+  workers(): number
+}
+
+/** What a run needs from its command. */
+export interface RunPorts extends RunHome {
+  readonly target: BatchTarget
+  readonly streams: {
+    readonly stdin: NodeJS.ReadableStream
+    readonly stdout: NodeJS.WritableStream
+    readonly cwd: string
+  }
+  /**
+   * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where
+   * the given one is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+   */
+  convertSheet(
+    path: string,
+    sheet: string | undefined,
+    openCopy: () => Promise<FileHandle>,
+  ): Promise<FileHandle | undefined>
+  notify(text: string): void
+  /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
+  openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>
+  /** Throws where an option may not write to a path, or read it. */
+  claimFile(path: string, option: string, use?: 'read' | 'write'): void
+}
+
+/** A target that refuses the free questions of a quote, such as one that does not accept the key. */
+export interface TargetRefusal {
+  readonly operation: Operation
+  readonly reply: Reply
+}
+
+/** Credits and requests that a target has left for an operation. */
+export interface Remaining {
+  readonly spendable: Omit<RunFunds, 'budget'>
+  /** null where the plan's limits are not known. */
+  readonly windows: readonly RateWindow[] | null
+}
+
+/** Shows the progress of long work. */
+interface ProgressDisplay {
+  update(step: Pick<RunProgress, 'rows' | 'found' | 'credits' | 'total'> & Partial<RunProgress>): void
+  /** Removes the display. */
+  stop(): void
+}
+
+/** A mapping, and the `--map` pairs that lead to it again without a question. */
+export interface ChosenMapping {
+  readonly mapping: Mapping
+  readonly map: readonly string[]
+}
+
+/** A run that a batch resumes. */
+export interface KnownRun extends Run {
+  /** The run is finished, and only its rows of unknown outcome are sent again. */
+  readonly onlyUnknown?: boolean
+}
+
+/** What a person sees of a batch and decides. */
+export interface BatchDialog {
+  /** Matches the columns of a file with fields; a person at a terminal may be asked. */
+  chooseMapping(request: MappingRequest): Promise<ChosenMapping>
+  /** Returns the input of all rows, with required options that no column fills. Throws without a person to ask. */
+  completeConstants(mapping: Mapping): Promise<Input>
+  showMapping(mapping: Mapping): void
+  showKnownRun(run: KnownRun): void
+  /** Asks whether another member resumes a run. Throws where the answer is no, or nobody can be asked. */
+  confirmMember(run: Run, starter: string, member: string): Promise<void>
+  /** Reports that rows have more or fewer cells than the header. */
+  showRagged(rows: number, firstLine: number | undefined): void
+  /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
+  confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
+  showCounting(): Promise<ProgressDisplay>
+  /** `workers` returns how many workers take part; `undefined` where this process makes the calls. */
+  showProgress(workers: () => number | undefined): Promise<ProgressDisplay>
+}
+
+/** What a batch needs from its command. */
+export interface BatchPorts extends RunPorts {
+  readonly dialog: BatchDialog
+  /** Asks a target for its remaining credits and requests, which is free. */
+  remaining(operation: Operation, constants: Input): Promise<Remaining | TargetRefusal>
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Runs work whose signal is given on Ctrl-C or SIGTERM. */
+  interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
+}
+
+/** Everything that executing a run takes. */
+export interface Batch extends Lookup {
+  readonly table: Pick<Table, 'header' | 'rows'>
+  readonly operation: OperationId
+  /** How several rows are sent as one request; where absent, each row is a request. */
+  readonly together?: Together | undefined
+  readonly caller: Caller
+  readonly callOptions?: CallOptions
+  readonly journal: Journal
+  readonly writer: Writer
+  readonly time: Time
+  /** Maximum number of calls at once; many, so that an engine can commit them together. */
+  readonly concurrency?: number
+  /** Number of rows, where they were counted. */
+  readonly total?: number
+  /** Whether the file has rows behind them: the run is not finished then, even when all these are answered. */
+  readonly hasMore?: boolean
+  /** Ends the run early: no further row is sent, and calls under way are awaited. */
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: RunProgress) => void
+  /** Tells a person about something that happened on the way. */
+  readonly notify?: (text: string) => void
+  /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */
+  readonly onSafe?: (before: number) => Promise<void>
+}
+
+/** What sending the rows of a batch depends on. */
+export interface CallPorts {
+  readonly batch: Batch
+  readonly stopReason: StopReason
+  readonly rateGate: RateGate
+  readonly inFlight: InFlightCounter
+  readonly answered: (state: RowState, answer: RowAnswer) => void
+  /** Called when the reply to a row is doubted: before it was taken for an answer (`discarded`), or after that. */
+  readonly doubted: (state: RowState, when: DoubtedWhen) => void
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { resultOr } from '../api/values/objects.js'
+import { Refusal } from '../csv/errors.js'
+import type { Clock } from '../engine/ports/ports.js'
+import { isLocked, type Lock, takeLock } from '../storage/database/file-lock.js'
+import type { Driver } from '../storage/driver/connection.js'
+import type { HeldRun, RunLocks } from './journal/run-leases.js'
+import type { Run, Runs } from './journal/runs.js'
+import type { RunHome } from './ports.js'
+
+/** The records of runs, their locks, and their database. */
+export interface RunRecords {
+  readonly runs: Runs
+  readonly locks: RunLocks
+  readonly database: Driver
+  /** Address of the database that machines share; absent for the records in this machine's home. */
+  readonly address: string | undefined
+  /** Real time, by the clock of the database. */
+  now(): number
+}
+
+/** The database of the records of runs, by its `postgres://` address; this machine's home without one. */
+export interface RunsLocation {
+  readonly database?: string | undefined
+}
+
+/** Opens the records of runs, or returns `opened` when it is the same database; closed with the command. */
+export async function openRuns(
+  home: RunHome,
+  { database: address }: RunsLocation = {},
+  opened?: RunRecords,
+): Promise<RunRecords> {
+  if (opened && opened.address === address) return opened
+  home.prepareHome()
+  const { openState } = await import('../storage/state/open.js')
+  const { runsOver } = await import('./journal/runs.js')
+  // A caller flushes what has to survive a power cut.
+  const clock = () => home.clock.now()
+  const options = { durable: false, now: clock }
+  const database = await openState(address ?? home.home.state, options)
+  home.onClose(() => database.close())
+  const locks = address === undefined ? fileLocks(home) : await leasesOver(home, database)
+  const now = () => clock() + (database.aheadMs?.() ?? 0)
+  return { runs: runsOver(database, locks.fenceOf), locks, database, address, now }
+}
+
+/** Whether a run is under way, by a process that is alive. */
+export const isRunning = async (
+  home: Pick<RunHome, 'home' | 'clock'>,
+  run: Run,
+  locks: RunLocks = fileLocks(home),
+): Promise<boolean> => run.status === 'running' && (await locks.isHeld(run.knownBy))
+
+const lockFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'locks')
+
+type HomeOnly = Pick<RunHome, 'home'>
+
+/** Returns the path of a run's lock, which all runs with the same identity share. */
+const runLock = (home: HomeOnly, knownBy: string): string => join(lockFolder(home), `run-${knownBy}`)
+
+/** Returns the path of a named lock. Throws a Refusal for an invalid name. */
+export function namedLock(home: HomeOnly, name: string): string {
+  if (!/^[\w.-]{1,100}$/.test(name))
+    throw new Refusal('--lock takes a name of letters, digits, dots, - and _.', 'For example: --lock nightly')
+  return join(lockFolder(home), `name-${name}`)
+}
+
+/** Returns the path of the lock of a file that a command writes. */
+export const fileLock = (home: HomeOnly, path: string): string =>
+  join(lockFolder(home), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
+
+/** Returns the locks of this machine's runs, which the system frees when their process ends. */
+export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
+  take: async (knownBy) => {
+    const lock = tryLock(runLock(home, knownBy))
+    if (lock) writeHolder(home, runLock(home, knownBy))
+    return lock
+  },
+  isHeld: async (knownBy) => isLocked(runLock(home, knownBy)),
+  holder: async (knownBy) => readHolder(runLock(home, knownBy)),
+  fenceOf: () => '',
+})
+
+/** Returns the locks of runs in a database that several machines share. */
+export async function leasesOver(
+  { clock, ids }: Pick<RunHome, 'clock' | 'ids'>,
+  database: Driver,
+): Promise<RunLocks> {
+  const { leaseLocks } = await import('./journal/run-leases.js')
+  const holder = `${holderOf(clock)}, on ${hostname()}`
+  return leaseLocks(database, { token: () => ids.uuid(), holder })
+}
+
+/** Takes the lock of a run without waiting. Returns `undefined` where another process has it. */
+export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
+  (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
+
+/** Records runs as stopped whose process was killed; `own` is the run that this command holds. */
+export async function stopKilledRuns(
+  { database, locks }: Pick<RunRecords, 'database' | 'locks'>,
+  own: string | undefined,
+): Promise<void> {
+  const { stopKilled } = await import('./journal/lost-runs.js')
+  await stopKilled(database, ({ knownBy }) =>
+    knownBy === own ? { release: () => {} } : lockOfDead(locks, knownBy),
+  )
+}
+
+/** Holds a run until the command ends; throws a Refusal (exit 15) when another process has it. */
+export async function holdRun(
+  home: Pick<RunHome, 'onClose'>,
+  locks: RunLocks,
+  knownBy: string,
+  what: string,
+): Promise<void> {
+  const held = await locks.take(knownBy)
+  if (!held) throw inUse(what, await locks.holder(knownBy), locks.freedAfterMs)
+  home.onClose(() => held.release())
+}
+
+/**
+ * Holds a lock until the command ends, and records its holder for others. Throws a Refusal (exit 15) when another process
+ * has it. `what` is the subject of its sentence.
+ */
+export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: string): void {
+  const lock = tryLock(path)
+  if (!lock) throw inUse(what, readHolder(path))
+  home.onClose(() => lock.release())
+  writeHolder(home, path)
+}
+
+function tryLock(path: string, timeout?: number): Lock | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return takeLock(path, timeout)
+}
+
+/** More processes than look up at once. The names are used again, so that there are never more files. */
+const lookupLocks = 1_024
+
+/** Takes a lock for the single lookups of this process. Returns its name; it is held until the command ends. */
+export async function holdLookups(home: Pick<RunHome, 'home' | 'onClose'>): Promise<string> {
+  for (let number = 0; number < lookupLocks; number++) {
+    const name = `lookups-${number}`
+    const lock = tryLock(runLock(home, name), 0)
+    if (!lock) continue
+    home.onClose(() => lock.release())
+    return name
+  }
+  throw inUse('Every lock of single lookups', undefined)
+}
+
+function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Refusal {
+  const text = `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`
+  const killed =
+    freedAfterMs === undefined ? '' : ` One that was killed frees it after ${freedAfterMs / 1_000} seconds.`
+  return new Refusal(text, `Wait until it ends, or stop it.${killed}`, 15, 'locked')
+}
+
+const holderOf = (clock: Clock): string =>
+  `process ${process.pid}, since ${new Date(clock.now()).toISOString()}`
+
+const writeHolder = ({ clock }: Pick<RunHome, 'clock'>, path: string): void =>
+  writeFileSync(`${path}.holder`, holderOf(clock), { mode: 0o600 })
+
+const readHolder = (path: string): string | undefined =>
+  resultOr(undefined, () => readFileSync(`${path}.holder`, 'utf8'))
+
+/** Returns the path of the folders of runs. */
+export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'runs')
+
+/** Returns the folder of a run, with the copy of its pipe. */
+export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder(home), id)
+
+/** Returns the folders of all runs of this machine. */
+export const runFolders = async (home: HomeOnly): Promise<string[]> =>
+  (await readdir(runsFolder(home)).catch(() => [])).map((id) => runFolder(home, id))
+
+/** A folder for the copy of a pipe. It is removed when the command ends, unless it is kept. */
+interface RunFolder {
+  readonly path: string
+  keep(): void
+}
+
+/** Makes the folder of a run. */
+export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promise<RunFolder> {
+  home.prepareHome()
+  const path = runFolder(home, id)
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  let kept = false
+  home.onClose(async () => {
+    if (!kept) await rm(path, { recursive: true, force: true })
+  })
+  return {
+    path,
+    keep: () => {
+      kept = true
+    },
+  }
+}
+
+/**
+ * Opens a file that has no name any more when it gets its first byte, so that it is gone when this process ends, however it
+ * ends.
+ */
+export async function openUnnamedFile(home: RunHome): Promise<FileHandle> {
+  const { path } = await openRunFolder(home)
+  const file = await open(join(path, 'unnamed'), 'wx+', 0o600)
+  home.onClose(() => file.close())
+  await rm(path, { recursive: true })
+  return file
+}
+
+/** Name of the file that marks the folder of a run whose records are not in this machine's home. */
+export const elsewhere = 'elsewhere'
+
+/** Marks the folder of a run with shared records, so that it is not removed as a leftover. */
+export const markShared = (home: HomeOnly, id: string): Promise<void> =>
+  writeFile(join(runFolder(home, id), elsewhere), '', { mode: 0o600 })
+
+/** A folder without a run is a leftover when nothing was written to it for this long. */
+const leftoverMs = 86_400_000
+
+/** Removes the folders of commands that were killed while they read a pipe; `known` are the ids of runs. */
+export async function removeLeftovers(
+  home: Pick<RunHome, 'home' | 'clock'>,
+  known: ReadonlySet<string>,
+): Promise<void> {
+  const names = await readdir(runsFolder(home)).catch(() => [])
+  for (const name of names) {
+    if (known.has(name)) continue
+    // The next batch tries again; no run fails because of another one.
+    await removeIfOld(join(runsFolder(home), name), home.clock.now()).catch(() => {})
+  }
+}
+
+async function removeIfOld(folder: string, now: number): Promise<void> {
+  const names = await readdir(folder)
+  if (names.includes(elsewhere)) return
+  const files = [folder, ...names.map((name) => join(folder, name))]
+  const times = await Promise.all(files.map(async (file) => (await stat(file)).mtimeMs))
+  if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
+}

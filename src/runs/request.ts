@@ -1,0 +1,114 @@
+import type { Shape } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
+import type { Operation } from '../api/operations/table.js'
+import type { SavedMap } from './input/mapping.js'
+import type { Run } from './journal/runs.js'
+import type { AnswerSource } from './ports.js'
+import type { RunRecords } from './records.js'
+
+/** The options of a command about its input file. */
+export interface InputChoices {
+  /** Path of the input; `-` for stdin. */
+  readonly file: string
+  /** Name of the sheet of a workbook; its first one when absent. */
+  readonly sheet?: string | undefined
+  readonly map: readonly string[]
+  /** A saved map, which fills no other fields. */
+  readonly saved?: SavedMap | undefined
+  /** Input that replaces the columns of its fields in every row. */
+  readonly overrides?: Input | undefined
+  /** Name to keep the map under. */
+  readonly saveMap?: string | undefined
+  readonly mapOnly: boolean
+  /** Only the quote is wanted. */
+  readonly dryRun: boolean
+  readonly encoding: string | undefined
+  readonly delimiter: string | undefined
+  /** Lines above the header; recognised when absent. */
+  readonly skipLines?: number | undefined
+  /** False where the first row is data; recognised when absent. */
+  readonly header?: boolean | undefined
+  readonly raw: boolean
+  /** Looks up this many rows, spread over the file. Such a run is another one than that of the whole file. */
+  readonly sample?: number | undefined
+  /** Absolute path of the file for invalid rows; absent where the output's name gives it. */
+  readonly rejects?: string | undefined
+  readonly failOn: 'any' | 'none'
+}
+
+/** How old a paid answer may be that a run uses again where nothing else is said: 30 days. */
+export const defaultMaxAgeMs = 30 * 86_400_000
+
+/** The options of a command about its run: where answers come from, and what it may spend. */
+export interface RunChoices {
+  /** Starts a new run where the same one is recorded. */
+  readonly fresh: boolean
+  readonly retryUnknown: boolean
+  /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
+  readonly maxAgeMs: number | undefined
+  /** Uses no stored answers, and starts a new run where the same one is finished. */
+  readonly refresh?: boolean | undefined
+  /** Looks up the first rows only. Without it, resuming the run looks up the others. */
+  readonly rows?: number | undefined
+  readonly maxCredits: number | undefined
+  readonly maxCreditsPerDay: number | undefined
+  /** Rows in flight at once; a usual number when absent. */
+  readonly concurrency?: number | undefined
+  /** Name of a lock to hold meanwhile. */
+  readonly lock: string | undefined
+  /** Lets the workers of its database call the rows. */
+  readonly distribute?: boolean | undefined
+  /** Absolute path of the file for the summary of the run. */
+  readonly summaryJson?: string | undefined
+}
+
+/** The options of a batch command. */
+export interface BatchChoices extends InputChoices, RunChoices {
+  readonly excel: boolean
+  readonly format: 'csv' | 'tsv' | 'ndjson' | 'json'
+  /** The system whose import the columns are for. */
+  readonly layout?: string | undefined
+  /** Result columns to write; all when absent. */
+  readonly fields: readonly string[] | undefined
+  /** A row for each result, where a lookup has several. */
+  readonly explode?: boolean
+  /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
+  readonly onlyMissing?: string | undefined
+}
+
+/** A requested batch: its operation, the input of rows that have no value for a field, and the options. */
+export interface BatchRequest {
+  readonly operation: Operation
+  readonly shape: Shape
+  readonly constants: Input
+  readonly choices: BatchChoices
+  /** Path of the output as given; stdout when absent. */
+  readonly output?: string | undefined
+  /** The options that choose the target, for the record. */
+  readonly targetOptions: Readonly<Record<string, unknown>>
+  /** Locale of the output's numbers, for `--excel`. */
+  readonly locale?: string | undefined
+  /** The run to resume, where it does not have to be found. */
+  readonly run?: Run
+  /** Address of the database with its run; this machine's state when absent. */
+  readonly database?: string | undefined
+  /** The option that names that database in commands about the run; empty where they need none. */
+  readonly place?: string
+  /** The records with the run, where they are open already. */
+  readonly records?: RunRecords
+}
+
+/** The part of a request that is recorded as JSON, to start the run again from anywhere. */
+export interface RecordedRequest {
+  readonly constants: Input
+  readonly choices: BatchChoices
+  /** The member who pays for the run, as `BatchTarget` names members; absent where that is not known. */
+  readonly member?: string | undefined
+  /** Where its answers come from, as of the start of its last part; absent where that is not known. */
+  readonly source?: AnswerSource | undefined
+  /** The options that choose the target. */
+  readonly globals: Readonly<Record<string, unknown>>
+  readonly batch: Operation['batch']
+  /** Rows of the output that are invalid, as of the end of its last part. */
+  readonly invalid?: number
+}

@@ -1,0 +1,240 @@
+import { execute } from './execute.js'
+import {
+  checkMember,
+  checkRows,
+  findKnown,
+  findRun,
+  identifyRun,
+  openRunInput,
+  readResults,
+  samplesOf,
+} from './find-run.js'
+import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
+import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
+import type { Run } from './journal/runs.js'
+import {
+  addFiles,
+  noCaller,
+  openFinishedJournal,
+  openJournal,
+  openQuoteJournal,
+  type ResolvedBatch,
+  readBudget,
+} from './open-journal.js'
+import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
+import type { RunReport } from './output/report.js'
+import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
+import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
+import type { Lookup } from './plan/row-batch.js'
+import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
+import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './records.js'
+import type { BatchRequest } from './request.js'
+
+/** A run that was executed, at least in part. */
+export interface ExecutedBatch {
+  readonly kind: 'executed'
+  readonly run: Run
+  readonly report: RunReport
+  readonly rejects: OpenOutput['rejects']
+  /** Whether the reader of our stdout has gone. */
+  readonly isAbandoned: boolean
+  /** Whether the run was finished before. */
+  readonly wasFinished: boolean
+  readonly signal: AbortSignal
+}
+
+/** How a batch ends: only its mapping or its quote was wanted, or it was executed. */
+type BatchResult =
+  | { readonly kind: 'mapping'; readonly mapping: Mapping }
+  | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal }
+  | ExecutedBatch
+
+/** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
+interface PlannedBatch extends ResolvedBatch {
+  readonly mapping: Mapping
+  readonly rows: Lookup & { readonly table: Table }
+  readonly check: TableCheck
+  /** Number of the rows that are looked up. */
+  readonly count: number
+}
+
+/** Looks up every row of a file, or resumes a run: reads the file, finds the run, quotes it and executes it. */
+export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<BatchResult> {
+  const { dialog } = ports
+  if (asked.choices.lock !== undefined && !asked.choices.dryRun)
+    hold(ports, namedLock(ports, asked.choices.lock), `The lock ${asked.choices.lock}`)
+  const input = await openRunInput(ports, asked)
+  const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
+  if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
+  dialog.showMapping(mapping)
+  const constants = await dialog.completeConstants(mapping)
+  const request = { ...asked, constants, choices: { ...asked.choices, map } }
+  const batch = await planBatch(ports, request, input, mapping)
+  const quote = () => makeQuote(ports, batch)
+  if (request.choices.dryRun) return { kind: 'quote', quote: await quote() }
+  if (batch.known?.status !== 'finished') await dialog.confirm(quote)
+  return ports.interruptible((signal) => executeBatch(ports, batch, signal))
+}
+
+/** Finds the run of a batch, and reads the whole file before the first paid call. */
+async function planBatch(
+  ports: BatchPorts,
+  request: BatchRequest,
+  input: ResolvedBatch['input'],
+  mapping: Mapping,
+): Promise<PlannedBatch> {
+  const { table } = input
+  const { dryRun } = request.choices
+  const lookup = createLookup(request, mapping, table.header)
+  const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
+  const records = await openRuns(ports, { database: request.database }, request.records)
+  if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
+  await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
+  const notBefore = await ports.target.answersFrom()
+  const known = await findKnown(request, identity, records.runs, notBefore)
+  if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
+  const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
+  const { table: selected, count } = selectRows(table, request.choices, check.rows)
+  if (known) await checkRows(request, known, records.runs)
+  const samples = await samplesOf(request, identity, records.runs)
+  checkSheetRows(request.output, count)
+  if (check.ragged > 0) ports.dialog.showRagged(check.ragged, check.firstRagged)
+  if (known) ports.dialog.showKnownRun(known)
+  return {
+    request,
+    mapping,
+    records,
+    identity,
+    known,
+    notBefore,
+    input,
+    check,
+    count,
+    samples: samples.size > 0 ? samples : undefined,
+    rows: { table: selected, ...lookup, repeats: check.repeats },
+  }
+}
+
+/** Returns a request with the input that is the same in every row, on which the columns of the output depend. */
+const withShared = (request: BatchRequest, mapping: Mapping): BatchRequest => ({
+  ...request,
+  constants: withoutMapped(request.constants, mapping),
+})
+
+/** Makes the quote of a batch; only free questions are sent. */
+async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
+  const { request, records, identity, rows } = batch
+  const remaining = await ports.remaining(request.operation, request.constants)
+  if ('reply' in remaining) return remaining
+  const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
+  const journal = await openQuoteJournal(ports, batch)
+  const progress = await ports.dialog.showCounting()
+  const { openSeenNumbers } = await import('./journal/duplicates.js')
+  const seen = openSeenNumbers()
+  const counted = await countRows({
+    ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },
+    onlyCountsStored: request.choices.maxAgeMs === undefined,
+    onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
+  }).finally(() => {
+    seen.close()
+    progress.stop()
+  })
+  return createQuote({
+    counted,
+    results: await readResults(request, records.database, identity.target),
+    spendable,
+    windows: remaining.windows,
+    defaultShare: defaultShareOf(request.operation),
+  })
+}
+
+/** Sends the rows of a planned batch and writes its output. */
+async function executeBatch(
+  ports: BatchPorts,
+  batch: PlannedBatch,
+  signal: AbortSignal,
+): Promise<ExecutedBatch> {
+  const { request, records, known, input, check, count, rows } = batch
+  const total = request.choices.sample === undefined ? check.rows : count
+  const { clock, target, dialog } = ports
+  const output = await openOutput(
+    ports,
+    withShared(request, batch.mapping),
+    { table: input.table, mapping: batch.mapping },
+    records.runs.writesTo,
+    signal,
+  )
+  const { run, journal, target: own } = await openJournal(ports, batch, total, output)
+  const isDistributed = request.choices.distribute && run.status !== 'finished'
+  const workers = isDistributed ? await target.distribute(run, own.callOptions?.apiKey, signal) : undefined
+  // Records that machines share say nothing about the folders of this one.
+  if (records.address === undefined)
+    await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
+  const progress = await dialog.showProgress(() => workers?.workers())
+  progress.update({ rows: 0, found: 0, credits: 0, total: count })
+  const together = await target.bulk(run.id)
+  const report = await execute({
+    ...rows,
+    ...own,
+    ...(workers ? { caller: workers.caller, concurrency: workers.concurrency } : {}),
+    ...(together ? { together } : {}),
+    operation: request.operation.id,
+    ...(workers || request.choices.concurrency === undefined
+      ? {}
+      : { concurrency: request.choices.concurrency }),
+    journal,
+    writer: output.writer,
+    time: {
+      now: () => clock.now(),
+      sleep: (ms, aborted) => ports.sleep(ms, aborted).catch(() => {}),
+    },
+    total: count,
+    hasMore: count < total,
+    signal,
+    onProgress: (step) => progress.update(step),
+    notify: (text) => ports.notify(text),
+  }).finally(() => progress.stop())
+  return {
+    ...{ kind: 'executed', run, report, rejects: output.rejects, signal },
+    isAbandoned: output.isAbandoned(),
+    wasFinished: known?.status === 'finished',
+  }
+}
+
+/** Writes the recorded answers of a run, in the order of its rows. It sends nothing. */
+export async function exportRun(
+  request: BatchRequest,
+  ports: RunPorts,
+  signal: AbortSignal,
+): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned'>> {
+  const records = await openRuns(ports, { database: request.database }, request.records)
+  const { table } = await openRunInput(ports, request)
+  const mapping = mapColumns(toMappingRequest(request, table))
+  const lookup = createLookup(request, mapping, table.header)
+  const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
+  if (!run) throw new Error('a run that is known was not found')
+  const { rows, repeats } = await checkTable(
+    table,
+    (cells) => lookup.identity(lookup.input(cells)),
+    lookup.skip,
+  )
+  const missing = { status: 'skipped', error: 'Not looked up yet' } as const
+  const journal = await openFinishedJournal(records, run, missing)
+  const selected = selectRows(table, request.choices, rows)
+  const shared = withShared(request, mapping)
+  const { writer, files, isAbandoned } = await openOutput(
+    ports,
+    shared,
+    { table, mapping },
+    async () => false,
+    signal,
+    false,
+  )
+  await addFiles(records, run, files)
+  const report = await execute({
+    ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
+    ...{ caller: noCaller, journal, writer, total: selected.count, signal },
+    time: { now: () => ports.clock.now(), sleep: async () => {} },
+  })
+  return { run, report, isAbandoned: isAbandoned() }
+}

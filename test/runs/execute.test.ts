@@ -1,0 +1,769 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
+import { ApiError, failureOf, RefusedInDoubt } from '../../src/api/calls/errors.js'
+import { CsvError } from '../../src/csv/errors.js'
+import { execute } from '../../src/runs/execute.js'
+import type { Journal } from '../../src/runs/journal/journal.js'
+import { runsOver } from '../../src/runs/journal/runs.js'
+import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
+import { OutputError } from '../../src/runs/output/writer.js'
+import type { Batch } from '../../src/runs/ports.js'
+import { openState } from '../../src/storage/state/open.js'
+import { tries } from '../support/effort.js'
+import {
+  company,
+  companyBatch,
+  fakeCaller,
+  fakeTime,
+  journalFor,
+  memorySink,
+  newJournal,
+  newRun,
+  reply,
+} from './fakes.js'
+import { testFolder } from './folder.js'
+
+const folder = testFolder()
+
+const domains = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
+
+/** Runs rows of domains through a caller; answers what came out. */
+async function runDomains(
+  rows: readonly string[],
+  answer: Parameters<typeof fakeCaller>[0],
+  more: Partial<Batch> = {},
+) {
+  const fake = fakeCaller(answer)
+  const sink = memorySink()
+  const report = await execute(
+    await companyBatch(await csvOf(rows), fake.caller, sink, { total: rows.length, ...more }),
+  )
+  return { report, sink, fake, rows: sink.text() === '' ? [] : rowsOf(sink.text()) }
+}
+
+/** A table whose rows are read all at once. */
+const atOnce = (names: readonly string[]): Batch['table'] => ({
+  header: ['domain'],
+  async *rows() {
+    yield names.map((name, at) => ({ line: at + 2, cells: [name] }))
+  },
+})
+
+const found = (input: Input) => company(input.domain)
+const later = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('the rows of a batch', () => {
+  test('are written in the order of the input, whatever the order of the answers', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 60 }),
+        fc.integer({ min: 1, max: 40 }),
+        async (delays, concurrency) => {
+          const names = domains(delays.length)
+          const { rows, report, fake } = await runDomains(
+            names,
+            async (input, nth) => {
+              for (let turns = delays[nth - 1] ?? 0; turns > 0; turns--) await later()
+              return company(input.domain)
+            },
+            { concurrency },
+          )
+          expect(rows.map((row) => row.domain)).toEqual(names)
+          expect(rows.map((row) => row['result.domain'])).toEqual(names)
+          expect(report).toMatchObject({ rows: names.length, found: names.length, credits: names.length })
+          expect(fake.most()).toBeLessThanOrEqual(concurrency)
+        },
+      ),
+      { numRuns: tries(25, 100) },
+    )
+  })
+
+  test.each<[string, Parameters<typeof fakeCaller>[0], Record<string, string>]>([
+    [
+      'found',
+      found,
+      { _status: 'found', _error: '', _credits: '1', _source: 'lookup', industry: 'Industry of a' },
+    ],
+    [
+      '404',
+      () => reply(404, { error: 'No company found' }),
+      { _status: 'not_found', _error: 'No company found', _credits: '0' },
+    ],
+    [
+      'nothing resolved',
+      () => reply(200, { domain: null, tags: [], at: {} }),
+      { _status: 'not_found', _error: '', industry: '' },
+    ],
+    ['400 that says so', () => reply(400, { error: 'Company not found' }), { _status: 'not_found' }],
+    [
+      '400',
+      () => reply(400, { error: 'Missing required keys: x' }),
+      { _status: 'invalid', _error: 'Missing required keys: x' },
+    ],
+    [
+      '422',
+      () => reply(422, { error: 422, message: 'domain is malformed' }),
+      { _status: 'invalid', _error: 'domain is malformed' },
+    ],
+    [
+      '500',
+      () => reply(500, { error: 'Internal server error' }),
+      { _status: 'failed', _error: 'Internal server error', _source: 'lookup' },
+    ],
+    [
+      'a connection that was lost before anything was sent',
+      () => Promise.reject(new ConnectionLost('the address is unknown', false)),
+      { _status: 'failed', _error: 'No answer: the address is unknown', _credits: '0' },
+    ],
+    [
+      'a connection that was lost later',
+      () => Promise.reject(new ConnectionLost('the connection was cut')),
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+    ],
+    [
+      'a reply that leaves open whether the work was done',
+      () => ({ ...reply(502, { error: 'Upstream answered with nothing' }), unknown: true as const }),
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+    ],
+  ])('have the right status: %s', async (_, answer, expected) => {
+    const { rows, sink } = await runDomains(['a'], answer)
+    expect(rows).toEqual([expect.objectContaining(expected)])
+    expect(sink.ended()).toBe('finished')
+  })
+
+  test('do not report a bug as a lost connection', async () => {
+    await expect(
+      runDomains(['a'], () => Promise.reject(new TypeError('x is not a function'))),
+    ).rejects.toThrow('x is not a function')
+  })
+
+  test('are not sent when they are ragged or invalid', async () => {
+    const fake = fakeCaller(found)
+    const sink = memorySink()
+    const file = await folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
+    const validate = ({ country }: Input) => {
+      if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
+    }
+    const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
+    expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
+      ['found', '', '1', 'lookup'],
+      ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
+      ['invalid', 'country XX is unknown', '0', ''],
+      ['invalid', 'Line 6 has 3 cells; the header has 2', '0', ''],
+    ])
+    expect(fake.domains()).toEqual(['a'])
+    expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
+  })
+
+  test('determine the exit code', async () => {
+    const { report } = await runDomains(['a', 'b'], (input) =>
+      input.domain === 'a' ? found(input) : reply(500, {}),
+    )
+    expect(exitCodeOf(report)).toBe(11)
+    expect(exitCodeOf(report, 'none')).toBe(0)
+    expect(exitCodeOf({ ...report, failed: 0, not_found: 1 })).toBe(0)
+  })
+
+  test('are reported as progress when they are written', async () => {
+    const seen: RunProgress[] = []
+    await runDomains(domains(30), found, { concurrency: 4, onProgress: (progress) => seen.push(progress) })
+    expect(seen.length).toBeGreaterThan(5)
+    expect(seen.map(({ rows }) => rows)).toEqual(seen.map(({ rows }) => rows).toSorted((a, b) => a - b))
+    expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
+  })
+
+  test('are reported as progress also while they wait for others of their row batch', async () => {
+    const seen: RunProgress[] = []
+    let now = 0
+    const slow = async (input: Input, nth: number) => {
+      for (let turns = nth; turns > 0; turns--) await later()
+      now += 600
+      return found(input)
+    }
+    const time = { ...fakeTime(), now: () => now }
+    const onProgress = (progress: RunProgress) => void seen.push(progress)
+    await runDomains(domains(64), slow, { concurrency: 64, time, onProgress })
+    const rows = seen.map((progress) => progress.rows)
+    expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b))
+    for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
+  })
+
+  test('are reported apart from those that an earlier part answered', async () => {
+    const answer = { status: 'found', error: null, body: { industry: 'kept' }, credits: 1 } as const
+    const kept = { answer, source: 'live', credits: 1, kept: true } as const
+    const resume = async () => new Map([0, 1, 2].map((ordinal) => [ordinal, kept] as const))
+    const seen: RunProgress[] = []
+    const onProgress = (progress: RunProgress) => void seen.push(progress)
+    await runDomains(domains(9), found, {
+      ...{ journal: Object.assign(await newJournal(), { resume }), onProgress },
+    })
+    expect(seen.at(-1)).toMatchObject({ rows: 9, replayed: 3, credits: 9, credits_before: 3 })
+  })
+
+  test('can be missing: the output then has a header only', async () => {
+    const { sink, report } = await runDomains([], found)
+    expect(sink.text()).toBe('domain,result.domain,industry,_status,_error,_credits,_source\n')
+    expect(report).toMatchObject({ rows: 0, credits: 0, output: 'out.csv', partial: null })
+  })
+})
+
+describe('duplicate rows', () => {
+  test('are paid once, whether the first answer is in flight, in memory or stored', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat({ max: 12 }), { minLength: 1, maxLength: 200 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.nat({ max: 3 }),
+        async (picks, concurrency, delay) => {
+          const names = picks.map((pick) => `d${pick}.example`)
+          const { rows, report, fake } = await runDomains(
+            names,
+            async (input, nth) => {
+              for (let turns = (nth * delay) % 4; turns > 0; turns--) await later()
+              return company(input.domain)
+            },
+            { concurrency },
+          )
+          const distinct = new Set(names).size
+          expect(fake.calls).toHaveLength(distinct)
+          expect(report).toMatchObject({
+            rows: names.length,
+            credits: distinct,
+            duplicates: names.length - distinct,
+          })
+          expect(rows.map((row) => row.industry)).toEqual(names.map((name) => `Industry of ${name}`))
+          const first = new Set<string>()
+          for (const row of rows) {
+            const again = first.has(row.domain ?? '')
+            first.add(row.domain ?? '')
+            expect([row._source, row._credits]).toEqual(again ? ['duplicate', '0'] : ['lookup', '1'])
+          }
+        },
+      ),
+      { numRuns: tries(15, 60) },
+    )
+  })
+
+  test('share an answer that nothing was found', async () => {
+    const { fake, report } = await runDomains(['x', 'x', 'x'], () =>
+      reply(404, { error: 'No company found' }),
+    )
+    expect(fake.calls).toHaveLength(1)
+    expect(report).toMatchObject({ not_found: 3, duplicates: 2 })
+  })
+
+  test('are looked up again after a failure that is no longer shared', async () => {
+    const names = ['x', ...domains(40), 'x']
+    const { fake, rows } = await runDomains(
+      names,
+      (input, nth) => (nth === 1 ? reply(500, { error: 'down' }) : company(input.domain)),
+      { concurrency: 1 },
+    )
+    expect(fake.domains().filter((domain) => domain === 'x')).toHaveLength(2)
+    expect(rows.at(-1)).toMatchObject({ _status: 'found', _source: 'lookup' })
+  })
+
+  test('are recognised only by their identity', async () => {
+    const { fake } = await runDomains(['x', 'x'], found, { identity: () => undefined })
+    expect(fake.calls).toHaveLength(2)
+  })
+})
+
+describe('rows that an earlier answer shows to be the same company', () => {
+  const spellings = ['domain', 'url', 'id'] as const
+  /** What a cell asks for, such as `domain 7`. Any spelling brings the whole record. */
+  const identity = ({ domain }: Input) => String(domain)
+  const record = (input: Input) => {
+    const [, number] = identity(input).split(' ')
+    return reply(
+      200,
+      { ...Object.fromEntries(spellings.map((one) => [one, number])), industry: `of ${number}` },
+      1,
+    )
+  }
+  const stated = (_: Input, body: unknown) =>
+    spellings.map((one) => `${one} ${(body as Record<string, string>)[one]}`)
+  const file = fc.uniqueArray(fc.nat({ max: 299 }), { minLength: 300, maxLength: 300 })
+  const cellsOf = (order: readonly number[]) =>
+    order.map((at) => `${spellings[at % 3]} ${Math.floor(at / 3)}`)
+
+  test('are never sent once that answer is there, whatever the order and the number of calls', async () => {
+    await fc.assert(
+      fc.asyncProperty(file, fc.constantFrom(1, 8, undefined), async (order, concurrency) => {
+        const answered = new Set<string>()
+        const late: string[] = []
+        const { fake, report, rows } = await runDomains(
+          cellsOf(order),
+          async (input, nth) => {
+            const company = identity(input).split(' ')[1] ?? ''
+            if (answered.has(company)) late.push(company)
+            for (let turns = nth % 3; turns >= 0; turns--) await later()
+            // What is on its way to the caller in this moment still goes out.
+            void later().then(() => answered.add(company))
+            return record(input)
+          },
+          { identity, stated, ...(concurrency && { concurrency }) },
+        )
+        expect(late).toEqual([])
+        if (concurrency === 1) expect(fake.calls).toHaveLength(100)
+        const sent = fake.calls.length
+        expect(report).toMatchObject({ rows: 300, found: 300, credits: sent, duplicates: 300 - sent })
+        expect(rows.map(({ industry }) => industry)).toEqual(
+          cellsOf(order).map((cell) => `of ${cell.split(' ')[1]}`),
+        )
+      }),
+      { numRuns: tries(6, 60) },
+    )
+  })
+
+  test('are not sent by a run that was killed and goes on', async () => {
+    await fc.assert(
+      fc.asyncProperty(file, fc.integer({ min: 1, max: 99 }), async (order, kill) => {
+        const state = await openState(':memory:')
+        const run = await runsOver(state).add(newRun())
+        const names = cellsOf(order)
+        const killed = new AbortController()
+        const journal = await journalFor(state, run)
+        journal.end = async () => {}
+        const part = { identity, stated, concurrency: 1 }
+        const first = await runDomains(
+          names,
+          (input, nth) => {
+            if (nth === kill) killed.abort()
+            return record(input)
+          },
+          { ...part, journal, signal: killed.signal },
+        )
+        const [again = run] = await runsOver(state).find(run.id)
+        const rest = await runDomains(names, record, {
+          ...part,
+          journal: await journalFor(state, again),
+        })
+        expect([first.fake.calls.length, rest.fake.calls.length]).toEqual([kill, 100 - kill])
+        expect(rest.report).toMatchObject({ rows: 300, found: 300 })
+        // The rows have answers of their own from now on.
+        const last = await runDomains(names, record, {
+          ...part,
+          journal: await journalFor(state, again),
+        })
+        expect(last.fake.calls).toEqual([])
+      }),
+      { numRuns: tries(4, 60) },
+    )
+  })
+
+  test('are those with exactly an identity of the answer', async () => {
+    const { fake } = await runDomains(['a', 'b', 'c'], found, {
+      concurrency: 1,
+      stated: (_, body) => ((body as { domain: string }).domain === 'a' ? ['domain c', 'domain bb'] : []),
+    })
+    expect(fake.domains()).toEqual(['a', 'b'])
+  })
+
+  test('are within a budget that is used up by then', async () => {
+    const { report } = await runDomains(['a', 'b', 'c'], found, {
+      journal: await newJournal({ budget: { perRun: 1 } }),
+      concurrency: 1,
+      stated: () => ['domain b', 'domain c'],
+    })
+    expect(report).toMatchObject({ rows: 3, credits: 1, duplicates: 2 })
+  })
+})
+
+describe('the journal of a run', () => {
+  function recording(log: string[], recalled: readonly string[] = []): Journal {
+    const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
+    return {
+      answeredUpTo: 0,
+      async resume() {
+        return new Map()
+      },
+      async recall(rows) {
+        log.push(`recall ${ordinals(rows)}`)
+        return rows.map(({ identity }) =>
+          recalled.includes(identity?.replace('domain ', '') ?? '')
+            ? {
+                answer: { status: 'found', error: null, body: { industry: 'kept' }, credits: 0 },
+                source: 'store',
+                credits: 0,
+              }
+            : undefined,
+        )
+      },
+      async plan(rows) {
+        log.push(`plan ${ordinals(rows)}`)
+        const planned = rows.map(({ ordinal }) => ({
+          key: `key-${ordinal}`,
+          row: { run: 'run', ordinal, fresh: true },
+        }))
+        return { planned }
+      },
+      async keep(rows) {
+        log.push(`keep ${ordinals(rows)}`)
+      },
+      async written(before) {
+        log.push(`written ${before}`)
+      },
+      async flush() {
+        log.push('flush')
+      },
+      async end({ complete }) {
+        log.push(complete ? 'complete' : 'stopped')
+      },
+    }
+  }
+
+  test('stores rows before they are sent and answers before they are written, and provides the keys', async () => {
+    const log: string[] = []
+    const { fake } = await runDomains(
+      ['a', 'b', 'a'],
+      (input) => {
+        log.push(`call ${input.domain}`)
+        return company(input.domain)
+      },
+      { journal: recording(log), concurrency: 16, table: atOnce(['a', 'b', 'a']) },
+    )
+    expect(log).toEqual([
+      ...['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written 3', 'complete', 'flush'],
+    ])
+    expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
+  })
+
+  test('saves the calls whose answers it has', async () => {
+    const { fake, rows, report } = await runDomains(['a', 'b'], found, { journal: recording([], ['a']) })
+    expect(fake.domains()).toEqual(['b'])
+    expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'reused', _credits: '0' })
+    expect(report).toMatchObject({ found: 2, credits: 1 })
+  })
+
+  test('ends the run when it fails, and what was paid is still written', async () => {
+    const journal: Journal = {
+      ...recording([]),
+      keep: () => Promise.reject(new ApiError('storage_failed', { reason: 'the disk is full' })),
+    }
+    const { report, rows, fake } = await runDomains(domains(5_000), found, { journal, concurrency: 4 })
+    expect(report.stopped).toMatchObject({
+      exit_code: 10,
+      reason: expect.stringContaining('the disk is full'),
+    })
+    expect(fake.calls.length).toBeLessThan(5_000)
+    expect(rows).toHaveLength(fake.calls.length)
+  })
+})
+
+describe('a refusal that applies to every row', () => {
+  const refusals: [number, unknown, number][] = [
+    [401, { error: 'Invalid API key' }, 3],
+    [402, { error: 'Insufficient credits: need 1 credits, have 0', code: 'insufficient_credits' }, 4],
+    [403, { error: 'Workspace weekly credit limit exceeded', code: 'workspace_limit_exceeded' }, 5],
+    [403, { error: 'This API key has no access to this endpoint' }, 3],
+    [422, { error: "Can't proceed with the request. Plan limit reached." }, 6],
+    [422, { error: 422, message: "Can't proceed with the request. Plan limit reached." }, 6],
+    [422, { error: 'A valid network session is required, or use live: false' }, 7],
+    [429, { error: 'Rate limited by the network. Please wait a few hours before retrying.' }, 8],
+    [503, { error: 'The database could not be written: the disk is full' }, 10],
+  ]
+
+  test.each(refusals)('%i stops the run: %j, exit %i', async (status, body, exit) => {
+    const { report, rows, sink, fake } = await runDomains(
+      domains(100),
+      (input, nth) => (nth <= 10 ? company(input.domain) : reply(status, body)),
+      { concurrency: 1 },
+    )
+    expect(report.stopped).toMatchObject({ exit_code: exit, at_row: 11, rows_left: 90 })
+    expect(report).toMatchObject({ rows: 10, credits: 10, output: null, partial: 'out.csv.partial' })
+    expect(rows.map((row) => row.domain)).toEqual(domains(10))
+    expect(fake.calls).toHaveLength(11)
+    expect(sink.ended()).toBe('abandoned')
+    expect(exitCodeOf(report, 'none')).toBe(exit)
+  })
+
+  test.each(refusals)(
+    '%i stops the run at a row that may have been sent before: %j, exit %i',
+    async (...refusal) => {
+      const [status, body, exit] = refusal
+      const failure = failureOf(status, body)
+      const { report } = await runDomains(
+        domains(12),
+        (input, nth) => {
+          if (nth > 10) throw new RefusedInDoubt(failure)
+          return company(input.domain)
+        },
+        { concurrency: 1 },
+      )
+      expect(report.stopped).toMatchObject({ exit_code: exit, reason: failure.text, hint: failure.hint })
+    },
+  )
+
+  test('leaves later answers in the output, in order, without the unanswered rows', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.nat({ max: 79 }), { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 32 }),
+        fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 20 }),
+        async (refused, concurrency, delays) => {
+          const answered: string[] = []
+          const { report, rows, fake } = await runDomains(
+            domains(80),
+            async (input, nth) => {
+              for (let turns = delays[nth % delays.length] ?? 0; turns > 0; turns--) await later()
+              const domain = String(input.domain)
+              if (refused.includes(Number(domain.slice(1, -8))))
+                return reply(402, { code: 'insufficient_credits' })
+              answered.push(domain)
+              return company(domain)
+            },
+            { concurrency },
+          )
+          expect(rows.map((row) => row.domain)).toEqual(
+            domains(80).filter((domain) => answered.includes(domain)),
+          )
+          expect(report).toMatchObject({ rows: answered.length, credits: answered.length })
+          expect(report.stopped).toMatchObject({ exit_code: 4, rows_left: 80 - answered.length })
+          const asked = new Set(fake.domains())
+          const firstRefused = domains(80).findIndex(
+            (domain, at) => refused.includes(at) && asked.has(domain),
+          )
+          expect(report.stopped?.at_row).toBe(firstRefused + 1)
+        },
+      ),
+      { numRuns: tries(25, 100) },
+    )
+  })
+
+  test('leaves duplicates of the refused row out of the output', async () => {
+    const names = ['a', 'b', 'b', 'a']
+    const { rows, report } = await runDomains(
+      names,
+      (input) =>
+        input.domain === 'b' ? reply(402, { code: 'insufficient_credits' }) : company(input.domain),
+      { concurrency: 16, table: atOnce(names) },
+    )
+    expect(rows.map((row) => row.domain)).toEqual(['a', 'a'])
+    expect(report.stopped).toMatchObject({ at_row: 2, rows_left: 2 })
+  })
+})
+
+describe('a rate limit', () => {
+  test('makes all rows wait exactly Retry-After, and then sends them again', async () => {
+    const time = fakeTime()
+    let opens = 0
+    const { report, fake } = await runDomains(
+      domains(20),
+      (input) => {
+        if (opens === 0) opens = time.now() + 7_000
+        return time.now() < opens ? reply(429, {}, 0, { 'retry-after': '7' }) : company(input.domain)
+      },
+      { time, concurrency: 5 },
+    )
+    expect(report).toMatchObject({ found: 20, failed: 0 })
+    expect(time.slept).toEqual([7_000])
+    expect(fake.calls.length).toBeLessThanOrEqual(25)
+  })
+
+  test('is reported as progress while rows wait for it, with the rows answered before', async () => {
+    const time = fakeTime()
+    const opensAt = time.now() + 42_000
+    const seen: RunProgress[] = []
+    const answer = (input: Input, nth: number) =>
+      nth <= 8 || time.now() >= opensAt ? found(input) : reply(429, {}, 0, { 'retry-after': '42' })
+    await runDomains(domains(20), answer, { time, onProgress: (progress) => void seen.push(progress) })
+    expect(seen.find(({ waitsUntil }) => waitsUntil === opensAt)).toMatchObject({ rows: 8, found: 8 })
+  })
+
+  test('is understood when Retry-After is a date', async () => {
+    const time = fakeTime()
+    const date = new Date(time.now() + 3_000).toUTCString()
+    await runDomains(
+      ['a'],
+      (input, nth) => (nth === 1 ? reply(429, {}, 0, { 'retry-after': date }) : found(input)),
+      { time },
+    )
+    expect(time.slept).toEqual([3_000])
+  })
+
+  test('reduces the calls in flight to what its window admits', async () => {
+    const time = fakeTime()
+    let under = 0
+    let most = 0
+    await runDomains(
+      domains(60),
+      async (input, nth) => {
+        if (nth === 1) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
+        if (time.slept.length === 0) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
+        under++
+        await later()
+        most = Math.max(most, under)
+        under--
+        return company(input.domain)
+      },
+      { time, concurrency: 20 },
+    )
+    expect(most).toBe(5)
+  })
+
+  test('is not awaited when the run is interrupted', async () => {
+    const controller = new AbortController()
+    const time = {
+      now: () => 0,
+      sleep: (_: number, signal: AbortSignal) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve())
+          controller.abort()
+        }),
+    }
+    const { report } = await runDomains(domains(9), () => reply(429, {}, 0, { 'retry-after': '3600' }), {
+      time,
+      signal: controller.signal,
+    })
+    expect(report).toMatchObject({ rows: 0, stopped: { exit_code: 130, rows_left: 9 } })
+  })
+
+  test('of one call at once leaves no row in its line when the run is interrupted', async () => {
+    const controller = new AbortController()
+    let now = 0
+    const time = {
+      now: () => now,
+      sleep: async (ms: number) => {
+        for (let turns = 0; turns < 3; turns++) await later()
+        // No call is under way now, and the rows behind them are in line.
+        if (now > 0) controller.abort()
+        now += ms
+      },
+    }
+    const refused = async () => {
+      await later()
+      return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '1' })
+    }
+    const { report } = await runDomains(domains(9), refused, { time, signal: controller.signal })
+    expect(report).toMatchObject({ rows: 0, stopped: { exit_code: 130, rows_left: 9 } })
+  })
+})
+
+describe('an interrupted run', () => {
+  test.each([
+    [undefined, 130],
+    ['SIGTERM', 143],
+  ])('awaits the calls in flight and keeps their answers (%s)', async (reason, exit) => {
+    const controller = new AbortController()
+    const { report, rows, fake, sink } = await runDomains(
+      domains(200),
+      async (input, nth) => {
+        if (nth === 30) controller.abort(reason)
+        await later()
+        return company(input.domain)
+      },
+      { concurrency: 8, signal: controller.signal },
+    )
+    expect(fake.calls.length).toBeLessThan(200)
+    expect(rows.map((row) => row.domain)).toEqual(fake.domains())
+    expect(report.stopped).toMatchObject({
+      exit_code: exit,
+      at_row: null,
+      rows_left: 200 - fake.calls.length,
+    })
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('is complete when it had all answers', async () => {
+    const controller = new AbortController()
+    const { report, sink } = await runDomains(
+      domains(3),
+      async (input, nth) => {
+        for (let turns = 0; turns < 5; turns++) await later()
+        if (nth === 3) controller.abort()
+        return company(input.domain)
+      },
+      { signal: controller.signal },
+    )
+    expect(report.stopped).toBeUndefined()
+    expect(sink.ended()).toBe('finished')
+  })
+
+  test('sends nothing when it was interrupted before its start', async () => {
+    const { fake, report } = await runDomains(domains(3), found, { signal: AbortSignal.abort() })
+    expect(fake.calls).toEqual([])
+    expect(report.stopped).toMatchObject({ exit_code: 130, rows_left: 3 })
+  })
+})
+
+describe('a failure in the middle of a run', () => {
+  test('of the output ends the run, and the credits are still counted', async () => {
+    const sink = memorySink()
+    const failing = {
+      ...sink,
+      write: async (text: string) => {
+        if (sink.text().length > 200)
+          throw new OutputError('out.csv cannot be written: the disk is full (ENOSPC).', 'ENOSPC')
+        await sink.write(text)
+      },
+    }
+    const fake = fakeCaller(found)
+    const batch = await companyBatch(await csvOf(domains(500)), fake.caller, failing, {
+      concurrency: 4,
+      total: 500,
+    })
+    const report = await execute(batch)
+    expect(report.stopped).toMatchObject({ exit_code: 10, reason: expect.stringContaining('ENOSPC') })
+    expect(fake.calls.length).toBeLessThan(500)
+    expect(report.credits).toBe(fake.calls.length)
+    expect(report.rows).toBeLessThan(fake.calls.length)
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('of the input ends the run with its line', async () => {
+    const fake = fakeCaller(found)
+    const sink = memorySink()
+    const batch = await companyBatch(await csvOf(['a', 'b']), fake.caller, sink)
+    const rows = async function* () {
+      yield* batch.table.rows()
+      throw new CsvError('a quote is never closed.', 9)
+    }
+    const report = await execute({ ...batch, table: { header: batch.table.header, rows } })
+    expect(report).toMatchObject({
+      rows: 2,
+      stopped: { exit_code: 2, reason: 'Line 9: a quote is never closed.' },
+    })
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('of the program is thrown after everything paid has been written', async () => {
+    const sink = memorySink()
+    const fake = fakeCaller(found)
+    const identity = ({ domain }: Input) => {
+      if (domain === 'd20.example') throw new TypeError('a bug')
+      return String(domain)
+    }
+    const batch = await companyBatch(await csvOf(domains(50)), fake.caller, sink, {
+      concurrency: 4,
+      identity,
+    })
+    await expect(execute(batch)).rejects.toThrow('a bug')
+    expect(rowsOf(sink.text())).toHaveLength(20)
+    expect(sink.ended()).toBe('abandoned')
+  })
+})
+
+test('a file is read at most a few times the number of calls in flight ahead', async () => {
+  const fake = fakeCaller(async (input) => {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    return company(input.domain)
+  })
+  const batch = await companyBatch(await csvOf(['x']), fake.caller, memorySink(), { concurrency: 8 })
+  let read = 0
+  let ahead = 0
+  const rows = async function* () {
+    for (; read < 400; read++) {
+      ahead = Math.max(ahead, read - fake.calls.length)
+      yield [{ line: read + 2, cells: [`d${read}.example`] }]
+    }
+  }
+  const report = await execute({ ...batch, table: { header: ['domain'], rows } })
+  expect(report.rows).toBe(400)
+  expect(ahead).toBeLessThanOrEqual(32)
+})

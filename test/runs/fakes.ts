@@ -1,0 +1,157 @@
+import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
+import { openTable } from '../../src/runs/input/table.js'
+import { answeredUpTo } from '../../src/runs/journal/answers.js'
+import type { Journal } from '../../src/runs/journal/journal.js'
+import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
+import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { createLayout, csvFormat } from '../../src/runs/output/format.js'
+import { createWriter, type Sink } from '../../src/runs/output/writer.js'
+import type { Batch } from '../../src/runs/ports.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openState } from '../../src/storage/state/open.js'
+
+/** A reply without headers. */
+export const reply = (
+  status: number,
+  body: unknown,
+  credits = 0,
+  headers: Record<string, string> = {},
+): Reply => ({
+  status,
+  body,
+  headers,
+  credits,
+})
+
+/** A company that was found, for one credit. */
+export const company = (domain: unknown): Reply =>
+  reply(200, { domain, industry: `Industry of ${domain}` }, 1)
+
+export interface Call {
+  readonly id: OperationId
+  readonly input: Input
+  readonly options: CallOptions | undefined
+}
+
+/** A caller that answers as it is told and remembers what it was asked. */
+export function fakeCaller(answer: (input: Input, nth: number) => Reply | Promise<Reply>) {
+  const calls: Call[] = []
+  let underWay = 0
+  let most = 0
+  const caller: Caller = {
+    async call(id, input, options) {
+      calls.push({ id, input, options })
+      most = Math.max(most, ++underWay)
+      try {
+        return await answer(input, calls.length)
+      } finally {
+        underWay--
+      }
+    },
+    async close() {},
+  }
+  return { caller, calls, domains: () => calls.map(({ input }) => input.domain), most: () => most }
+}
+
+/** A sink in memory that says how it ended. */
+export function memorySink(): Sink & { text(): string; ended(): 'finished' | 'abandoned' | undefined } {
+  let text = ''
+  let ended: 'finished' | 'abandoned' | undefined
+  return {
+    output: 'out.csv',
+    partial: 'out.csv.partial',
+    write: async (more) => {
+      text += more
+    },
+    finish: async () => {
+      ended = 'finished'
+    },
+    abandon: async () => {
+      ended = 'abandoned'
+    },
+    text: () => text,
+    ended: () => ended,
+  }
+}
+
+/** Time that passes only in sleeps. */
+export function fakeTime() {
+  let now = 1_000_000
+  const slept: number[] = []
+  return {
+    slept,
+    now: () => now,
+    sleep: async (ms: number) => {
+      slept.push(ms)
+      // Whatever is told in this moment is told before the time has passed.
+      await new Promise((resolve) => setImmediate(resolve))
+      now += ms
+    },
+  }
+}
+
+/** A run that begins. */
+export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
+  id: 'run-1',
+  knownBy: 'known',
+  operation: 'accounts.enrich',
+  target: 'local',
+  workspace: 'ours',
+  profile: 'default',
+  file: '/in.csv',
+  fileHash: 'hash',
+  request: '{}',
+  output: null,
+  total: 10,
+  startedAt: 1_000,
+  ...more,
+})
+
+/** The journal of a run as its next part opens it. */
+export async function journalFor(
+  driver: Driver,
+  run: Run,
+  options: Partial<JournalOptions> = {},
+): Promise<Journal> {
+  const usual = { now: () => 1_000_000, budget: {}, mayRepeat: true, retryUnknown: false }
+  const answered = await driver.read((connection) => answeredUpTo(connection, run.number))
+  if (run.indexed === 0) await runsOver(driver).index(run)
+  return journalOf(driver, run, { ...usual, answeredUpTo: answered, ...options })
+}
+
+/** A journal of a run that begins, in memory unless it is told where. */
+export async function newJournal(options: Partial<JournalOptions> = {}, state?: Driver): Promise<Journal> {
+  const driver = state ?? (await openState(':memory:'))
+  return journalFor(driver, await runsOver(driver).add(newRun()), options)
+}
+
+/** A batch over a file of companies, with a journal in memory; what a test does not give is usual. */
+export async function companyBatch(
+  file: string,
+  caller: Caller,
+  sink: Sink,
+  more: Partial<Batch> = {},
+): Promise<Batch> {
+  const table = await openTable(file)
+  const mapping = mapColumns({
+    header: table.header,
+    fields: ['name', 'domain', 'country'],
+    subject: 'company',
+  })
+  const results = ['domain', 'industry'].map((name) => ({ name, path: [name] }))
+  return {
+    table,
+    input: rowInput(mapping),
+    identity: ({ domain, name }) =>
+      domain === undefined ? (name as string | undefined) : `domain ${domain}`,
+    operation: 'accounts.enrich',
+    caller,
+    most: () => 1,
+    journal: await newJournal(),
+    writer: createWriter(sink, csvFormat(createLayout(table.header, results))),
+    time: fakeTime(),
+    ...more,
+  }
+}

@@ -1,0 +1,120 @@
+import { readFile, rm, stat } from 'node:fs/promises'
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { readBalances } from '../../src/engine/tables/movements.js'
+import { execute } from '../../src/runs/execute.js'
+import type { Journal } from '../../src/runs/journal/journal.js'
+import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/runs/output/writer.js'
+import type { Batch } from '../../src/runs/ports.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openState } from '../../src/storage/state/open.js'
+import { tries } from '../support/effort.js'
+import { type Bench, openBench } from '../support/engine.js'
+import { companyBatch, journalFor, newRun } from './fakes.js'
+import { testFolder } from './folder.js'
+
+const folder = testFolder()
+
+/** How a part of a run fails: the system's code, the uses of the disk it comes with, and the credits there are. */
+interface Fault {
+  readonly credits: number
+  readonly code: 'ENOSPC' | 'EIO' | 'EFBIG'
+  readonly writes: number
+  readonly answers: number
+}
+
+const infinitely = Number.POSITIVE_INFINITY
+const never: Fault = { credits: 1_000, code: 'EIO', writes: infinitely, answers: infinitely }
+
+/** The real file system, where half of the write behind so many arrives and is refused, as are all later ones. */
+function filling({ code, writes }: Fault): Files {
+  let left = writes
+  return {
+    ...nodeFiles,
+    create: async (path) => {
+      const file = await nodeFiles.create(path)
+      const appendFile = async (data: Uint8Array) => {
+        if (left-- > 0) return file.appendFile(data)
+        await file.appendFile(Buffer.from(data).subarray(0, data.length >> 1))
+        throw Object.assign(new Error(code), { code })
+      }
+      const { truncate, sync, close } = file
+      const bound = { truncate: truncate.bind(file), sync: sync.bind(file), close: close.bind(file) }
+      return { ...bound, appendFile } as OutputFile
+    },
+  }
+}
+
+/** A journal that keeps so many portions of answers, and no more. */
+const unwritable = (journal: Journal, { answers }: Fault): Journal => {
+  let left = answers
+  const kept: Journal['keep'] = async (rows) => {
+    if (left-- <= 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
+    await journal.keep(rows)
+  }
+  return new Proxy(journal, {
+    get: (target, name) => {
+      if (name === 'keep') return kept
+      const value = Reflect.get(target, name) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+async function partOf(driver: Driver, bench: Bench, file: string, sink: Sink, fault: Fault): Promise<Batch> {
+  const [record] = await runsOver(driver).find('run-1')
+  const { discardReplies } = bench.caller
+  return companyBatch(file, bench.caller, sink, {
+    journal: unwritable(await journalFor(driver, record as Run), fault),
+    callOptions: { apiKey: bench.key },
+    concurrency: 6,
+    onSafe: async (before) => discardReplies?.('run-1', before, { apiKey: bench.key }),
+  })
+}
+
+const faults = fc.record({
+  credits: fc.nat({ max: 40 }),
+  code: fc.constantFrom<Fault['code'][]>('ENOSPC', 'EIO', 'EFBIG'),
+  writes: fc.nat({ max: 12 }),
+  answers: fc.nat({ max: 12 }),
+})
+
+test('a full disk or an empty balance truncates no output, loses no answer and pays for none twice', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat({ max: 40 }), { minLength: 1, maxLength: 60 }),
+      fc.array(faults, { maxLength: 5 }),
+      async (picks, parts) => {
+        const [driver, bench] = [await openState(':memory:'), await openBench()]
+        await runsOver(driver).add(newRun())
+        const names = picks.map((pick) => (pick % 5 === 0 ? `nobody${pick}.example` : `known${pick}.example`))
+        const file = await folder.file(`domain\n${names.join('\n')}\n`)
+        const output = folder.path('out.csv')
+        await rm(output, { force: true })
+        for (const fault of [...parts, never]) {
+          await bench.admin.setCredits(fault.credits)
+          const sink = await fileSink(output, filling(fault))
+          const report = await execute(await partOf(driver, bench, file, sink, fault))
+          if (!report.stopped) break
+          expect([4, 10]).toContain(report.stopped.exit_code)
+          await expect(stat(output)).rejects.toThrow()
+          expect((await readFile(`${output}.partial`, 'utf8')).endsWith('lookup')).toBe(false)
+        }
+        const rows = parse(await readFile(output), { columns: true }) as Record<string, string>[]
+        expect(rows.map((row) => row.domain)).toEqual(names)
+        expect(rows.map((row) => row._status)).toEqual(
+          names.map((name) => (name.startsWith('known') ? 'found' : 'not_found')),
+        )
+        const found = new Set(names.filter((name) => name.startsWith('known'))).size
+        const { spent } = await bench.store.read((tx) => readBalances(tx, bench.workspaceId))
+        expect(spent).toBe(found)
+        expect(rows.reduce((sum, row) => sum + Number(row._credits), 0)).toBe(found)
+        await bench.store.close()
+      },
+    ),
+    { numRuns: tries(8, 60) },
+  )
+})

@@ -1,0 +1,315 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { shapeOf } from '../../../src/api/areas/shapes.js'
+import { operations } from '../../../src/api/operations/table.js'
+import { openFile } from '../../../src/catalogue/import/open-file.js'
+import { ImportError } from '../../../src/catalogue/import/report.js'
+import { ColumnSample } from '../../../src/catalogue/normalize/value-kinds.js'
+import { MappingError } from '../../../src/csv/names.js'
+import { createRowReader, mapColumns } from '../../../src/runs/input/mapping.js'
+import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js'
+import { tries } from '../../support/effort.js'
+
+/** What a cell is, as it was made. */
+type Kind = 'person profile' | 'company profile' | 'e-mail' | 'phone' | 'web' | 'company' | 'person' | 'other'
+
+const word = fc.stringMatching(/^[a-z]{3,9}$/)
+const digits = fc.stringMatching(/^[2-9]\d{6}$/)
+const one = (...texts: string[]) => fc.constantFrom(...texts)
+
+/** Joins what arbitraries make. */
+const text = (...parts: (string | fc.Arbitrary<string>)[]): fc.Arbitrary<string> =>
+  fc
+    .tuple(...parts.map((part) => (typeof part === 'string' ? fc.constant(part) : part)))
+    .map((made) => made.join(''))
+
+const host = text(
+  one('https://', 'http://', ''),
+  one('www.', 'de.', 'fr.', ''),
+  one('linkedin.com', 'network.example'),
+)
+const cells: Readonly<Record<Kind, fc.Arbitrary<string>>> = {
+  'person profile': text(
+    host,
+    one('/in/', '/sales/lead/', '/sales/people/', '/IN/'),
+    word,
+    one('', '/', '?trk=x', ',NAME_SEARCH,x', '/fr'),
+  ),
+  'company profile': text(
+    host,
+    one('/company/', '/sales/company/'),
+    fc.oneof(word, digits),
+    one('', '/', '/about?x=1'),
+  ),
+  'e-mail': text(
+    one('', 'mailto:'),
+    word,
+    one('', '.'),
+    word,
+    '@',
+    word,
+    one('.example', '.co.uk', '.de', '.com'),
+  ),
+  phone: fc.oneof(
+    text(one('+49 30 ', '+1 555 ', '+33 6', '0049 89 ', "'+44 20 "), digits),
+    text(one('030 ', '(030) ', '06 '), digits),
+    text('555-', fc.stringMatching(/^\d{3}-\d{4}$/)),
+  ),
+  web: text(
+    one('https://', 'http://www.', '', 'www.'),
+    word,
+    one('.example', '.de', '.co.uk', '.io'),
+    one('', '/', '/a?b=c'),
+  ),
+  company: text(word, ' ', word, one('', ' GmbH', ' SARL', ', Inc.', ' & Co. KG')),
+  person: text(one('Ada', 'Jürgen', 'Zoé', 'Li', 'Anne-Marie'), one('', ' ', ' van '), word),
+  other: one(
+    '',
+    '',
+    ' ',
+    'n/a',
+    '-',
+    '?',
+    '12',
+    '51-200',
+    '2024-01-31',
+    '01/02/2024',
+    'DE',
+    'France',
+    'x y',
+    '#REF!',
+  ),
+}
+const kinds = Object.keys(cells) as Kind[]
+
+const headers = [
+  ...[
+    'Company',
+    'Company Name',
+    'Firma',
+    'Unternehmen',
+    'Société',
+    'Nom du compte',
+    'Account Name',
+    'Name',
+    'Nom',
+  ],
+  ...['Website', 'Webseite', 'Site web', 'Domain', 'Domaine', 'Homepage', 'Internet', 'Company Domain Name'],
+  ...[
+    'LinkedIn',
+    'LinkedIn URL',
+    'Profile URL',
+    'Profil LinkedIn',
+    'Company LinkedIn URL',
+    'Sales Navigator URL',
+  ],
+  ...['First Name', 'Vorname', 'Prénom', 'Last Name', 'Nachname', 'Nom de famille', 'Full Name', 'Contact'],
+  ...[
+    'Email',
+    'E-Mail',
+    'Courriel',
+    'Mail',
+    'Adresse email',
+    'Phone',
+    'Telefon',
+    'Téléphone',
+    'Mobil',
+    'Handy',
+  ],
+  ...[
+    'Country',
+    'Land',
+    'Pays',
+    'City',
+    'Stadt',
+    'Ville',
+    'Company ID',
+    'LinkedIn ID',
+    'Member ID',
+    'Industry',
+  ],
+  ...[
+    'Column 3',
+    'Spalte 1',
+    'URL',
+    'Link',
+    'Lien',
+    '',
+    'Feld',
+    'Notes',
+    'Titel',
+    'Position',
+    'limit',
+    'live',
+  ],
+]
+
+interface Column {
+  readonly name: string
+  readonly cells: readonly (readonly [Kind, string])[]
+}
+
+const createCell = (kind: Kind): fc.Arbitrary<readonly [Kind, string]> =>
+  cells[kind].map((cell) => [cell.trim() === '' ? 'other' : kind, cell] as const)
+
+/** A column mostly of one kind, or of any kinds. */
+const createColumn = (rows: number): fc.Arbitrary<Column> =>
+  fc
+    .tuple(one(...headers), fc.constantFrom(...kinds), fc.constantFrom(0, 0.1, 0.5, 0.9, 1))
+    .chain(([name, kind, noise]) =>
+      fc.record({
+        name: fc.constant(name),
+        cells: fc.array(
+          fc
+            .double({ min: 0, max: 1, noNaN: true })
+            .chain((at) => (at < noise ? fc.constantFrom(...kinds).chain(createCell) : createCell(kind))),
+          { minLength: rows, maxLength: rows },
+        ),
+      }),
+    )
+
+const table: fc.Arbitrary<readonly Column[]> = fc
+  .tuple(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 9 }))
+  .chain(([width, rows]) =>
+    fc.uniqueArray(createColumn(rows), { minLength: width, maxLength: width, selector: ({ name }) => name }),
+  )
+
+/** Kinds that fields of another meaning never get. */
+const certain: readonly Kind[] = ['person profile', 'company profile', 'e-mail', 'phone']
+
+/** What each field is made for. Fields of free text are not listed. */
+const meantFor: Readonly<Record<string, readonly Kind[]>> = {
+  ...{
+    domain: ['e-mail'],
+    company_domain: ['e-mail'],
+    website: ['e-mail'],
+    name: [],
+    company_name: [],
+    country: [],
+    country_code: [],
+  },
+  ...{ first_name: [], firstname: [], last_name: [], lastname: [], full_name: [] },
+  ...{ network_id: [], company_network_id: [], company_network_url: ['company profile'] },
+  ...{ email: ['e-mail'], personal_email: ['e-mail'] },
+  ...{ phone: ['phone'], phones: ['phone'], phone_number: ['phone'], phone_numbers: ['phone'] },
+  ...{ network_profile_url: ['person profile'], premium_profile_url: ['person profile'] },
+  linkedin_url: ['person profile'],
+}
+
+const isWrong = (field: string, kind: Kind, ofProfile: Kind): boolean => {
+  const meant = field === 'network_url' ? [ofProfile] : meantFor[field]
+  return meant !== undefined && certain.includes(kind) && !meant.includes(kind)
+}
+
+const rowsOf = (columns: readonly Column[]): string[][] =>
+  (columns[0]?.cells ?? []).map((_, row) => columns.map(({ cells }) => cells[row]?.[1] ?? ''))
+
+const samplesOf = (columns: readonly Column[]) => {
+  const sample = new ColumnSample(columns.length)
+  for (const row of rowsOf(columns)) sample.add(row)
+  return sample.cells
+}
+
+const batches = await Promise.all(
+  operations()
+    .filter(({ batch }) => batch !== undefined && batch.into === undefined)
+    .map(async (operation) => ({
+      operation,
+      shape: await shapeOf(operation.id),
+      constants: {},
+      choices: { map: [] },
+    })),
+)
+
+test('a profile URL, an e-mail address or a phone number never fills a field of another kind in a batch', () => {
+  fc.assert(
+    fc.property(table, fc.constantFrom(...batches), (columns, request) => {
+      const header = columns.map(({ name }) => name)
+      const mapping = orNothing(MappingError, () =>
+        mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) })),
+      )
+      if (!mapping) return
+      const { operation, shape } = request
+      const ofProfile = operation.batch?.identity === 'company' ? 'company profile' : 'person profile'
+      const reader = createRowReader(operation, shape, mapping)
+      const { identity } = createLookup(request, mapping, header)
+      const profileOf = new Map<string, string>()
+      for (const [row, cells] of rowsOf(columns).entries()) {
+        const input = reader.input(cells)
+        try {
+          reader.validate(input)
+        } catch {
+          continue
+        }
+        for (const { field, at, by } of mapping.columns) {
+          const [kind = 'other'] = columns[at]?.cells[row] ?? []
+          if (input[field] === undefined || (kind === 'e-mail' && by === 'last resort')) continue
+          expect([field, cells[at], isWrong(field, kind, ofProfile)]).toEqual([field, cells[at], false])
+        }
+        const at = mapping.columns.find(({ field }) => /^(network_url|linkedin_url)$/.test(field))?.at
+        const url = at === undefined || operation.batch?.identity === 'company' ? undefined : cells[at]
+        const known = identity(input)
+        if (
+          known === undefined ||
+          url === undefined ||
+          columns[at ?? 0]?.cells[row]?.[0] !== 'person profile'
+        )
+          continue
+        expect(profileOf.get(known) ?? readSlug(url)).toBe(readSlug(url))
+        profileOf.set(known, readSlug(url))
+      }
+    }),
+    { numRuns: tries(100, 10_000) },
+  )
+}, 120_000)
+
+const readSlug = (url: string): string => /\/(?:in|lead|people)\/([^/?,]*)/i.exec(url)?.[1] ?? url
+
+test('a profile URL, an e-mail address or a phone number never fills a field of another kind in an import', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      table,
+      fc.constantFrom('companies' as const, 'people' as const),
+      async (columns, kind) => {
+        const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`
+        const lines = [columns.map(({ name }) => name), ...rowsOf(columns)].map((row) =>
+          row.map(quoted).join(','),
+        )
+        const read = await openFile(kind, toAsync([Buffer.from(`${lines.join('\n')}\n`)]), {
+          skipLines: 0,
+        }).catch(refused)
+        if (!read) return
+        const ofProfile = kind === 'companies' ? 'company profile' : 'person profile'
+        for await (const rows of read.batches)
+          for (const row of rows) {
+            if (!('raw' in row)) continue
+            const cells = columns.map(({ cells }) => cells[row.line - 2])
+            for (const [field, value] of Object.entries(row.raw)) {
+              const at = columns.findIndex(({ name }) => name.trim() === read.mapping[field])
+              const [made = 'other', cell] = cells[at] ?? []
+              expect(String(value).replace(/^'/, '')).toBe(cell?.replace(/^'/, ''))
+              expect([field, cell, isWrong(field, made, ofProfile)]).toEqual([field, cell, false])
+            }
+          }
+      },
+    ),
+    { numRuns: tries(100, 10_000) },
+  )
+}, 120_000)
+
+function refused(error: unknown): undefined {
+  if (!(error instanceof ImportError)) throw error
+}
+
+function orNothing<T>(refusal: abstract new (...args: never[]) => Error, work: () => T): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof refusal) return undefined
+    throw error
+  }
+}
+
+async function* toAsync<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values
+}

@@ -1,0 +1,145 @@
+import { readFile, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { CsvError } from '../../../src/csv/errors.js'
+import type { CsvRow } from '../../../src/csv/parse.js'
+import { checkTable, openTable, type ReadOptions, spool } from '../../../src/runs/input/table.js'
+import { encode } from '../../csv/encode.js'
+import { testFolder } from '../folder.js'
+
+const folder = testFolder()
+
+async function readAll(content: string | Uint8Array, options?: ReadOptions) {
+  const table = await openTable(await folder.file(content), options)
+  const rows: CsvRow[] = []
+  for await (const batch of table.rows()) rows.push(...batch)
+  return { table, rows, cells: rows.map((row) => row.cells) }
+}
+
+describe('a table', () => {
+  test('has a header that is separate from its rows', async () => {
+    const { table, rows } = await readAll('\ufeffsep=;\n\nname;site\n\nA;b\n')
+    expect(table).toMatchObject({
+      header: ['name', 'site'],
+      headerLine: 3,
+      encoding: 'utf-8',
+      delimiter: ';',
+    })
+    expect(rows).toEqual([{ line: 5, cells: ['A', 'b'] }])
+  })
+
+  test('is decoded with the given encoding', async () => {
+    const read = await readAll(Buffer.from('name\nGenève\n', 'latin1'), { encoding: 'windows-1252' })
+    expect(read.cells).toEqual([['Genève']])
+  })
+
+  test('is split at the given delimiter', async () => {
+    expect((await readAll('a,b;c\n1,2;3\n', { delimiter: ';' })).cells).toEqual([['1,2', '3']])
+  })
+
+  test('is read without unescaping cells when it is raw', async () => {
+    const { table, cells } = await readAll("'=a\n'=1\n", { raw: true })
+    expect([table.header, ...cells]).toEqual([["'=a"], ["'=1"]])
+  })
+
+  test('has its ragged rows counted', async () => {
+    const table = await openTable(await folder.file('a,b\n4,5\n\n1\n1,2,3\n'))
+    expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 2, firstRagged: 4 })
+  })
+
+  test('can be read twice, and abandoned early', async () => {
+    const table = await openTable(await folder.file(`a\n${'x\n'.repeat(100_000)}`))
+    for await (const _ of table.rows()) break
+    expect((await checkTable(table)).rows).toBe(100_000)
+  })
+
+  test('is spooled to a private file when it comes from a stream', async () => {
+    const file = folder.path('spooled.csv')
+    await spool(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')]), file)
+    expect(await readFile(file, 'utf8')).toBe('a,b\n1,2\n')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('a file without a header', () => {
+  test.each([
+    ['domains', 'a.example\nb.example\n'],
+    ['one domain', 'https://a.example'],
+    ['email addresses', 'ada@a.example\nbob@b.example\n'],
+    ['profiles', 'https://www.network.example/in/ada\nhttps://www.network.example/in/bob\n'],
+    ['phone numbers', '+49 89 123456\n+33 6 12 34 56 78\n'],
+    ['names and domains', '"Acme, Inc.",a.example,DE\nBolt GmbH,b.example,FR\n'],
+    ['domains and names, between semicolons', 'www.a.example;Acme\nb.example/about;Bolt\n'],
+    ['domains and blanks, between tabs', 'a.example\t\nb.example\tBolt\n'],
+  ])('is recognised by the values in its first row: %s', async (_, text) => {
+    const { table, rows } = await readAll(text)
+    expect(table.hasHeader).toBe(false)
+    expect(table.header).toEqual(rows[0]?.cells.map((_cell, at) => `column_${at + 1}`))
+    expect(rows.map(({ line }) => line)).toEqual(
+      text
+        .trim()
+        .split('\n')
+        .map((_line, at) => at + 1),
+    )
+    expect(table.samples[0]).toHaveLength(rows.length)
+    expect(table.notes[0]).toMatch(/first row looks like data/)
+  })
+
+  test.each([
+    'domain\na.example\n',
+    'company.domain\na.example\n',
+    'lead.headline,company.industry\nCTO,Robots\n',
+    'Company,acme.example\nAcme,b.example\n',
+    'Acme Inc.\nBolt GmbH\n',
+    'Kunde;Ort\nAcme;Berlin\n',
+  ])('is not seen in %j', async (text) => {
+    expect((await readAll(text)).table).toMatchObject({ hasHeader: true, notes: [] })
+  })
+
+  test('may be named as one; a file that was written from it has a header', async () => {
+    const { table, cells } = await readAll('Acme\nBolt\n', { header: false })
+    expect([table.header, ...cells]).toEqual([['column_1'], ['Acme'], ['Bolt']])
+    expect(table.notes).toEqual([])
+    const rejects = await readAll('_line,_reason,column_1\n2,no,Bolt\n', { header: false })
+    expect(rejects.cells).toEqual([['2', 'no', 'Bolt']])
+  })
+})
+
+test('a table says which encoding was detected, with a cell that shows it', async () => {
+  const { table } = await readAll(encode('name;city\nDvořák;Plzeň\n', 'windows-1250'))
+  expect(table.notes).toEqual([
+    'Encoding: windows-1250, such as "Dvořák". If that looks wrong, name the right one with --encoding.',
+  ])
+})
+
+describe('a file that is not a table is refused with its line', () => {
+  test.each<[string, string, number | undefined, RegExp]>([
+    ['two columns of one name', 'x\ty\tx\n1\t2\t3\n', 1, /columns 1 and 3 are both named "x"/],
+    ['two columns of one name below a sep= line', 'sep=,\nx,x\n', 2, /both named/],
+    ['a header of empty cells', '\n,,\n1,2,3\n', 2, /empty/],
+    ['an empty file', '', undefined, /is empty/],
+    ['a file of blank lines', '\n\n\r\n', undefined, /is empty/],
+    ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 3, /never closed/],
+  ])('because of %s', async (_, content, line, sentence) => {
+    const error = await openTable(await folder.file(content))
+      .then((table) => checkTable(table))
+      .catch((thrown: unknown) => thrown)
+    if (!(error instanceof CsvError)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
+    expect(error.line).toBe(line)
+    expect(error.message).toMatch(sentence)
+  })
+
+  test.each([
+    ['{"domain":"a.example"}\n{"domain":"b.example"}\n', /is JSON, not CSV/],
+    [' [\n {"domain":"a.example"}]', /is JSON, not CSV/],
+    ['<!DOCTYPE html><table><tr><td>a', /is a web page or XML, not CSV/],
+    ['\u0001\u0002a\u0003\u0004b,c\n', /is a binary file, not text/],
+  ])('because it is something else: %j', async (content, sentence) => {
+    await expect(openTable(await folder.file(content))).rejects.toThrow(sentence)
+  })
+
+  test('when it does not exist or is a folder', async () => {
+    await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
+    await expect(openTable(folder.path('.'))).rejects.toThrow(/is a folder/)
+  })
+})

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runsOver } from '../../../src/runs/journal/runs.js'
+import { toPlace } from '../../../src/storage/database/row-places.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+
+let schema: TestDatabase
+beforeAll(async () => {
+  schema = await freshSchema()
+})
+afterAll(() => schema.drop())
+
+const bodies = [
+  '{"email":"a@x.example","email_status":"valid"}',
+  '{"most_probable_email_status": "valid"}',
+  '{"email_status":"risky"}',
+  '{"personal_email_status":"valid"}',
+]
+const add = `INSERT INTO answers (place, status, body, credits, source, origin, answered_at)
+  VALUES (?, 'found', ?, 0, 'live', ?, 0)`
+
+describe.each(['SQLite', 'PostgreSQL'])('the funnel of a run in %s', (name) => {
+  it('counts the lookups that found a valid e-mail address, also where the answer is of another run', async () => {
+    const state = await openState(name === 'SQLite' ? ':memory:' : schema.url)
+    await state.transaction(async (connection) => {
+      for (const [at, body] of bodies.entries()) await connection.run(add, toPlace(7, at), body, null)
+      await connection.run(add, toPlace(8, 0), null, toPlace(7, 0))
+    })
+    const runs = runsOver(state)
+    expect(await runs.countValidEmails({ number: 7 })).toBe(2)
+    expect(await runs.countValidEmails({ number: 8 })).toBe(1)
+    await state.close()
+  })
+})

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { explodedColumns, joinedColumns, listColumns } from '../../../src/runs/output/columns.js'
+import {
+  createLayout,
+  csvFormat,
+  explode,
+  ndjsonFormat,
+  type OutputRow,
+} from '../../../src/runs/output/format.js'
+
+const output = z.object({
+  total: z.number(),
+  tags: z.array(z.string()),
+  jobs: z
+    .array(z.object({ title: z.string(), company: z.object({ name: z.string() }).nullable() }))
+    .default([]),
+})
+const jobs = { field: 'jobs', keyedBy: '' }
+const byDepartment = z.record(z.string(), z.object({ now: z.number() }))
+const departments = { field: undefined, keyedBy: 'department' }
+
+const row = (body: unknown, more: Partial<OutputRow> = {}): OutputRow => ({
+  ...{ line: 2, cells: ['a'], body, status: 'found', error: null, credits: 2, source: 'live' },
+  ...more,
+})
+const two = row({
+  total: 5,
+  tags: ['t'],
+  jobs: [
+    { title: 'A', company: { name: 'X' } },
+    { title: 'B', company: null },
+  ],
+})
+
+describe('a row with several results', () => {
+  test('is kept as one row when its reply has none', () => {
+    for (const [many, body] of [
+      [departments, {}],
+      [jobs, { total: 0, tags: [], jobs: [] }],
+    ] as const) {
+      const format = explode(ndjsonFormat(createLayout(['in'], [])), many)
+      expect(
+        format
+          .rows([row(body)])
+          .split('\n')
+          .filter(Boolean),
+      ).toHaveLength(1)
+    }
+  })
+
+  test('has its results as JSON in one cell, after a column with their number', () => {
+    const columns = listColumns(output, jobs)
+    expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'jobs_count', 'jobs'])
+    const layout = createLayout(['in'], columns)
+    expect(layout.cells(two)[3]).toBe('2')
+    expect(JSON.parse(layout.cells(two)[4] ?? '')).toHaveLength(2)
+    expect(Object.keys(layout.record(two))).toEqual(expect.arrayContaining(['total', 'tags', 'jobs']))
+    expect(layout.record(two)).not.toHaveProperty('jobs_count')
+    expect(layout.cells(row(undefined, { status: 'not_found' })).slice(1, 5)).toEqual(['', '', '', ''])
+  })
+
+  test('has one column for each field of its results when they are joined', () => {
+    const columns = joinedColumns(output, jobs)
+    expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'title', 'company.name'])
+    const layout = createLayout([], columns)
+    expect(layout.cells(two)[2]).toBe('A; B')
+    expect(layout.record(two).jobs).toEqual(two.body && (two.body as { jobs: unknown }).jobs)
+  })
+
+  test('becomes one row for each result when exploded, and only the first of them has the credits', () => {
+    const format = explode(csvFormat(createLayout(['in'], explodedColumns(output, jobs))), jobs)
+    const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
+    const lost = row(undefined, { status: 'not_found', credits: 0 })
+    expect(format.head + format.rows([two, none, lost])).toBe(
+      [
+        'in,total,title,company.name,_status,_error,_credits,_source',
+        'a,5,A,X,found,,2,lookup',
+        'a,5,B,,found,,0,lookup',
+        'a,0,,,found,,0,lookup',
+        'a,,,,not_found,,0,lookup',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('has a column for the key when its results are keyed', () => {
+    const columns = explodedColumns(byDepartment, departments)
+    const format = explode(ndjsonFormat(createLayout([], columns)), departments)
+    const lines = format
+      .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
+      .trim()
+      .split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ department: 'All', now: 7, _credits: 2 }),
+      expect.objectContaining({ department: 'Sales', now: 2, _credits: 0 }),
+    ])
+  })
+})

@@ -1,0 +1,206 @@
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { Writable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { checkSheetRows } from '../../../src/runs/open-output.js'
+import { createLayout, csvFormat } from '../../../src/runs/output/format.js'
+import {
+  createWriter,
+  type Files,
+  fileSink,
+  nodeFiles,
+  OutputError,
+  type OutputFile,
+  streamSink,
+} from '../../../src/runs/output/writer.js'
+import { testFolder } from '../folder.js'
+
+const folder = testFolder()
+const failure = (code: string) => Object.assign(new Error(code), { code })
+
+async function fresh(): Promise<string> {
+  const path = folder.path('output')
+  await rm(path, { recursive: true, force: true })
+  await mkdir(path)
+  return `${path}/out.csv`
+}
+
+/** The real file system, where one operation fails from its n-th use on. */
+function failing(
+  operation: 'appendFile' | 'sync' | 'rename' | 'syncFolder' | 'create',
+  code: string,
+  nth = 1,
+): Files {
+  let uses = 0
+  const fails = (name: string) => name === operation && ++uses >= nth
+  return {
+    ...nodeFiles,
+    async create(path) {
+      if (fails('create')) throw failure(code)
+      const file = await nodeFiles.create(path)
+      return {
+        appendFile: async (data: Uint8Array | string) => {
+          if (!fails('appendFile')) return file.appendFile(data)
+          await file.appendFile(Buffer.from(data as Uint8Array).subarray(0, 3))
+          throw failure(code)
+        },
+        truncate: (length?: number) => file.truncate(length),
+        sync: async () => {
+          if (fails('sync')) throw failure(code)
+          await file.sync()
+        },
+        close: () => file.close(),
+      } as OutputFile
+    },
+    rename: async (from, to) => {
+      if (fails('rename')) throw failure(code)
+      await nodeFiles.rename(from, to)
+    },
+    syncFolder: async (path) => {
+      if (fails('syncFolder')) throw failure(code)
+      await nodeFiles.syncFolder(path)
+    },
+  }
+}
+
+describe('an output file', () => {
+  test('gets its name only when it is complete, and is private from its creation', async () => {
+    const path = await fresh()
+    await writeFile(path, 'old')
+    const sink = await fileSink(path)
+    await sink.write('a,b\n')
+    expect(await readFile(path, 'utf8')).toBe('old')
+    expect((await stat(`${path}.partial`)).mode & 0o777).toBe(0o600)
+    await sink.write('1,é\n')
+    await sink.finish()
+    expect(await readFile(path, 'utf8')).toBe('a,b\n1,é\n')
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect(await readdir(folder.path('output'))).toEqual(['out.csv'])
+  })
+
+  test('keeps its partial name when it is abandoned', async () => {
+    const path = await fresh()
+    const sink = await fileSink(path)
+    await sink.write('a\n')
+    await sink.abandon()
+    expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+  })
+
+  test('is never written through a symbolic link at its partial name', async () => {
+    const path = await fresh()
+    const victim = folder.path('victim')
+    await writeFile(victim, 'precious')
+    await symlink(victim, `${path}.partial`)
+    const sink = await fileSink(path)
+    await sink.write('a\n')
+    await sink.finish()
+    expect(await readFile(victim, 'utf8')).toBe('precious')
+  })
+
+  test('is refused at once when it is a folder or its folder is missing', async () => {
+    await expect(fileSink(folder.path('.'))).rejects.toThrow(/is a folder/)
+    await expect(fileSink(folder.path('none/out.csv'))).rejects.toThrow(/no such file or folder \(ENOENT\)/)
+    await expect(fileSink(await fresh(), failing('create', 'EACCES'))).rejects.toThrow(
+      /permission denied \(EACCES\)/,
+    )
+  })
+
+  test('is written directly when it is a device', async () => {
+    const sink = await fileSink('/dev/null')
+    await sink.write('a\n')
+    await sink.finish()
+    expect((await stat('/dev/null')).isCharacterDevice()).toBe(true)
+  })
+})
+
+describe('a failing disk', () => {
+  test.each(['ENOSPC', 'EIO', 'EDQUOT'])(
+    'keeps whole rows under the partial name after %s in the middle',
+    async (code) => {
+      const path = await fresh()
+      const sink = await fileSink(path, failing('appendFile', code, 3))
+      const writer = createWriter(sink, csvFormat(createLayout(['a'], [])))
+      const row = {
+        line: 2,
+        cells: ['x'],
+        body: undefined,
+        status: 'found',
+        error: null,
+        credits: 0,
+        source: 'live',
+      } as const
+      await writer.write([row])
+      await writer.write([row])
+      const error = await writer.write([row]).catch((thrown: unknown) => thrown)
+      await writer.abandon()
+      expect(error).toBeInstanceOf(OutputError)
+      expect((error as OutputError).code).toBe(code)
+      expect((error as OutputError).message).toContain(`${path}.partial`)
+      expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+      expect(await readFile(`${path}.partial`, 'utf8')).toBe(
+        'a,_status,_error,_credits,_source\nx,found,,0,lookup\nx,found,,0,lookup\n',
+      )
+    },
+  )
+
+  test.each(['sync', 'rename'] as const)(
+    'leaves no file with the final name when it fails at the end (%s)',
+    async (operation) => {
+      const path = await fresh()
+      const sink = await fileSink(path, failing(operation, 'EIO'))
+      await sink.write('a\n')
+      await expect(sink.finish()).rejects.toThrow(/EIO/)
+      expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+    },
+  )
+
+  test('is reported when it fails while the folder is synced', async () => {
+    const sink = await fileSink(await fresh(), failing('syncFolder', 'EIO'))
+    await expect(sink.finish()).rejects.toThrow(OutputError)
+  })
+})
+
+describe('a stream as the output', () => {
+  test('is written with backpressure', async () => {
+    let text = ''
+    const slow = new Writable({
+      highWaterMark: 1,
+      write(chunk, _, done) {
+        setImmediate(() => {
+          text += chunk
+          done()
+        })
+      },
+    })
+    const sink = streamSink(slow)
+    await sink.write('a\n')
+    expect(text).toBe('a\n')
+    await sink.write('b\n')
+    await sink.finish()
+    expect(text).toBe('a\nb\n')
+    expect(sink.partial).toBeUndefined()
+  })
+
+  test('throws an OutputError when its reader has gone', async () => {
+    const closed = new Writable({ write: (_, __, done) => done(failure('EPIPE')) })
+    const error = await streamSink(closed)
+      .write('a\n')
+      .catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OutputError)
+    expect((error as OutputError).code).toBe('EPIPE')
+    await expect(streamSink(closed).write('b\n')).rejects.toThrow(OutputError)
+  })
+})
+
+test('a place below a file is refused with the reason of the system', async () => {
+  const path = await folder.file('')
+  await expect(fileSink(`${path}/out.csv`)).rejects.toThrow(/out\.csv.*ENOTDIR/)
+})
+
+test('a workbook holds no more rows than a sheet does', () => {
+  expect(() => checkSheetRows('out.xlsx', 1_048_576)).toThrow('a workbook holds 1,048,575')
+  for (const [path, rows] of [
+    ['out.xlsx', 1_048_575],
+    ['out.csv', 2_000_000],
+  ] as const)
+    expect(() => checkSheetRows(path, rows)).not.toThrow()
+})

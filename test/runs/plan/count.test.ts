@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../../src/api/calls/errors.js'
+import { openSeenNumbers } from '../../../src/runs/journal/duplicates.js'
+import type { RecalledAnswer } from '../../../src/runs/journal/journal.js'
+import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
+
+const answer = (status: RecalledAnswer['answer']['status']): RecalledAnswer => ({
+  ...{ answer: { status, error: null, body: undefined, credits: 0 }, source: 'live', credits: 0, kept: true },
+})
+
+/** Rows of a name and a price; what is known of them by their number or by their name. */
+interface Known {
+  readonly own?: Readonly<Record<number, RecalledAnswer>>
+  readonly stored?: readonly string[]
+  readonly funds?: number
+}
+
+async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
+  const { own = {}, stored = [], funds = Number.POSITIVE_INFINITY } = known
+  const seen = openSeenNumbers()
+  const counting: CountRequest = {
+    table: {
+      header: ['name', 'price'],
+      rows: async function* () {
+        yield rows.map(([name, price], at) => ({ cells: [name, String(price)], line: at + 2 }))
+      },
+    },
+    input: ([name, price]) => {
+      if (name === 'bad') throw new ApiError('bad_request', { reason: 'bad' })
+      return { name, price: Number(price) }
+    },
+    identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
+    skip: ([name]) => name === 'skip',
+    most: ({ price }) => Number(price),
+    journal: {
+      resume: async () => new Map(Object.entries(own).map(([at, one]) => [Number(at), one])),
+      recall: async (asked) =>
+        asked.map(({ identity }) =>
+          stored.includes(identity ?? '') ? { ...answer('found'), source: 'store' } : undefined,
+        ),
+    },
+    isNew: seen.isNew,
+    funds,
+  }
+  return countRows(counting).finally(() => seen.close())
+}
+
+describe('counting the rows of a file', () => {
+  it('counts one lookup and its cost for each identity', async () => {
+    expect(
+      await count([
+        ['a', 1],
+        ['b', 2],
+        ['a', 1],
+        ['nobody', 4],
+        ['nobody', 4],
+      ]),
+    ).toMatchObject({
+      ...{ rows: 5, unique: 4, lookups: 4, most: 11 },
+    })
+  })
+
+  it('counts no lookup for invalid and skipped rows', async () => {
+    expect(
+      await count([
+        ['bad', 1],
+        ['skip', 1],
+        ['a', 1],
+      ]),
+    ).toMatchObject({
+      ...{ rows: 3, invalid: 1, skipped: 1, unique: 1, lookups: 1, most: 1 },
+    })
+  })
+
+  it('counts no cost for stored answers', async () => {
+    expect(
+      await count(
+        [
+          ['a', 1],
+          ['b', 2],
+          ['a', 1],
+        ],
+        { stored: ['a'] },
+      ),
+    ).toMatchObject({
+      ...{ unique: 2, inStore: 1, lookups: 1, most: 2 },
+    })
+  })
+
+  it('counts no cost for rows that the run has answered before', async () => {
+    expect(
+      await count(
+        [
+          ['a', 1],
+          ['b', 2],
+          ['a', 1],
+        ],
+        { own: { 0: answer('found') } },
+      ),
+    ).toMatchObject({
+      ...{ unique: 2, answered: 1, lookups: 1, most: 2 },
+    })
+  })
+
+  it('counts a lookup when the answer of an equal row cannot be shared', async () => {
+    expect(
+      await count(
+        [
+          ['a', 1],
+          ['a', 1],
+          ['a', 1],
+        ],
+        { own: { 0: answer('invalid') } },
+      ),
+    ).toMatchObject({
+      ...{ answered: 1, lookups: 1, most: 1 },
+    })
+  })
+})
+
+describe('the affordable rows', () => {
+  it.each([
+    [0, 0],
+    [2, 1],
+    [3, 1],
+    [5, 2],
+    [6, 4],
+  ])('with %i credits are the first %i', async (funds, affordable) => {
+    expect(
+      await count(
+        [
+          ['a', 2],
+          ['b', 3],
+          ['c', 1],
+          ['a', 2],
+        ],
+        { funds },
+      ),
+    ).toMatchObject({ affordable })
+  })
+})
+
+describe('the set of seen numbers', () => {
+  it('reports a number as new once, whatever its size', () => {
+    const seen = openSeenNumbers()
+    const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
+    expect(numbers.map(seen.isNew)).toEqual([true, true, true, true, true, false])
+    seen.close()
+  })
+})

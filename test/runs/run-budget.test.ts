@@ -1,0 +1,289 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Caller } from '../../src/api/calls/caller.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { execute } from '../../src/runs/execute.js'
+import type { Journal } from '../../src/runs/journal/journal.js'
+import type { JournalOptions } from '../../src/runs/journal/run-journal.js'
+import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { tries } from '../support/effort.js'
+import { states } from '../support/states.js'
+import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { testFolder } from './folder.js'
+
+describe.each(states())('%s', (name, open) => {
+  const folder = testFolder()
+  const later = () => new Promise((resolve) => setImmediate(resolve))
+
+  /** A target that charges up to `most` for a row, once for each key, and knows what it has charged in all. */
+  function chargingCaller(most: number, delays: readonly number[]) {
+    const charged = new Map<string, number>()
+    let calls = 0
+    const caller: Caller = {
+      async call(_, __, { idempotencyKey = '' } = {}) {
+        for (let turns = delays[calls++ % delays.length] ?? 0; turns > 0; turns--) await later()
+        const before = charged.get(idempotencyKey)
+        if (before !== undefined) return { ...reply(200, { domain: 'x' }), replayed: before }
+        const credits = calls % (most + 1)
+        charged.set(idempotencyKey, credits)
+        return reply(200, { domain: 'x' }, credits)
+      },
+      async close() {},
+    }
+    const total = () => [...charged.values()].reduce((sum, credits) => sum + credits, 0)
+    return { caller, total }
+  }
+
+  /** A journal whose disk is full after so many answers. */
+  const filling = (journal: Journal, room: number): Journal => {
+    let left = room
+    return {
+      answeredUpTo: journal.answeredUpTo,
+      resume: (from, to) => journal.resume(from, to),
+      recall: (rows) => journal.recall(rows),
+      plan: (rows) => journal.plan(rows),
+      keep: async (rows) => {
+        left -= rows.length
+        if (left < 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
+        await journal.keep(rows)
+      },
+      written: (before, rows) => journal.written(before, rows),
+      flush: () => journal.flush(),
+      end: (end) => journal.end(end),
+    }
+  }
+
+  const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
+  const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+  const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+
+  describe('a budget', () => {
+    test('is never exceeded by any attempt of a run, however it ended', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.record({
+            picks: fc.array(fc.nat({ max: 60 }), { minLength: 1, maxLength: 60 }),
+            most: fc.integer({ min: 1, max: 5 }),
+            concurrency: fc.integer({ min: 1, max: 40 }),
+            delays: fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 9 }),
+            parts: fc.array(fc.record({ more: fc.nat({ max: 60 }), room: fc.nat({ max: 60 }) }), {
+              maxLength: 5,
+            }),
+          }),
+          async ({ picks, most, concurrency, delays, parts }) => {
+            const driver = await open()
+            await runsOver(driver).add(newRun())
+            const target = chargingCaller(most, delays)
+            const file = await csvOf(picks.map((pick) => `d${pick}.example`))
+            let perRun = 0
+            const last = { more: most * picks.length, room: Number.POSITIVE_INFINITY }
+            for (const { more, room } of [...parts, last]) {
+              perRun += more
+              const journal = await journalFor(driver, await record(driver), { budget: { perRun } })
+              const guarded: Caller = {
+                ...target.caller,
+                call: async (...request) => {
+                  const answer = await target.caller.call(...request)
+                  expect(target.total()).toBeLessThanOrEqual(perRun)
+                  return answer
+                },
+              }
+              const report = await execute(
+                await companyBatch(file, guarded, memorySink(), {
+                  journal: filling(journal, room),
+                  concurrency,
+                  most: () => most,
+                }),
+              )
+              expect([undefined, 10, 12]).toContain(report.stopped?.exit_code)
+              const { credits, reserved } = await record(driver)
+              expect(credits + reserved).toBeLessThanOrEqual(perRun)
+              expect(target.total()).toBeLessThanOrEqual(credits + reserved)
+            }
+            expect(await record(driver)).toMatchObject({
+              status: 'finished',
+              credits: target.total(),
+              reserved: 0,
+            })
+          },
+        ),
+        { numRuns: name === 'SQLite' ? tries(10, 200) : tries(2, 8) },
+      )
+    })
+
+    test('for a day applies to all runs of a profile together', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(
+            fc.record({ rows: fc.integer({ min: 1, max: 30 }), most: fc.integer({ min: 1, max: 4 }) }),
+            {
+              minLength: 2,
+              maxLength: 4,
+            },
+          ),
+          fc.nat({ max: 100 }),
+          fc.integer({ min: 1, max: 16 }),
+          async (batches, perDay, concurrency) => {
+            const driver = await open()
+            const targets = batches.map(({ most }) => chargingCaller(most, [0, 2, 1]))
+            const options: Partial<JournalOptions> = { budget: { perDay } }
+            const total = () => targets.reduce((sum, one) => sum + one.total(), 0)
+            await Promise.all(
+              batches.map(async ({ rows, most }, at) => {
+                const added = await runsOver(driver).add(newRun({ id: `run-${at}`, knownBy: `known-${at}` }))
+                const { caller } = targets[at] as ReturnType<typeof chargingCaller>
+                const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), {
+                  journal: await journalFor(driver, added, options),
+                  concurrency,
+                  most: () => most,
+                })
+                await execute(batch)
+                expect(total()).toBeLessThanOrEqual(perDay)
+              }),
+            )
+          },
+        ),
+        { numRuns: name === 'SQLite' ? tries(5, 60) : tries(2, 6) },
+      )
+    })
+
+    test('for a day does not count the spending of other profiles and days', async () => {
+      const driver = await open()
+      const spend = async (id: string, profile: string, now: number) => {
+        const target = chargingCaller(1, [0])
+        const added = await runsOver(driver).add(newRun({ id, knownBy: id, profile }))
+        const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
+        await execute(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
+        return target.total()
+      }
+      const day = 86_400_000
+      expect(await spend('one', 'sales', day)).toBe(3)
+      expect(await spend('two', 'sales', 2 * day - 1)).toBe(0)
+      expect(await spend('three', 'other', day)).toBe(3)
+      expect(await spend('four', 'sales', 2 * day)).toBe(3)
+    })
+
+    test('that is reached stops the run with exit 12 and names the row', async () => {
+      const target = chargingCaller(1, [0])
+      const driver = await open()
+      const journal = await journalFor(driver, await runsOver(driver).add(newRun()), {
+        budget: { perRun: 0 },
+      })
+      const report = await execute(
+        await companyBatch(await csvOf(names(5)), target.caller, memorySink(), { journal, total: 5 }),
+      )
+      expect(report.stopped).toMatchObject({
+        exit_code: 12,
+        budget: 'run',
+        reason: 'Budget reached: 0 credits for this run',
+        at_row: 1,
+        rows_left: 5,
+      })
+    })
+  })
+
+  describe('an operation that is priced per record', () => {
+    /** Asks for companies whose rows have up to 100 records at a credit each; the target has so many. */
+    async function records(perRun: number, there: number, rows: number) {
+      const limits: unknown[] = []
+      const caller: Caller = {
+        async call(_, input) {
+          const { limit } = input as { readonly limit: number }
+          limits.push(limit)
+          return reply(200, { domain: 'x' }, Math.min(limit, there))
+        },
+        async close() {},
+      }
+      const driver = await open()
+      const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun } })
+      const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), { journal })
+      const { input } = batch
+      const report = await execute({
+        ...batch,
+        input: (cells) => ({ ...input(cells), limit: 100 }),
+        most: () => 100,
+        perRecord: 1,
+      })
+      return { limits, report, spent: (await record(driver)).credits }
+    }
+
+    test('has its limit lowered to what the budget leaves', async () => {
+      const { limits, spent, report } = await records(250, 1_000, 5)
+      expect([limits, spent, report.stopped?.exit_code]).toEqual([[100, 100, 50], 250, 12])
+    })
+
+    test('keeps its limit while calls in flight may still leave a part of their reservation', async () => {
+      const { limits, spent, report } = await records(250, 10, 8)
+      expect([new Set(limits), spent, report.stopped]).toEqual([new Set([100]), 80, undefined])
+    })
+  })
+
+  describe('a row whose limit a budget lowered', () => {
+    /** A target where the first company has `there` jobs and the others 100; it notes the keys of its calls. */
+    function hiring(there: number) {
+      const keys: unknown[] = []
+      const caller: Caller = {
+        async call(_, input, { idempotencyKey } = {}) {
+          const { limit, domain } = input as { readonly limit: number; readonly domain: string }
+          keys.push(idempotencyKey)
+          const count = Math.min(limit, domain === 'd0.example' ? there : 100)
+          return reply(200, { jobs: Array.from({ length: count }, () => ({})) }, count)
+        },
+        async close() {},
+      }
+      return { caller, keys }
+    }
+
+    async function part(rows: readonly string[], caller: Caller, journal: Journal) {
+      const sink = memorySink()
+      const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
+      const { input } = batch
+      const priced = { operation: 'accounts.hiring', most: () => 100, perRecord: 1 } as const
+      const report = await execute({
+        ...batch,
+        ...priced,
+        input: (cells) => ({ ...input(cells), limit: 100 }),
+      })
+      return { report, sources: sink.text().match(/(?:lookup|reused|duplicate)$/gm) }
+    }
+
+    test.each([
+      ['fewer records than the budget left', 40],
+      ['more records', 500],
+    ])('answers duplicate rows when the run is resumed, with %s', async (_, there) => {
+      const { caller, keys } = hiring(there)
+      const driver = await open()
+      await runsOver(driver).add(newRun())
+      const rows = [...names(4), ...names(4)]
+      const opened = async (perRun?: number) =>
+        journalFor(driver, await record(driver), { budget: { perRun } })
+      expect((await part(rows, caller, await opened(50))).report.stopped?.exit_code).toBe(12)
+      const { report, sources } = await part(rows, caller, await opened())
+      expect([report.stopped, sources]).toEqual([
+        undefined,
+        [...Array(4).fill('lookup'), ...Array(4).fill('duplicate')],
+      ])
+      expect(keys).toEqual(rows.slice(0, 4).map((_, at) => `run-1-${at}`))
+      const again = await part(rows, caller, await opened())
+      expect([again.sources, keys.length]).toEqual([sources, 4])
+    })
+
+    test.each([
+      ['answers a later run when it had fewer records than the budget left', 40, 'reused'],
+      ['does not answer a later run when it may have had more records', 50, 'lookup'],
+    ])('%s', async (_, there, source) => {
+      const { caller } = hiring(there)
+      const driver = await open()
+      const runs = runsOver(driver)
+      const first = await runs.add(newRun())
+      await part(names(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
+      const second = await runs.add(newRun({ id: 'run-2' }))
+      await runs.indexOthers(second)
+      const store = { maxAgeMs: 1_000_000 }
+      expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([
+        source,
+      ])
+    })
+  })
+})
