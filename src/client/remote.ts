@@ -13,7 +13,6 @@ import { type Operation, operation } from '../api/operations/table.js'
 import { isLarge, join, viewOf } from '../api/values/bytes.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { type Connection, createConnection, type Wire } from './connection.js'
-import { createIdempotencySupport, type IdempotencySupport, type Remembered } from './idempotency-support.js'
 import { type Environment, proxyOf } from './proxy.js'
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
@@ -266,4 +265,57 @@ async function attempt(
 function ending(attempted: AttemptResult, unknown: boolean): Reply {
   if (!('status' in attempted)) throw new ConnectionLost(attempted.message, unknown)
   return unknown ? { ...attempted, unknown } : attempted
+}
+
+/** Whether a server supports idempotency keys, stored beyond this process. */
+interface Remembered {
+  honours(): Promise<boolean | undefined>
+  remember(honours: boolean): Promise<void>
+}
+
+/** Whether a server supports idempotency keys. */
+type IdempotencySupport = ReturnType<typeof createIdempotencySupport>
+
+/** How long a server is not asked again after it could not be reached. */
+const restMs = 10_000
+
+/**
+ * Creates the knowledge about a server's support: from a profile, an earlier replay, or the server's own report
+ * (`probe`). A missing report holds for this process only, because servers are upgraded.
+ */
+function createIdempotencySupport(
+  remembered: Remembered | undefined,
+  probe: () => Promise<boolean | undefined>,
+  clock: Clock,
+) {
+  let known: boolean | undefined
+  let asking: Promise<boolean> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+  const learn = async (honours: boolean): Promise<void> => {
+    if (known === honours) return
+    known = honours
+    if (honours) await remembered?.remember(honours)
+  }
+  const find = async (): Promise<boolean> => {
+    const before = await remembered?.honours()
+    if (before) known = true
+    else {
+      const said = await probe()
+      if (said !== undefined) await learn(said)
+    }
+    return known === true
+  }
+  return {
+    /** Returns the stored answer; asks the server when there is none. */
+    ask: async (): Promise<boolean> => {
+      if (known !== undefined) return known
+      if (!asking || clock.now() - askedAt > restMs) {
+        askedAt = clock.now()
+        asking = find()
+      }
+      return asking
+    },
+    /** Records that a reply was replayed, which proves support. */
+    seen: (): void => void learn(true),
+  }
 }

@@ -5,18 +5,24 @@ import { fileURLToPath } from 'node:url'
 import { ApiError } from '../api/calls/errors.js'
 import { join } from '../api/values/bytes.js'
 import { readBody } from '../http/body.js'
-import { createLive } from './live.js'
 import { Content, Shell } from './page/layout.js'
 import type { DashboardPorts, ServerPorts } from './page/ports.js'
 import type { ActionResult, Fields, Html, View } from './page/view.js'
 import { createSessions, isFromPage, securityHeaders, setCookie } from './security.js'
-import { views } from './views.js'
+import { catalogue } from './views/catalogue.js'
+import { engine } from './views/engine.js'
+import { inbox } from './views/inbox.js'
+import { jobs } from './views/jobs.js'
+import { ledger } from './views/ledger.js'
+import { overview } from './views/overview.js'
+import { runs } from './views/runs.js'
+import { tryIt } from './views/try.js'
 
 /** The path below which everything of the dashboard is. */
-export const dashboardPath = '/dashboard'
+const dashboardPath = '/dashboard'
 
 /** What a dashboard is made with. */
-export interface DashboardOptions extends ServerPorts {
+interface DashboardOptions extends ServerPorts {
   readonly ports: DashboardPorts
   /** Refuses every action. */
   readonly isReadOnly: boolean
@@ -221,3 +227,59 @@ function findAsset(file: string): string {
   if (found === undefined) throw new Refusal(500, 'dist/dashboard is missing.', 'Run: npm run build')
   return found
 }
+
+/** Between two comments that keep an unchanged stream alive, in milliseconds. */
+const beatMs = 10_000
+
+/**
+ * Creates the streams that tell open pages of changes, as server-sent events. Databases are watched while there is one.
+ */
+function createLive(watch: (onChange: () => void) => () => void) {
+  const encoder = new TextEncoder()
+  const open = new Set<ReadableStreamDefaultController<Uint8Array>>()
+  let stopWatching: (() => void) | undefined
+  const send = (text: string) => {
+    for (const stream of open) stream.enqueue(encoder.encode(text))
+  }
+  const remove = (stream: ReadableStreamDefaultController<Uint8Array>) => {
+    if (!open.delete(stream) || open.size > 0) return
+    stopWatching?.()
+    stopWatching = undefined
+  }
+  const start = () => {
+    const beat = setInterval(() => send(': \n\n'), beatMs)
+    const stop = watch(() => send('event: changed\ndata: \n\n'))
+    stopWatching = () => {
+      clearInterval(beat)
+      stop()
+    }
+  }
+  return {
+    /** Returns a stream that ends with `signal`. */
+    open: (signal: AbortSignal): Response => {
+      let own: ReadableStreamDefaultController<Uint8Array>
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          own = controller
+          open.add(own)
+          if (!stopWatching) start()
+          own.enqueue(encoder.encode('event: open\ndata: \n\n'))
+          signal.addEventListener('abort', () => remove(own), { once: true })
+        },
+        cancel: () => remove(own),
+      })
+      const headers = { ...securityHeaders, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
+      return new Response(body, { headers })
+    },
+    /** Ends all streams. */
+    close: (): void => {
+      for (const stream of open) {
+        remove(stream)
+        stream.close()
+      }
+    },
+  }
+}
+
+/** The views in the order of the navigation. */
+export const views: readonly View[] = [overview, runs, jobs, inbox, catalogue, ledger, engine, tryIt]

@@ -1,16 +1,16 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { aliasesOf, wrapperOf } from '../api/operations/aliases.js'
 import { hasBody, isLimited, isPriced, observedNote } from '../api/operations/facts.js'
-import { areaOf, type Operation, operations } from '../api/operations/table.js'
+import { areaOf, type Operation, operation, operations } from '../api/operations/table.js'
+import { type EventName, eventBody, eventNames, events } from '../api/webhooks/events.js'
 import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
 import document from './document.json' with { type: 'json' }
-import { examples } from './examples.js'
+import { eventExamples, examples } from './examples.js'
 import { createNamedSchemas, type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
-import { describeWebhooks, listEventBodies } from './webhooks.js'
-import { bodyWords, priceWords, quotaWords, rateWords } from './words.js'
+import { bodyWords, eventWords, priceWords, quotaWords, rateWords } from './words.js'
 
 /** Options of a document. */
-export interface OpenapiOptions {
+interface OpenapiOptions {
   /** Version of the program. */
   readonly version: string
   /** Base address with the version segment. */
@@ -167,4 +167,41 @@ function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
     return [{ ...place, description, schema, ...(example === undefined ? {} : { example }) }]
   })
   return operation.idempotent ? [...fields, { $ref: '#/components/parameters/IdempotencyKey' }] : fields
+}
+
+/** The bodies of events by the names of their schemas. */
+const listEventBodies = (): [name: string, schema: JsonSchema][] =>
+  eventNames().map((name) => [schemaName(name), toJsonSchema(eventBody(name))])
+
+const schemaName = (name: EventName): string =>
+  `${name.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
+
+/** Every event as an entry of `webhooks`: what is posted to the URL of a request. */
+const describeWebhooks = (known: NamedSchemas): JsonSchema =>
+  Object.fromEntries(eventNames().map((name) => [name, { post: describeDelivery(name, known) }]))
+
+function describeDelivery(name: EventName, known: NamedSchemas): JsonSchema {
+  const from = events[name.split('.')[0] as keyof typeof events].from
+  const endpoints = from.map((id) => `\`${operation(id).method} ${operation(id).path}\``)
+  return {
+    operationId: name,
+    tags: ['webhooks'],
+    summary: eventWords(name),
+    description: `Sent for ${endpoints.join(', ')}, to the \`webhook_url\` of the request.`,
+    // Receivers authenticate deliveries by their signature; no key is sent.
+    security: [],
+    parameters: Object.keys(document.webhookParameters).map((one) => ({
+      $ref: `#/components/parameters/${one}`,
+    })),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: known.place(toJsonSchema(eventBody(name))),
+          example: eventExamples[name],
+        },
+      },
+    },
+    responses: document.deliveryResponses,
+  }
 }

@@ -4,8 +4,7 @@ import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/cal
 import { ApiError } from '../../src/api/calls/errors.js'
 import { operation } from '../../src/api/operations/table.js'
 import { windowsOf } from '../../src/api/operations/windows.js'
-import { corrected, type PacedWindow } from '../../src/client/pace.js'
-import { paced, type Windows } from '../../src/client/paced.js'
+import { corrected, type PacedWindow, paced, type Windows } from '../../src/client/paced.js'
 import { tries } from '../support/effort.js'
 
 /** Rate windows in memory that several paced callers share. */

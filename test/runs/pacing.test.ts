@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import type { PacedWindow } from '../../src/client/pace.js'
+import type { PacedWindow } from '../../src/client/paced.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 import { execute } from '../../src/runs/execute.js'
 import { companyBatch, memorySink, newJournal, reply } from './fakes.js'

@@ -1,16 +1,25 @@
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import type { Context } from '../context/context.js'
+import { ownWebhook } from '../../api/webhooks/own-webhook.js'
+import type { Admin } from '../../engine/admin/admin.js'
+import type { AsyncJob } from '../../engine/tables/jobs.js'
+import type { Worker } from '../../engine/worker/worker.js'
+import type { ClockContext, Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { reportRefusal } from '../operation/refusal.js'
+import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
+import { recordSpent } from '../operation/record-spending.js'
+import { explainMissing, reportNothingFound, reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
 import { reportSuccess, runSync, sendAndPrint } from '../operation/run-sync.js'
 import { sendRequest } from '../operation/send-request.js'
+import { startProgress } from '../output/progress.js'
+import { reportError } from '../output/report-error.js'
+import { formatNumber } from '../output/text.js'
 import { confirmCall } from '../quote/confirm.js'
-import { finishLocalWork } from './local-work.js'
-import { waitOf } from './options.js'
-import { jobIdOf, printNothing } from './result.js'
+import { type Wait, waitOf } from './options.js'
+import { reportOfWork, resultCommand, stepText, successText } from './outcome.js'
+import { jobIdOf, printNothing, printResult, readByOrdinal } from './result.js'
 import { checkOutput } from './result-shape.js'
 
 /**
@@ -44,4 +53,174 @@ export async function runAsync(
     'The job is queued. Run it with prospect serve, prospect worker or prospect engine jobs run.',
   )
   return exitCodes.ok
+}
+
+/** Work that this machine's engine accepted, and what the command does with it. */
+interface LocalWork {
+  readonly id: string
+  readonly wait: Wait
+  /** Returns the line of the file that a company of a list came from. */
+  readonly lineOf?: ((ordinal: number) => number | undefined) | undefined
+}
+
+/**
+ * Does accepted work until it ends, a signal comes or the time is up, and reports the outcome. Returns the exit code.
+ */
+async function finishLocalWork(context: Context, work: LocalWork): Promise<number> {
+  const { wait } = work
+  return interruptible(context.streams, async (interrupted) => {
+    const { job, delivered } = await within(context, interrupted, wait.seconds, (over) =>
+      followWithProgress(context, work, over),
+    )
+    if (!isOver(job)) return reportOutcome(context, work, job, exitOfSignal(interrupted))
+    await recordSpent(context, job.operation, job.spent)
+    const code = await reportOutcome(context, work, job, exitOfSignal(interrupted))
+    await awaitDeliveries(context, job, delivered)
+    await reportDeliveries(context, job)
+    return exitOfSignal(interrupted) ?? code
+  })
+}
+
+/** Whether a job is finished or failed. */
+const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
+
+async function followWithProgress(context: Context, { id }: LocalWork, over: AbortSignal) {
+  const job = await (await context.admin()).job(id)
+  const progress = await startProgress(context, stepText(job))
+  try {
+    return await follow(context, id, over, ({ done, spent, expected }) =>
+      progress.update({ rows: done, found: done, credits: spent, total: expected }),
+    )
+  } finally {
+    progress.stop()
+  }
+}
+
+/** How often a job that another process works on is read, in milliseconds. */
+const pollMs = 250
+
+/** How long a slow receiver of deliveries may hold up the end of a command, in milliseconds. */
+const stopWorkerMs = 2_000
+
+/**
+ * Does a job in this process, or waits for the process that does it. `over` ends that early and leaves the job queued. Returns
+ * the job as it then stood. `delivered` resolves after the first attempt of each delivery, or when the command has to end.
+ */
+async function follow(context: Context, jobId: string, over: AbortSignal, onStep: (job: AsyncJob) => void) {
+  const [worker, admin] = [await context.worker(), await context.admin()]
+  const stopped = aborted(over)
+  void stopped.then(() => worker.stop(stopWorkerMs))
+  // Deliveries come after the last step, and the result need not wait for them.
+  const last = Promise.withResolvers<AsyncJob>()
+  const finishing = finish(context, { worker, admin }, jobId, over, (job) => {
+    onStep(job)
+    if (isOver(job)) last.resolve(job)
+  })
+  const job = await Promise.race([last.promise, finishing])
+  const delivered = Promise.race([finishing.then(() => {}), stopped])
+  // A failure after the command has ended cannot be reported.
+  delivered.catch(() => {})
+  return { job, delivered }
+}
+
+async function finish(
+  context: ClockContext,
+  { worker, admin }: { readonly worker: Worker; readonly admin: Admin },
+  jobId: string,
+  over: AbortSignal,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  for (;;) {
+    const job = (over.aborted ? undefined : await worker.finish(jobId, onStep)) ?? (await admin.job(jobId))
+    if (over.aborted || isOver(job)) return job
+    onStep(job)
+    await context.sleep(pollMs, over).catch(() => {})
+  }
+}
+
+/** Prints the result where it was asked for, and reports the outcome of a job; returns the exit code. */
+async function reportOutcome(
+  context: Context,
+  { wait, lineOf }: LocalWork,
+  job: AsyncJob,
+  interruption: number | undefined,
+): Promise<number> {
+  const result = resultCommand(job.kind, job.id)
+  const isFound = job.state === 'finished' && wait.printsResult ? await printResult(context, job) : true
+  const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
+  const next = {
+    afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,
+    toContinue: `Continue it with: prospect engine jobs run. Get its results with: ${result}`,
+  }
+  const report = reportOfWork(job, next, interruption)
+  if (report) return reportError(context, report)
+  if (job.kind === 'list_import') await reportUnresolved(context, job, lineOf)
+  if (!isFound) return reportNothingFound(context)
+  const hint = job.done === 0 ? await explainMissing(context) : undefined
+  if (hint !== undefined) context.notify(hint)
+  context.notify(`${successText(job)}${wait.printsResult ? '' : ` See: ${result}`}`)
+  return exitCodes.ok
+}
+
+/** The most companies that are named; the others are counted. */
+const maxNames = 10
+
+/** Reports which companies of a list are unknown. */
+async function reportUnresolved(
+  context: Context,
+  job: AsyncJob,
+  lineOf: (ordinal: number) => number | undefined = () => undefined,
+): Promise<void> {
+  const names: string[] = []
+  let count = 0
+  const admin = await context.admin()
+  const listed = readByOrdinal((...page) => admin.listed(job.id, ...page))
+  for await (const { company, ordinal, account_id } of listed) {
+    if (account_id !== null) continue
+    count++
+    const line = lineOf(ordinal)
+    const name = company.name ?? company.domain ?? company.url ?? `company ${ordinal}`
+    if (names.length < maxNames) names.push(line === undefined ? name : `${name} (line ${line})`)
+  }
+  if (count === 0) return
+  const more = count > names.length ? ` and ${formatNumber(count - names.length)} more` : ''
+  const of = `${formatNumber(count)} of ${formatNumber(job.expected)} ${job.expected === 1 ? 'company' : 'companies'}`
+  context.notify(`${of} could not be resolved: ${names.join(', ')}${more}.`)
+}
+
+/** How long deliveries may take before a notice explains the wait, in milliseconds. */
+const noticeMs = 2_000
+
+const serversText = 'prospect serve, prospect worker or prospect engine jobs run.'
+
+/** Waits for the first attempt of each delivery. After a while it says what it waits for, and how to leave. */
+export async function awaitDeliveries(
+  context: Pick<Context, 'sleep' | 'notify'>,
+  { webhookUrl }: Pick<AsyncJob, 'webhookUrl'>,
+  delivered: Promise<void>,
+): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return delivered
+  const done = new AbortController()
+  const notice = `Delivering to ${new URL(webhookUrl).host}. Ctrl-C leaves the rest to ${serversText}`
+  const waiting = context.sleep(noticeMs, done.signal).then(
+    () => context.notify(notice),
+    () => {},
+  )
+  await delivered.finally(() => done.abort())
+  await waiting
+}
+
+/** Reports whether the webhook of a job accepted its deliveries. */
+async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return
+  const admin = await context.admin()
+  const of = (state: 'pending' | 'failed') => admin.deliveries({ jobId: id, state }, 1)
+  const [open] = [...(await of('pending')), ...(await of('failed'))]
+  const { host } = new URL(webhookUrl)
+  if (!open) return context.notify(`Delivered to ${host}.`)
+  const later = open.state === 'pending' ? ` It is tried again by ${serversText}` : ''
+  const reason = (open.error ?? 'not attempted yet').replace(/\.$/, '')
+  context.notify(
+    `Not delivered to ${host}: ${reason}.${later} See: prospect engine deliveries list --job ${id}`,
+  )
 }

@@ -1,13 +1,37 @@
-import type { Context } from '../context/context.js'
-import { interruptible } from '../context/interrupts.js'
+import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
+import { failureOf } from '../../api/calls/errors.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
+import type { WireNames } from '../../api/calls/wire-names.js'
+import { isCompanyImport } from '../../api/webhooks/events.js'
+import {
+  type Carried,
+  creditsOfRecord,
+  type DeliveredRecord,
+  parseDelivery,
+  recordKey,
+} from '../../client/parse-delivery.js'
+import type { Arrived } from '../../storage/state/webhook-inbox.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { reportOfReply, Stop } from '../context/errors.js'
+import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
+import { recordSpent } from '../operation/record-spending.js'
+import { reportNothingFound, reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { runSync } from '../operation/run-sync.js'
+import { sendRequest } from '../operation/send-request.js'
+import { startProgress } from '../output/progress.js'
+import type { Row } from '../output/records.js'
+import { reportError } from '../output/report-error.js'
 import { confirmCall } from '../quote/confirm.js'
 import { targetIn } from '../target/resolve-target.js'
-import { sendAndWait } from './await-remote.js'
-import { openReceiver, withReceiver } from './receiver.js'
+import { waitOf } from './options.js'
+import { type NextSteps, reportOfWork, resultCommand, stepText, successText } from './outcome.js'
+import { openReceiver, type Receiver, withReceiver } from './receiver.js'
+import { printFound, printNothing } from './result.js'
 import { checkOutput } from './result-shape.js'
-import { checkWebhook, waitStrategyOf } from './strategy.js'
+import { checkWebhook, type WaitStrategy, waitStrategyOf } from './strategy.js'
+import { type AcceptedWork, followWatches, toAcceptedWork, type Watch, type WorkProgress } from './watch.js'
+import { watchPolled } from './watch-polling.js'
 
 /** Sends a request that starts work to a server, and waits for the result where `isAwaited`. Returns the exit code. */
 export async function runRemote(
@@ -33,3 +57,256 @@ export async function runRemote(
     await receiver?.close()
   }
 }
+
+/**
+ * Sends a request that starts work, waits for the result, and prints it in place of the reply. Returns the exit code.
+ */
+async function sendAndWait(
+  context: Context,
+  request: OperationRequest,
+  strategy: WaitStrategy,
+  receiver: Receiver | undefined,
+  interrupted: AbortSignal,
+): Promise<number> {
+  const { operation, invocation } = request
+  const reply = await send(context, request, receiver)
+  if (reply.unknown && receiver)
+    return reportError(context, { ...reportOfReply(reply), hint: retryHint(receiver.key) })
+  if (!isOk(reply)) {
+    if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply)
+    context.notify('The server cannot send webhooks to this machine, so its results are polled.')
+    return sendAndWait(context, request, strategy, undefined, interrupted)
+  }
+  const accepted = toAcceptedWork(request, strategy.kind, reply.body)
+  if (!accepted) return printNothing(context, operation.id)
+  const { seconds } = waitOf(context, invocation, request.input)
+  const isReplayed = reply.headers['idempotent-replayed'] === 'true'
+  return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed }, interrupted)
+}
+
+/** Sends the request, with the receiver's address and the key that the address is derived from. */
+async function send(
+  context: Context,
+  request: OperationRequest,
+  receiver: Receiver | undefined,
+): Promise<Reply> {
+  if (!receiver) return sendRequest(context, request)
+  const { key, url } = receiver
+  const { input, invocation } = request
+  const options = { ...invocation.options, idempotencyKey: key }
+  try {
+    return await sendRequest(context, {
+      ...request,
+      input: { ...input, webhook_url: url },
+      invocation: { ...invocation, options },
+    })
+  } catch (error) {
+    if (!(error instanceof ConnectionLost && error.unknown)) throw error
+    const text = `${error.message}. Whether the job was started and charged is not known`
+    throw new Stop(text, exitCodes.unreachable, retryHint(key), 'outcome_unknown')
+  }
+}
+
+const retryHint = (key: string): string =>
+  `Run the same command again with --idempotency-key ${key}: a server that supports idempotency keys starts the job once.`
+
+/** Whether a server refuses the webhook, as those do that deliver to public addresses only. */
+const refusesAddress = ({ status, body }: Reply): boolean =>
+  [400, 422].includes(status) && failureOf(status, body).text.includes('webhook_url')
+
+/** Work that a server accepted, and how its result is awaited. */
+interface RemoteWork {
+  readonly accepted: AcceptedWork
+  readonly strategy: WaitStrategy
+  readonly receiver: Receiver | undefined
+  /** How long to wait, in seconds; until the end when absent. */
+  readonly seconds: number | undefined
+  /** Whether the server replayed its reply to an earlier request. */
+  readonly isReplayed: boolean
+}
+
+/** Waits until work ends, a signal comes or the time is up, and reports the outcome. Returns the exit code. */
+async function watchRemote(context: Context, work: RemoteWork, interrupted: AbortSignal): Promise<number> {
+  const { accepted, strategy, receiver, isReplayed } = work
+  const { kind } = accepted
+  const { id } = accepted.operation
+  const polled = watchPolled(context, accepted)
+  const received = receiver && watchDeliveries(accepted, receiver, strategy.names)
+  const display = await startProgress(context, stepText({ kind, operation: id }))
+  const onProgress = ({ done, spent, expected }: WorkProgress) =>
+    display.update({ rows: done, found: done, credits: spent, total: expected })
+  const before =
+    isReplayed && received ? (await received.follow(AbortSignal.abort(), onProgress)).state : 'going'
+  const { progress, watch } = await within(context, interrupted, work.seconds, (over) =>
+    followWatches(context, received, polled, over, onProgress),
+  ).finally(() => display.stop())
+  // The command that first waited for a result has recorded its cost.
+  if (progress.state !== 'going' && before === 'going') await recordSpent(context, id, progress.spent)
+  const interruption = exitOfSignal(interrupted)
+  const state = { kind, operation: id, ...progress }
+  const isFound =
+    progress.state === 'finished' ? await printFound(context, accepted, () => watch.records()) : true
+  const report = reportOfWork(state, await nextSteps(context, work, progress), interruption)
+  if (report) return reportError(context, report)
+  if (!isFound) return reportNothingFound(context)
+  context.notify(successText(state))
+  return interruption ?? exitCodes.ok
+}
+
+/** Returns what a person can do about the work after this command. Not every server lets companies be read later. */
+async function nextSteps(
+  context: Context,
+  { accepted, receiver }: RemoteWork,
+  { state, done }: WorkProgress,
+): Promise<NextSteps> {
+  const { kind, id } = accepted
+  const isReceived = receiver !== undefined && isCompanyImport(kind)
+  const see = isReceived ? `prospect events list --search ${id}` : seeText(accepted, context.globals)
+  const afterFailure = done > 0 ? `What was found before is kept: ${see}` : 'See prospect credits.'
+  if (!isReceived)
+    return { afterFailure, toContinue: `The server continues the job. Get its results with: ${see}` }
+  const isKeySupported =
+    state === 'going' && ((await (await context.caller()).supportsIdempotency?.()) ?? true)
+  const { key, port, token } = receiver
+  const again = isKeySupported
+    ? `wait again with the same command and --idempotency-key ${key}.`
+    : `receive the rest with: prospect listen --port ${port} --path ${token}`
+  const kept = done > 0 ? ` What has come is kept: ${see}. Or` : ''
+  return { afterFailure, toContinue: `The server continues the job;${kept} ${again}` }
+}
+
+/** Returns the command that shows the result so far. */
+function seeText({ kind, id }: AcceptedWork, { baseUrl, profile }: GlobalOptions): string {
+  const target =
+    baseUrl === undefined ? (profile === undefined ? '' : ` --profile ${profile}`) : ` --base-url ${baseUrl}`
+  return resultCommand(kind, id) + target
+}
+
+/** How many deliveries are read at once. */
+const atOnce = 100
+
+/**
+ * Watches work by the deliveries of the server, whose words in the names of fields are `names`. Duplicates count once; a result can come in parts or record by record.
+ */
+function watchDeliveries(
+  accepted: AcceptedWork,
+  { events, token, arrived: awaitArrival }: Pick<Receiver, 'events' | 'token' | 'arrived'>,
+  names: WireNames | undefined,
+): Watch {
+  const gathering = createGathering(accepted)
+  const read = (one: Arrived): Carried => parseDelivery(accepted.kind, one, names)
+  let last = 0
+  const catchUp = async () => {
+    for (;;) {
+      const arrived = await events.arrived(token, last, atOnce)
+      for (const one of arrived) gathering.take(one.seq, read(one))
+      last = arrived.at(-1)?.seq ?? last
+      if (arrived.length < atOnce) return gathering.progress()
+    }
+  }
+  return {
+    follow: async (over, onProgress) => {
+      for (;;) {
+        const progress = await catchUp()
+        onProgress(progress)
+        if (over.aborted || progress.state !== 'going') return progress
+        await awaitArrival(over)
+      }
+    },
+    async *records() {
+      const printed = new Set<string>()
+      for (const seq of gathering.order()) {
+        const [arrived] = await events.arrived(token, seq - 1, 1)
+        if (arrived?.seq === seq) yield* newRecords(read(arrived), printed)
+      }
+    },
+  }
+}
+
+function* newRecords({ found }: Carried, printed: Set<string>): Generator<Row> {
+  const sorted = [...found].sort((one, other) => (one.ordinal ?? 0) - (other.ordinal ?? 0))
+  for (const one of sorted) {
+    if (printed.has(recordKey(one))) continue
+    printed.add(recordKey(one))
+    yield one.record
+  }
+}
+
+interface DeliveryPosition {
+  readonly seq: number
+  readonly first: number
+}
+
+/** Combines the deliveries of one command. Only keys of records are held in memory. */
+function createGathering(accepted: AcceptedWork) {
+  const known = new Set<string>()
+  const positions: DeliveryPosition[] = []
+  const parts = new Set<number>()
+  const end = { parts: Number.POSITIVE_INFINITY, total: 0, truncated: false, spent: 0, failures: 0 }
+  let error: string | undefined
+  let isForeign = false
+  const takeRecords = (seq: number, found: readonly DeliveredRecord[]) => {
+    const newRecords = found.filter((one) => !known.has(recordKey(one)))
+    for (const one of newRecords) {
+      known.add(recordKey(one))
+      end.spent += creditsOfRecord(accepted.operation, accepted.kind, one.record)
+    }
+    if (newRecords.length > 0) positions.push({ seq, first: firstOf(newRecords) })
+  }
+  return {
+    /** Adds the delivery with the number `seq`; records that came before are ignored. */
+    take: (seq: number, carried: Carried) => {
+      takeRecords(seq, carried.found.filter(isAnswer))
+      if (carried.phase === 'failed') {
+        end.failures++
+        error = carried.error ?? 'The server does not say why'
+      }
+      if (carried.phase === 'record') isForeign ||= carried.found.some(({ ordinal }) => ordinal === undefined)
+      if (carried.phase !== 'completed') return
+      parts.add(carried.part)
+      end.parts = carried.parts
+      end.total = carried.total ?? 0
+      end.truncated ||= carried.truncated
+    },
+    /** Returns how the work stands by the deliveries so far. */
+    progress: (): WorkProgress => {
+      const isWhole = parts.size >= end.parts && known.size >= end.total
+      // Other servers may send nothing after the last record.
+      const isFull = isForeign && accepted.limit !== undefined && known.size >= accepted.limit
+      const { truncated, spent } = end
+      const expected = accepted.expected ?? (end.total || undefined)
+      const state = stateOf(accepted, known.size, end.failures, isWhole || isFull)
+      // A list is one record, however many companies it has.
+      const isList = accepted.kind === 'list_import' && state === 'finished'
+      const done = isList ? (accepted.expected ?? known.size) : known.size
+      return { ...{ state, done, expected, truncated, spent }, error }
+    },
+    /** Returns the numbers of the deliveries with records, in the order in which the records were found. */
+    order: () =>
+      [...positions]
+        .sort((one, other) => one.first - other.first || one.seq - other.seq)
+        .map(({ seq }) => seq),
+  }
+}
+
+function stateOf(
+  { kind, expected = 1 }: AcceptedWork,
+  done: number,
+  failures: number,
+  isWhole: boolean,
+): WorkProgress['state'] {
+  if (kind !== 'contact_enrichment') return failures > 0 ? 'failed' : isWhole ? 'finished' : 'going'
+  if (done + failures < expected) return 'going'
+  return failures > 0 ? 'failed' : 'finished'
+}
+
+/** Whether a record is a result: some servers also report contacts that are still pending. */
+const isAnswer = ({ record }: DeliveredRecord): boolean =>
+  record.status !== 'pending' || record.enrichment_id === undefined
+
+/** Returns the lowest ordinal. Records without one come last, in the order of arrival. */
+const firstOf = (found: readonly DeliveredRecord[]): number =>
+  found.reduce(
+    (least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER),
+    Number.MAX_SAFE_INTEGER,
+  )

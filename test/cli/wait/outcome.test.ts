@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { awaitDeliveries } from '../../../src/cli/wait/local-work.js'
 import { stepText, successText } from '../../../src/cli/wait/outcome.js'
+import { awaitDeliveries } from '../../../src/cli/wait/run-async.js'
 import type { AsyncJob } from '../../../src/engine/tables/jobs.js'
 
 const job = (facts: Partial<AsyncJob>) => facts as AsyncJob

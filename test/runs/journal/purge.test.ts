@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { purgeRuns } from '../../../src/runs/journal/purge-answers.js'
 import type { JournalOptions } from '../../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../../src/runs/journal/runs.js'
+import { purgeRuns } from '../../../src/runs/purge.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { states } from '../../support/states.js'
 import { journalFor, newRun } from '../fakes.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { purgeRuns } from '../../../src/runs/journal/purge-answers.js'
 import { runsOver } from '../../../src/runs/journal/runs.js'
 import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
+import { purgeRuns } from '../../../src/runs/purge.js'
 import { states } from '../../support/states.js'
 
 describe.each(states())('answers to single lookups in %s', (_, open) => {

@@ -1,16 +1,24 @@
 import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
-import type { DashboardPorts } from '../../../dashboard/page/ports.js'
+import type { DashboardPorts, InboxPort } from '../../../dashboard/page/ports.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { readSpentThisWeek } from '../../../engine/credits/weekly-limit.js'
 import type { Consumption } from '../../../engine/tables/movements.js'
+import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { Context } from '../../context/context.js'
+import { localOrigin, storedKey } from '../../context/credentials.js'
 import { reportOf, UsageError } from '../../context/errors.js'
-import { openAdmin } from '../../context/open-databases.js'
+import { once } from '../../context/once.js'
+import { openAdmin, openEvents } from '../../context/open-databases.js'
+import { createSpendingLayer, openSpending } from '../../operation/record-spending.js'
+import { targetUrl } from '../../options/webhooks.js'
+import { renderRecords } from '../../output/print-records.js'
 import { notifyBug } from '../../output/report-error.js'
-import { openEnginePorts } from './engine.js'
-import { openInboxPort } from './inbox.js'
+import { makeKey } from '../../target/local-target.js'
+import { forgetDeadKey } from '../engine/members.js'
+import { readNumbers } from '../events/events.js'
+import { checkSent, type SendRequest, type SentEvent, sendEvents } from '../events/send.js'
 import { openRunsPort } from './runs.js'
 
 /** How a dashboard is served. */
@@ -126,4 +134,65 @@ function addSums(some: readonly Consumption[], more: readonly Consumption[]): re
     sums.set(by, { by, credits: before + credits, movements: count + movements })
   }
   return [...sums.values()].sort((one, other) => (one.by < other.by ? -1 : 1))
+}
+
+type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>
+
+/** Opens what the dashboard does with the key of this machine, and what this machine has spent. */
+function openEnginePorts(
+  context: Context,
+  {
+    admin,
+    caller,
+    workspaceId,
+  }: { readonly admin: Admin; readonly caller: Caller; readonly workspaceId: string },
+): EnginePorts {
+  const local = context.withGlobals({ local: true })
+  const recorded = createSpendingLayer(local)(caller)
+  const spending = once(() => openSpending(context))
+  // A command or this page may have revoked it, and the next one made another.
+  const apiKey = async () =>
+    storedKey(context.home, localOrigin(workspaceId)) ?? (await makeKey(local, admin))
+  return {
+    limits: async () => admin.limits(await apiKey()),
+    call: async (operation, input, idempotencyKey) =>
+      recorded.call(operation, input, {
+        apiKey: await apiKey(),
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      }),
+    spent: async (days) => (await spending()).list(days),
+    revokeKey: async (id) => {
+      await admin.revokeKey(id)
+      await forgetDeadKey(local, admin)
+    },
+    render: renderRecords,
+  }
+}
+
+/** Opens the inbox of this machine for the dashboard: the functions behind `prospect events`. */
+async function openInboxPort(context: Context): Promise<InboxPort> {
+  const events = await openEvents(context)
+  const ending = new AbortController()
+  context.onClose(() => ending.abort())
+  const send = async (url: string, numbers: SendRequest['numbers']) => {
+    const target = targetUrl(url, 'The field')
+    const sent: SentEvent[] = []
+    await sendEvents(context, { events, target, numbers }, sent, ending.signal)
+    checkSent(sent, target)
+    return sent
+  }
+  const find = async (id: string): Promise<KeptEvent> => {
+    const event = await events.find(id)
+    if (!event) throw new UsageError(`There is no event ${id}.`, 'It may have been purged.')
+    return event
+  }
+  return {
+    list: (filter, limit, after) => events.list(filter, 'newest', limit, after),
+    find: (id) => events.find(id),
+    replay: async (id, url) => (await send(url, [(await find(id)).seq]))[0]?.answer ?? 'none',
+    forward: async (filter, url) => {
+      const which = { filter, limit: Number.POSITIVE_INFINITY }
+      return (await send(url, readNumbers(events, which))).length
+    },
+  }
 }

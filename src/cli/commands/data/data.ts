@@ -1,12 +1,23 @@
+import { existsSync } from 'node:fs'
+import { Argument } from 'commander'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import type { CopyResult } from '../../../catalogue/export/copy.js'
 import type { Stats } from '../../../catalogue/lookup/stats.js'
+import type { Driver } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import { Stop, UsageError } from '../../context/errors.js'
+import { prepareHome } from '../../context/home.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { durationMs } from '../../options/values.js'
+import { print } from '../../output/output.js'
 import { printRecords } from '../../output/print-records.js'
-import { copyCommand } from './copy.js'
+import { startProgress } from '../../output/progress.js'
+import { canAsk, confirmLoss } from '../../output/prompt.js'
+import { formatNumber } from '../../output/text.js'
+import { type ExistingDatabases, openExisting, rewriteFiles } from './databases.js'
 import { forgetCommand } from './forget.js'
 import { importCommand, kindArgument, parseKind } from './import.js'
-import { purgeCommand } from './purge.js'
 import { sampleCommand } from './sample.js'
 
 /** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
@@ -22,7 +33,7 @@ export const dataCommand: CommandFactory = ({ group }) =>
   ])
 
 /** `prospect data stats`: how many records of each kind there are. */
-export const statsCommand: CommandFactory = ({ command }) =>
+const statsCommand: CommandFactory = ({ command }) =>
   command('stats', 'Count the records of each kind')
     .addOption(catalogueOption())
     .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
@@ -48,7 +59,7 @@ const columns = {
 } as const
 
 /** `prospect data export`: the records as an import takes them back. */
-export const exportCommand: CommandFactory = ({ command }) =>
+const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
     .addLayout()
@@ -61,3 +72,113 @@ export const exportCommand: CommandFactory = ({ command }) =>
         isStream: true,
       })
     })
+
+/** `prospect data copy`: the catalogue of this machine to a server, or back. */
+const copyCommand: CommandFactory = ({ command }) =>
+  command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
+    .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
+    .addOption(catalogueOption())
+    .run(copy)
+
+async function copy(outer: Context, { args: [to], options }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
+  const { machine, server } = await openBoth(context, to === 'server')
+  const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
+  const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows`)
+  const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const [from, into] = to === 'server' ? [machine, server] : [server, machine]
+  const copied = await copyCatalogue(from, into, onRows).finally(() => progress.stop())
+  if (typeof copied === 'string' || 'tooLong' in copied) throw toRefusal(copied, to)
+  await print(context, { to, rows: copied.rows })
+  return exitCodes.ok
+}
+
+/** Opens the catalogues of this machine and of the server; both are migrated to this program's schema. */
+async function openBoth(
+  { home, clock, ids, onClose }: Context,
+  needsMachine: boolean,
+): Promise<{ machine: Driver; server: Driver }> {
+  const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
+  const { openCatalogue } = await import('../../../catalogue/catalogue.js')
+  if (!isShared(home))
+    throw new UsageError(
+      'No server database is given.',
+      'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.',
+    )
+  if (needsMachine && !existsSync(home.catalogue))
+    throw new UsageError(
+      'This machine has no catalogue yet.',
+      'Fill the shared catalogue directly: prospect data import with --database.',
+    )
+  prepareHome(home)
+  const open = async (engine: string) => {
+    const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })
+    const catalogue = await openCatalogue(driver, { clock, ids })
+    onClose(() => catalogue.close())
+    return driver
+  }
+  return { machine: await open(''), server: await open(home.engine) }
+}
+
+function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | undefined): Error {
+  if (typeof copied === 'object')
+    return new UsageError(
+      `${copied.tooLong} is too long for a server. Nothing was copied.`,
+      'Shorten it with prospect data import, which updates the record, then copy again.',
+    )
+  if (copied === 'not empty')
+    return new UsageError(
+      `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} is not empty. A catalogue can only be copied into an empty one.`,
+      'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.',
+    )
+  return new Stop(
+    'The copy differs from its source. Nothing was changed.',
+    exitCodes.checkFailed,
+    'Run prospect doctor on both sides, then copy again.',
+    'storage_failed',
+  )
+}
+
+/** `prospect data purge`: deletes work, runs and received events that are too old. */
+const purgeCommand: CommandFactory = ({ command }) =>
+  command('purge', 'Delete old finished jobs, runs and received events')
+    .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
+    .addOption(catalogueOption())
+    .run(purge)
+
+async function purge(outer: Context, { options }: Invocation): Promise<number> {
+  const context = withCatalogueOption(outer, options)
+  const { olderThan } = options as { olderThan: number }
+  if (canAsk(context))
+    await confirmLoss(context, 'This permanently deletes old jobs, runs and received events.')
+  const databases = await openExisting(context)
+  const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
+  const { remaining } = await rewriteFiles(context)
+  await print(context, purged, { layout: () => formatSummary(purged) })
+  if (remaining.length > 0)
+    context.notify(
+      `Another process uses ${remaining.join(' and ')}: its disk space is not free yet. Run the same command again later.`,
+    )
+  return exitCodes.ok
+}
+
+async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
+  const { clock } = context
+  const { purgeOldRuns } = await import('../../../runs/purge.js')
+  const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
+  const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
+  const now = clock.now()
+  const purged = await purgeOldRuns(context, runs, olderThanMs)
+  const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
+  const work = engine
+    ? await purgeWork(engine, clock, olderThanMs)
+    : { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
+  const replies = work.replies + (engine ? await purgeRunReplies(engine, purged.runs) : 0)
+  return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
+}
+
+const formatSummary = (purged: Readonly<Record<string, number>>): string => {
+  const counts = Object.entries(purged).filter(([, count]) => count > 0)
+  if (counts.length === 0) return 'Nothing is that old.\n'
+  return `Deleted ${counts.map(([what, count]) => `${formatNumber(count)} ${what}`).join(', ')}.\n`
+}

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto'
+import { escapeControls } from '../../../api/values/controls.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
-import type { Forward, Passed } from '../../../http/inbox.js'
+import type { Forward, Passed, ReceivedDelivery } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { Context, TargetContext } from '../../context/context.js'
+import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
+import { write } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { isoTime } from '../../options/values.js'
 import {
   givenSecrets,
   givenToken,
@@ -18,9 +22,10 @@ import {
   targetUrl,
   webhookUrl,
 } from '../../options/webhooks.js'
+import { fileOf, formatOf } from '../../output/output.js'
+import { oneLine } from '../../output/text.js'
 import { deliveriesPort } from '../../wait/receiver.js'
 import { type AddressOptions, listenOptions, startListening } from '../serve/http-server.js'
-import { openLines } from './lines.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
@@ -108,11 +113,7 @@ async function serve(
 }
 
 /** Creates what forwards received events, and reports failures on stderr. */
-export function createForwarding(
-  { clock, sleep, notify }: Context,
-  events: Events,
-  target: string,
-): Forwarder {
+function createForwarding({ clock, sleep, notify }: Context, events: Events, target: string): Forwarder {
   return forwarder({
     outbox: events.outbox(target),
     pass: (delivery, signal) => passOn(target, delivery, signal),
@@ -132,7 +133,7 @@ function formatFailure({ delivery, attempts }: Forward, { answer }: Passed, isLa
 }
 
 /** How a receiver verifies deliveries. */
-export interface Trust {
+interface Trust {
   /** Given secrets. Deliveries signed with none of them are refused. */
   readonly secrets: readonly string[]
   /** Returns the secrets of this machine's workspace. Deliveries signed with none of them are kept, unverified. */
@@ -146,7 +147,7 @@ export interface Trust {
 }
 
 /** Reads the given secrets. Without any, those of the workspace are used when this machine is the target. */
-export async function readTrust(context: Context, choice: SecretChoice): Promise<Trust> {
+async function readTrust(context: Context, choice: SecretChoice): Promise<Trust> {
   const secrets = await givenSecrets(context.streams, choice)
   const from = secretSource(context.streams, choice) ?? null
   if (secrets.length > 0) {
@@ -176,3 +177,62 @@ async function trustWorkspace(context: TargetContext): Promise<Trust> {
 
 /** Returns a short hash that identifies a secret without revealing it. */
 const fingerprint = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 12)
+
+/** What a receiver prints first. */
+interface FirstLines {
+  /** Where it listens. */
+  readonly listening: string
+  /** The address to give as `--webhook-url`. */
+  readonly url: string
+  /** Whether deliveries without a valid signature are refused. */
+  readonly verifying: boolean
+  /** The secret of this machine's workspace; null when another one is used, or none. */
+  readonly secret: string | null
+  /** Where the secret comes from: `workspace`, a file, a variable or stdin. */
+  readonly secret_from: string | null
+}
+
+/** Prints text on a terminal and JSON elsewhere. `failed` is called when the reader of stdout has gone. */
+function openLines(context: StreamsContext, failed: () => void) {
+  const { stdout } = context.streams
+  const isObjects = printsJson(context)
+  let last = Promise.resolve()
+  const line = (text: string) => {
+    last = last.then(() => write(stdout, `${escapeControls(text)}\n`))
+    last.catch(failed)
+  }
+  return {
+    open: (opening: FirstLines): Promise<void> => {
+      const { url, secret } = opening
+      const label = (text: string) => (stdout.isTTY ? text.padEnd(16) : '')
+      line(isObjects ? JSON.stringify(opening) : label('Webhook URL') + url)
+      if (!isObjects && secret !== null) line(label('Signing secret') + secret)
+      return last
+    },
+    event: (delivery: ReceivedDelivery) =>
+      line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
+    /** Resolves when all is written; rejects when the reader of stdout has gone. */
+    written: () => last,
+  }
+}
+
+function printsJson(context: StreamsContext): boolean {
+  const format = formatOf(context)
+  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(context.globals) !== undefined)
+    throw new UsageError(
+      'listen prints one line per event, as text or as JSON.',
+      'For a file of them: prospect events list -o events.csv',
+    )
+  return format !== 'table'
+}
+
+/** The body is valid JSON, so that tabs and line ends in it lie between its values. */
+function formatEventJson({ id, receivedAt, event, search, verified, body }: ReceivedDelivery): string {
+  const fields = { id, received_at: isoTime(receivedAt), event, search_id: search, verified }
+  return `${JSON.stringify(fields).slice(0, -1)},"body":${body.replace(/^\ufeff/, '').replace(/[\t\r\n]+/g, ' ')}}`
+}
+
+function formatEvent({ id, receivedAt, event, search, verified }: ReceivedDelivery): string {
+  const trust = verified ? 'verified' : 'not verified'
+  return oneLine([isoTime(receivedAt), event, search ?? '-', trust, id].join('  '))
+}
