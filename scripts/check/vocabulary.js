@@ -498,20 +498,34 @@ const prose = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)
 /** Returns the places where a replaced name is used, one sentence each. */
 export function vocabularyProblems() {
   const words = new Set(Object.values(replaced).flat())
-  const files = ['src', 'test', 'scripts'].flatMap((folder) =>
-    readdirSync(root + folder, { recursive: true })
-      .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
-      .filter((path) => /\.[tj]s$/.test(path) && path !== 'scripts/check/vocabulary.js'),
-  )
-  return files.flatMap((path) => {
+  const files = ['src', 'test', 'scripts'].flatMap((folder) => filesIn(folder, /\.[tj]s$/))
+  const names = files.flatMap((path) => {
     const name = basename(path).replace(/(\.test)?\.[tj]s$/, '')
-    const names = new Set(
+    const used = new Set(
       readFileSync(root + path, 'utf8')
         .replace(prose, '')
         .match(/[\w$-]+/g),
     )
     return [...words]
-      .filter((word) => word === name || names.has(word))
+      .filter((word) => word === name || used.has(word))
       .map((word) => `${path}: ${word} was replaced; see the glossary in docs/architecture.md`)
   })
+  // Columns and cells of other tools may spell it with a capital.
+  const email = [
+    'README.md',
+    'CHANGELOG.md',
+    ...filesIn('docs', /\.md$/),
+    ...files,
+    ...filesIn('src', /\.(tsx|json)$/),
+  ]
+    .filter(
+      (path) => !path.endsWith('header-synonyms.json') && /\be-mail/.test(readFileSync(root + path, 'utf8')),
+    )
+    .map((path) => `${path}: write email`)
+  return [...names, ...email]
 }
+
+const filesIn = (folder, pattern) =>
+  readdirSync(root + folder, { recursive: true })
+    .map((path) => `${folder}/${path.replaceAll('\\', '/')}`)
+    .filter((path) => pattern.test(path) && path !== 'scripts/check/vocabulary.js')

@@ -185,7 +185,7 @@ describe('a request with a wrong value', () => {
       400,
       'contacts.0: Provide network_url',
     ],
-    ['contacts.reverse_lookup', { email: 'ada' }, 422, 'email must be an e-mail address'],
+    ['contacts.reverse_lookup', { email: 'ada' }, 422, 'email must be an email address'],
     [
       'messenger.validate',
       { phone_numbers: ['0612345678'] },

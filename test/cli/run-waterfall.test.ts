@@ -61,15 +61,15 @@ describe('contacts waterfall', () => {
     writeFileSync(join(here.home, 'people.csv'), 'First name,Last name,Website\nAda,Byron,engines.example\n')
     const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '-o', 'x.csv']
     const typed: [string, string][] = [
-      ['Personal e-mail', ' \r'],
+      ['Personal email', ' \r'],
       ['Start?', 'y\r'],
     ]
     const { code, stderr } = await here.run(argv, { typed })
-    expect(stderr).toContain('E-mail')
+    expect(stderr).toContain('Email')
     expect(code).toBe(0)
   })
 
-  it('looks up rows without a profile URL for the e-mail only, and the quote says so', async () => {
+  it('looks up rows without a profile URL for the email only, and the quote says so', async () => {
     writeFileSync(
       join(here.home, 'people.csv'),
       'First name,Last name,Website,LinkedIn\nAda,Byron,engines.example,\nAda,Byron,engines.example,https://www.network.example/in/ada\n',

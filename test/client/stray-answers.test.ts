@@ -103,7 +103,7 @@ describe('the answer to a request', () => {
       [enrichCompany, { name: 'Acme Foods' }, acme],
     ],
     [
-      'e-mail address',
+      'email address',
       ['contacts.reverse_lookup', { email: 'Ada@acme.example' }, ada],
       ['contacts.reverse_lookup', { email: 'bob@acme.example' }, ada],
     ],

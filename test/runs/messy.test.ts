@@ -35,7 +35,7 @@ const enriched = [
   '',
 ].join('\n')
 
-/** The domain in a url or an e-mail. */
+/** The domain in a url or an email. */
 const identity = ({ domain }: Input) =>
   /^(?:.*@|https?:\/\/(?:www\.)?)?([^/]+)/.exec(String(domain).toLowerCase())?.[1]
 

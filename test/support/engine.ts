@@ -92,7 +92,7 @@ export const accountOf = (domain: string): Account => ({
   technologies: [],
 })
 
-/** A complete person record of an e-mail address at a company. */
+/** A complete person record of an email address at a company. */
 export const personOf = (local: string, domain: string): Person => ({
   id: '6b5d2f3e-0000-4000-8000-000000000002',
   status: 'QUALIFIED',

@@ -15,7 +15,7 @@ export const shapes = {
     input: z.object({}),
     output: z.object({
       account: value.object('The user', {
-        email: value.string('E-mail of the user who owns the key'),
+        email: value.string('Email of the user who owns the key'),
         name: value.maybe('Name of that user'),
         plan: value.string('Plan of the workspace'),
       }),

@@ -118,7 +118,7 @@ export const shapes = {
     }),
   }),
   'contacts.reverse_lookup': () => ({
-    input: z.object({ email: field.email('Professional or personal e-mail address') }),
+    input: z.object({ email: field.email('Professional or personal email address') }),
     output: record.personRecord(),
   }),
   'messenger.validate': () => ({

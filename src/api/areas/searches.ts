@@ -21,7 +21,7 @@ export const shapes = {
     input: z
       .object({
         enriched: field
-          .describe(z.boolean(), 'Only searches whose leads carry an e-mail address or phone; false for all')
+          .describe(z.boolean(), 'Only searches whose leads carry an email address or phone; false for all')
           .default(true),
         ...field.pages(),
       })

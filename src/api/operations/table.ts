@@ -116,7 +116,7 @@ export const table = {
   },
   'contacts.enrich': {
     command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 201,
-    summary: 'Find e-mail addresses and phones of a contact; the result is delivered later',
+    summary: 'Find email addresses and phones of a contact; the result is delivered later',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
     starts: 'waterfall', columns: ['enrichment_id', 'status'],
     batch: {
@@ -126,14 +126,14 @@ export const table = {
   'contacts.enrich_sync': {
     command: 'contacts waterfall', flag: 'sync', method: 'POST', path: '/contacts/sync_single_enrich',
     ok: 200,
-    summary: 'Find e-mail addresses and phones of a contact and wait for the answer',
+    summary: 'Find email addresses and phones of a contact and wait for the answer',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
     observedLimit: [50, 'second'], syncPath: '/contacts/single_enrich',
     columns: ['email', 'email_status', 'phone'],
   },
   'contacts.bulk_enrich': {
     command: 'contacts waterfall', flag: 'bulk', method: 'POST', path: '/contacts/bulk_enrich', ok: 202,
-    summary: 'Find e-mail addresses and phones of 1 to 100 contacts',
+    summary: 'Find email addresses and phones of 1 to 100 contacts',
     price: waterfallPrice, needs: 'contacts', rate: exempt, errors: 'text', idempotent: true,
     starts: 'waterfall', columns: ['enrichment_id'],
   },
@@ -149,14 +149,14 @@ export const table = {
   },
   'contacts.reverse_lookup': {
     command: 'contacts reverse-lookup', method: 'POST', path: '/contacts/reverse_lookup', ok: 200,
-    summary: 'Find the person behind an e-mail address',
+    summary: 'Find the person behind an email address',
     price: { person: 1 }, needs: 'unit', rate: exempt, errors: 'text', idempotent: true,
     batch: { identity: 'email' }, columns: ['full_name', 'title', 'company_name'],
   },
   'contacts.check_data_availability': {
     command: 'contacts check-data-availability', method: 'POST', path: '/contacts/check_data_availability',
     ok: 200, observed: true,
-    summary: 'Whether an e-mail address, a phone and a personal address of contacts can be found',
+    summary: 'Whether an email address, a phone and a personal address of contacts can be found',
     price: {}, rate: byPlan, errors: 'text', idempotent: false, columns: ['email', 'phone', 'personal_email'],
   },
   'intents.hiring': {

@@ -61,7 +61,7 @@ export const companySizes = [
   '10001+',
 ] as const
 
-/** The confidence of an e-mail address. */
+/** The confidence of an email address. */
 export const emailStatuses = ['valid', 'risky', 'invalid'] as const
 
 /** Words of other services for it and for none, without case, spaces and punctuation. */

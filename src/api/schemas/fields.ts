@@ -132,7 +132,7 @@ export const webhookUrl = (description = 'Address that receives the results'): z
   )
 const wrongWebhook = 'must be an http or https address without user information and fragment'
 
-/** A website domain; a URL or an e-mail address of that domain is accepted too. */
+/** A website domain; a URL or an email address of that domain is accepted too. */
 export const domain = (description = 'Website domain, such as example.com'): z.ZodString =>
   text(description, bounds.url)
 
@@ -161,10 +161,10 @@ export const phone = (description: string): z.ZodString =>
     description,
   )
 
-/** An e-mail address. */
+/** An email address. */
 export const email = (description: string): z.ZodEmail =>
   describe(
-    z.email('must be an e-mail address').check(z.maxLength(320, 'must be at most 320 characters')),
+    z.email('must be an email address').check(z.maxLength(320, 'must be at most 320 characters')),
     description,
   )
 

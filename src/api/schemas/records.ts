@@ -64,7 +64,7 @@ const profileUrls = () => ({
   profile_image_url: value.address('Profile picture'),
 })
 
-/** The confidence of an e-mail address. */
+/** The confidence of an email address. */
 export const emailStatus = (of: string) => describe(z.enum(emailStatuses), `How sure ${of} is`)
 
 /** A person, as enrichment and reverse lookup return it. */
@@ -90,8 +90,8 @@ export const personRecord = () =>
     ...terms(),
     network_id: value.maybe('Identifier on the network'),
     ...profileUrls(),
-    most_probable_email: value.maybe('E-mail address; omitted with live: false').optional(),
-    most_probable_email_status: emailStatus('the e-mail address').nullable().optional(),
+    most_probable_email: value.maybe('Email address; omitted with live: false').optional(),
+    most_probable_email_status: emailStatus('the email address').nullable().optional(),
     phones: value.strings('Phone numbers in E.164; omitted with live: false').optional(),
   })
 
@@ -105,8 +105,8 @@ export const leadRecord = () =>
     title: value.maybe('Job title'),
     title_description: value.maybe('Description of the position'),
     summary: value.maybe('Summary of the profile'),
-    most_probable_email: value.maybe('E-mail address'),
-    most_probable_email_status: emailStatus('the e-mail address').nullable(),
+    most_probable_email: value.maybe('Email address'),
+    most_probable_email_status: emailStatus('the email address').nullable(),
     phones: value.strings('Phone numbers in E.164'),
     ...profileUrls(),
     is_premium_network: value.maybeYesNo('Whether the person pays for the network'),
@@ -194,10 +194,10 @@ export const contactResult = () =>
     last_name: value.maybe('Last name'),
     network_profile_url: value.address('Profile on the network'),
     status: describe(z.enum(['pending', 'finished']), 'Whether the work is done'),
-    email: value.maybe('Professional e-mail address').optional(),
-    email_status: emailStatus('the e-mail address').nullable().optional(),
-    personal_email: value.maybe('Personal e-mail address').optional(),
-    personal_email_status: emailStatus('the personal e-mail address').nullable().optional(),
+    email: value.maybe('Professional email address').optional(),
+    email_status: emailStatus('the email address').nullable().optional(),
+    personal_email: value.maybe('Personal email address').optional(),
+    personal_email_status: emailStatus('the personal email address').nullable().optional(),
     phone: value.strings('Phone numbers in E.164').optional(),
     phone_details: value
       .objects('The same numbers with their kinds', {

@@ -8,7 +8,7 @@ import { isGeneratedId } from '../records/new-person.js'
 import { type StoredPerson, toFullName } from '../records/person.js'
 import { type FoundPerson, selectPeople } from '../records/person-record.js'
 
-/** The person to erase: everybody with an e-mail address (in lower case), or with a profile. */
+/** The person to erase: everybody with an email address (in lower case), or with a profile. */
 export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
 
 /** A person of the catalogue, as recognised in a record without address or profile. */

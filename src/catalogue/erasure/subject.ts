@@ -7,7 +7,7 @@ import { type ErasedRecords, eraseFromCatalogue, noneErased } from './tables.js'
 
 const address = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/
 
-/** Returns the person with an e-mail address or the URL of a profile; `undefined` when the text is neither. */
+/** Returns the person with an email address or the URL of a profile; `undefined` when the text is neither. */
 export function parseSubject(text: string): Subject | undefined {
   const profile = parseProfile(text)
   if (profile?.kind === 'person') return { profile }

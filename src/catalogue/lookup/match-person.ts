@@ -35,7 +35,7 @@ export async function matchPerson(
   return person && !hasProfile(person) ? person : undefined
 }
 
-/** Returns the only person with this professional or personal e-mail address, ignoring case. */
+/** Returns the only person with this professional or personal email address, ignoring case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = email.trim().toLowerCase()
   return address === '' ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))

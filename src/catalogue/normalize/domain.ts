@@ -16,8 +16,8 @@ const valid =
 const require = createRequire(import.meta.url)
 
 /**
- * Returns the registrable domain in a url, host name or e-mail address, in ASCII and lower case. `undefined` when there is
- * none, or when an e-mail address belongs to a provider of free mailboxes.
+ * Returns the registrable domain in a url, host name or email address, in ASCII and lower case. `undefined` when there is
+ * none, or when an email address belongs to a provider of free mailboxes.
  */
 export function toDomain(text: string): string | undefined {
   const usual = common.exec(text)?.[1]
@@ -61,7 +61,7 @@ export function tidyAddress(text: string): string {
   return isRemark ? first : ''
 }
 
-/** Returns the host in a url or address; `mailbox` is true when it came from an e-mail address. */
+/** Returns the host in a url or address; `mailbox` is true when it came from an email address. */
 function parseHost(text: string): { host: string | undefined; mailbox: boolean } {
   const bare = text
     .trim()

@@ -22,7 +22,7 @@ export function toCompanyIdentity(fields: Fields): string | undefined {
 }
 
 /**
- * Returns a key that is equal for rows of the same person: profile url, also one that cannot be parsed, else e-mail
+ * Returns a key that is equal for rows of the same person: profile url, also one that cannot be parsed, else email
  * address, else folded name and the company's domain or name. `undefined` when there is none of these.
  */
 export function toPersonIdentity(fields: Fields): string | undefined {

@@ -10,7 +10,7 @@ import { toCompanyDomain } from './shared-hosts.js'
 export type ValueKind =
   | 'company profile'
   | 'person profile'
-  | 'e-mail'
+  | 'email'
   | 'phone'
   | 'web address'
   | 'country'
@@ -30,14 +30,14 @@ const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5
 const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 
 /** Kinds whose values are never of another kind as well. */
-const certainKinds = ['company profile', 'person profile', 'e-mail', 'phone'] as const
+const certainKinds = ['company profile', 'person profile', 'email', 'phone'] as const
 type CertainKind = (typeof certainKinds)[number]
 
 const trimCell = (cell: string): string => cell.trim().replace(/^'(?=[+\d(])/, '')
 
 /** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
 function toCertainKind(text: string): CertainKind | undefined {
-  if (text.includes('@') && mail.test(text)) return 'e-mail'
+  if (text.includes('@') && mail.test(text)) return 'email'
   if (text.includes('/')) {
     const profile = parseProfile(text)
     if (profile) return `${profile.kind} profile`
@@ -112,7 +112,7 @@ export function kindsOfField(subject: RowSubject, field: string): readonly Value
 }
 
 const webAddress: readonly ValueKind[] = ['web address']
-const mailAddress: readonly ValueKind[] = ['e-mail']
+const mailAddress: readonly ValueKind[] = ['email']
 const phoneNumber: readonly ValueKind[] = ['phone']
 const companyName: readonly ValueKind[] = ['company name']
 const personName: readonly ValueKind[] = ['person name']
@@ -140,7 +140,7 @@ export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind |
 
 /** Whether values of a kind are email addresses, and stand for the domain that a field means. */
 export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
-  kind === 'e-mail' && fieldKinds[field] === webAddress
+  kind === 'email' && fieldKinds[field] === webAddress
 
 /** An address with nothing around it. */
 const plainAddress = /^(?:https?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/iu
@@ -156,8 +156,8 @@ export const toDomainCell = (cell: string): string =>
 export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
   const kinds = kindsOfField(subject, field)
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
-  if (kinds === webAddress && (kind === undefined || kind === 'e-mail'))
-    return toCompanyDomain(cell, name) === undefined && (kind === 'e-mail' || toDomain(cell) !== undefined)
+  if (kinds === webAddress && (kind === undefined || kind === 'email'))
+    return toCompanyDomain(cell, name) === undefined && (kind === 'email' || toDomain(cell) !== undefined)
   return kind !== undefined && kinds?.includes(kind) !== true
 }
 
@@ -166,7 +166,7 @@ export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
   if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
   if (kind === 'phone') return `${field} must not be a phone number`
-  if (kind === 'e-mail' && fieldKinds[field] !== webAddress) return `${field} must not be an email address`
+  if (kind === 'email' && fieldKinds[field] !== webAddress) return `${field} must not be an email address`
   return `${field} must be a company's own: pages of social networks, short links and free email identify none`
 }
 
@@ -183,7 +183,7 @@ export const isNameInDomain = (cell: string): boolean =>
 export const isDomainInName = (cell: string): boolean =>
   toValueKind(cell) === 'web address' && hasKnownSuffix(cell) && toCompanyDomain(cell) !== undefined
 
-/** Text that is no profile, e-mail address or phone number: most cells. */
+/** Text that is no profile, email address or phone number: most cells. */
 const unremarkable = /^[^@/\d]*$/
 
 const sampleCells = 200

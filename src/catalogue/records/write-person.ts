@@ -16,7 +16,7 @@ import { type PersonRow, personRowColumns, toPersonRow, toPersonTexts, toRowValu
 import { createRowWriter } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
-/** Adds a person, or merges them into the stored one with the profile, else the e-mail address, else name and company. */
+/** Adds a person, or merges them into the stored one with the profile, else the email address, else name and company. */
 export function* writePerson(context: WriteContext, incoming: NewPerson): Steps<WriteResult> {
   const employer = yield* findOrCreateEmployer(context, incoming.employer)
   const existing = yield* findSamePerson(context, incoming, employer)

@@ -80,7 +80,7 @@ function inventPerson(random: SeededRandom, number: number, company: SampleCompa
   }
 }
 
-/** Patterns of e-mail addresses; each company uses one. */
+/** Patterns of email addresses; each company uses one. */
 const emailPatterns: readonly ((first: string, last: string) => string)[] = [
   (first, last) => `${first}.${last}`,
   (first, last) => `${first.slice(0, 1)}${last}`,

@@ -137,13 +137,13 @@ async function showSource(context: Context, { body }: Reply): Promise<void> {
   await context.notifySource(stringAt(body, 'account.email'))
 }
 
-/** Says how many searches are not listed because none of their leads has an e-mail address or phone. */
+/** Says how many searches are not listed because none of their leads has an email address or phone. */
 async function reportHidden(context: Context, _: Reply, { options }: Invocation): Promise<void> {
   if (options.enriched === false || !context.isLocal()) return
   const { all, enriched } = await (await context.admin()).countSearches()
   const hidden = all - enriched
   if (hidden > 0)
     context.notify(
-      `${formatNumber(hidden)} more have no lead with an e-mail address or phone. Show them with --no-enriched`,
+      `${formatNumber(hidden)} more have no lead with an email address or phone. Show them with --no-enriched`,
     )
 }

@@ -206,15 +206,11 @@ export function formatReused(reused: number, of: number | undefined, oldestMs: n
 }
 
 const acronyms: Readonly<Record<string, string>> = {
-  ...{
-    id: 'ID',
-    ids: 'IDs',
-    url: 'URL',
-    uuid: 'UUID',
-    sha256: 'SHA-256',
-    email: 'e-mail',
-    emails: 'e-mails',
-  },
+  id: 'ID',
+  ids: 'IDs',
+  url: 'URL',
+  uuid: 'UUID',
+  sha256: 'SHA-256',
 }
 /** Objects whose name says nothing beside that of their fields. */
 const silent = new Set(['lead', 'message', 'account'])
@@ -244,8 +240,8 @@ const units: Readonly<Record<Unit, string>> = {
   company: 'company found',
   person: 'person found',
   job: 'job returned',
-  email: 'e-mail address found',
-  personal_email: 'personal e-mail address found',
+  email: 'email address found',
+  personal_email: 'personal email address found',
   phone: 'contact with a phone found',
   number: 'reachable number',
 }

@@ -31,7 +31,7 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     'Left out': formatLeftOut(quote.not_understood).join(' · '),
     Reused: reusedText(quote, now),
     Stored: storedText(quote),
-    'E-mail only': emailOnlyText(quote.email_only),
+    'Email only': emailOnlyText(quote.email_only),
     Credits: isFree ? 'none' : creditsText(quote),
     Expected: isFree ? '' : basisText(quote.basis),
     Balance: balance === null ? notSaid : formatCredits(balance),
@@ -81,7 +81,7 @@ function lookupsText(quote: BatchQuote): string {
 const emailOnlyText = (rows: number): string =>
   rows === 0
     ? ''
-    : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the e-mail only`
+    : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the email only`
 
 function reusedText({ in_store: reused, unique, oldest_in_store: oldest }: BatchQuote, now: number): string {
   const text = formatReused(reused, unique, oldest === null ? undefined : now - Date.parse(oldest))

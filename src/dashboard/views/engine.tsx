@@ -52,7 +52,7 @@ export const engine: View = {
           <Table
             label="Members"
             columns={[
-              { title: 'E-mail', cell: ({ email }) => email },
+              { title: 'Email', cell: ({ email }) => email },
               { title: 'Name', cell: ({ name }) => name ?? <span class="none">–</span> },
               { title: 'Spent this week', number: true, cell: (one) => formatNumber(one.spentThisWeek) },
               {
@@ -61,7 +61,7 @@ export const engine: View = {
                 cell: ({ weeklyLimit }) => (weeklyLimit === null ? 'none' : formatNumber(weeklyLimit)),
               },
               {
-                title: 'Personal e-mail addresses',
+                title: 'Personal email addresses',
                 cell: (one) => (one.consentPersonalEmail ? 'consented' : 'no consent'),
               },
               { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },

@@ -77,7 +77,7 @@ export function memberAdmin(ports: AdminPorts) {
 const find = async (tx: Connection, workspace: Workspace, email: string) =>
   (await listMembers(tx, workspace.id)).find((member) => member.email === email.toLowerCase())
 
-/** Returns the member with an e-mail address; throws when there is none. */
+/** Returns the member with an email address; throws when there is none. */
 async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
   const member = await find(tx, workspace, email)
   if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)
@@ -86,7 +86,7 @@ async function memberOf(tx: Connection, workspace: Workspace, email: string): Pr
 
 function checkEmail(text: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
-    throw new AdminError(`"${text}" is not an e-mail address; give one such as ada@example.com`)
+    throw new AdminError(`"${text}" is not an email address; give one such as ada@example.com`)
   return text.toLowerCase()
 }
 

@@ -34,7 +34,7 @@ export type Grouping = 'day' | 'operation' | 'member'
 /** A movement as it is printed; `change` is its effect on the balance `credits`. */
 export type MovementRecord = ReturnType<typeof toMovementRecord>
 
-/** Returns a function from the id of a member to their e-mail address. */
+/** Returns a function from the id of a member to their email address. */
 async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id: string) => string> {
   const emails = new Map((await listMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
   return (id) => emails.get(id) ?? id

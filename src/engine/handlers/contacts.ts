@@ -23,7 +23,7 @@ import { withTenure } from './leads.js'
 
 /** Handlers of the area `contacts`. */
 export const contacts: HandlersOf<'contacts'> = {
-  /** The person with a professional or personal e-mail address; free when not found. */
+  /** The person with a professional or personal email address; free when not found. */
   'contacts.reverse_lookup': async ({ input, source, now }) => {
     const person = await source.personByEmail(input.email)
     if (!person) throw new ApiError('no_person_found')

@@ -18,7 +18,7 @@ import { findPersona } from './personas.js'
 
 /** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {
-  /** One person; free when not found. `live: false` omits e-mail address and phones. */
+  /** One person; free when not found. `live: false` omits email address and phones. */
   'leads.enrich': async ({ input, source, now }) => {
     const person = await source.person(toPersonQuery(input))
     if (!person) throw new ApiError('no_person_found')
@@ -98,7 +98,7 @@ const toPersonQuery = (input: Omit<InputOf<'leads.enrich'>, 'live'>): PersonQuer
   ...{ companyName: input.company_name, domain: input.domain },
 })
 
-/** Returns a person as a request gets it: `live: false` omits e-mail address and phones. */
+/** Returns a person as a request gets it: `live: false` omits email address and phones. */
 function personFor({ live }: { readonly live: boolean }, found: Person, now: number): Person {
   const person = withTenure(found, now)
   if (live) return person

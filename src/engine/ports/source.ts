@@ -158,7 +158,7 @@ export interface Source {
   company(query: CompanyQuery): Awaitable<Account | undefined>
   /** Returns the person, or `undefined`: rather none than the wrong one. */
   person(query: PersonQuery): Awaitable<Person | undefined>
-  /** Returns the only person with this professional or personal e-mail address. */
+  /** Returns the only person with this professional or personal email address. */
   personByEmail(email: string): Awaitable<Person | undefined>
   /** Returns those of the numbers (E.164) that a messaging app reaches. */
   reachable(numbers: readonly string[]): Awaitable<ReadonlySet<string>>

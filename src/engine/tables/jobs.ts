@@ -43,7 +43,7 @@ export interface JobProgress {
   /** First ordinals of the parts of its completed body, and the size of the last part in bytes. */
   readonly parts: readonly number[]
   readonly partBytes: number
-  /** Whether one of its leads has an e-mail address or a phone. */
+  /** Whether one of its leads has an email address or a phone. */
   readonly enriched: boolean
   /** Credits it still holds. */
   readonly held: number

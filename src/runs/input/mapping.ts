@@ -588,7 +588,7 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
   const toCode = (text: string) => toCountryCode(text) ?? text
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCode(cell)
-    if (isStandIn(field, 'e-mail')) return toDomainCell(cell)
+    if (isStandIn(field, 'email')) return toDomainCell(cell)
     const schema = fields[field]
     if (!schema) return cell
     const value = lists.has(field)

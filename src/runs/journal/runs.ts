@@ -217,7 +217,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, ...placesOf(number))),
-    /** Counts the lookups of a run that found a valid e-mail address. */
+    /** Counts the lookups of a run that found a valid email address. */
     countValidEmails: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => readNumber(connection, validEmailsSql, ...placesOf(number))),
     /** Whether a run writes, or wrote, to a path. */

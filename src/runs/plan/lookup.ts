@@ -66,7 +66,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
 
 const isSeveral = (types: unknown): types is readonly unknown[] => Array.isArray(types) && types.length > 1
 
-/** Returns the input without the types of enrichment that need a profile URL, where the row has none and an e-mail is left. */
+/** Returns the input without the types of enrichment that need a profile URL, where the row has none and an email is left. */
 function reduceTypes(input: Input): Input {
   const { enrichment_type: types, network_url } = input
   if (network_url !== undefined || !isSeveral(types) || !types.includes('email')) return input

@@ -20,7 +20,7 @@ export interface RowCounts {
   readonly invalidReasons: readonly ReasonCount[]
   /** Values that valid rows are looked up without. */
   readonly leftOut: readonly LeftOutValues[]
-  /** Rows without a profile URL that are looked up for the e-mail address only. */
+  /** Rows without a profile URL that are looked up for the email address only. */
   readonly emailOnly: number
   /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
   readonly stored: number

@@ -23,7 +23,7 @@ const people = () => exported(catalogue, 'people')
 describe('people that are imported', () => {
   const take = (...given: RawRecord[]) => catalogue.importRecords('people', given)
 
-  it('are the same by profile url, else by e-mail, else by name with company', async () => {
+  it('are the same by profile url, else by email, else by name with company', async () => {
     await take({
       network_profile_url: profile('jane'),
       full_name: 'Jane Doe',

@@ -132,7 +132,7 @@ describe('a person', () => {
     ['an address that two have', 'max@acme.example', undefined],
     ['an unknown address', 'ghost@acme.example', undefined],
     ['blank text', ' ', undefined],
-  ])('is looked up by e-mail: %s', async (_, email, id) => {
+  ])('is looked up by email: %s', async (_, email, id) => {
     expect((await catalogue.personByEmail(email))?.id).toBe(id)
   })
 

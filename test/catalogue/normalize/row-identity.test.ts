@@ -58,7 +58,7 @@ describe('the identity of a person row', () => {
     ])
   })
 
-  it('is else the e-mail address', () => {
+  it('is else the email address', () => {
     same(toPersonIdentity, [
       { email: 'Jane@Acme.example' },
       { email: ' jane@acme.example ', full_name: 'Jane Doe' },

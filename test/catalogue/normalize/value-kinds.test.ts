@@ -15,9 +15,9 @@ describe('a value is recognised by its form', () => {
     ['https://www.network.example/sales/people/ACwAAAx,NAME_SEARCH', 'person profile'],
     ['https://www.linkedin.com/company/acme', 'company profile'],
     ['https://www.linkedin.com/sales/company/1234?_ntb=x', 'company profile'],
-    ['Ada@Acme.example', 'e-mail'],
-    ['Ada Lovelace <ada@acme.example>', 'e-mail'],
-    ['mailto:ada@acme.example', 'e-mail'],
+    ['Ada@Acme.example', 'email'],
+    ['Ada Lovelace <ada@acme.example>', 'email'],
+    ['mailto:ada@acme.example', 'email'],
     ['+1 555-010-1234', 'phone'],
     ["'+33 6 39 98 00 01", 'phone'],
     ['(0)89 12345 678', 'phone'],
@@ -73,7 +73,7 @@ test('a column holds names of people only if its own name may mean that', () => 
 })
 
 test('a column of email addresses may fill a domain, and one of profiles may not', () => {
-  expect(fitsColumn('companies', 'domain', 'e-mail')).toBe(true)
+  expect(fitsColumn('companies', 'domain', 'email')).toBe(true)
   expect(fitsColumn('companies', 'domain', 'person profile')).toBe(false)
 })
 

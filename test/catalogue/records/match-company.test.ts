@@ -47,7 +47,7 @@ describe('a query for a company', () => {
     ['a premium profile url', { url: 'https://www.network.example/sales/company/100' }, 'acme'],
     ['a domain', { domain: 'acme.example' }, 'acme'],
     ['a website', { domain: 'https://www.Acme.example/about' }, 'acme'],
-    ['an e-mail address', { domain: 'jane@mail.acme.example' }, 'acme'],
+    ['an email address', { domain: 'jane@mail.acme.example' }, 'acme'],
     ['a domain in letters of its own', { domain: 'https://bücher.example/x' }, 'idn'],
     ['a name', { name: 'ACME ROBOTICS' }, 'acme'],
     ['a name with the country', { name: 'Acme Robotics', country: 'de' }, 'acme'],

@@ -92,7 +92,7 @@ describe('a catalogue with the sample', () => {
     expect(report.mapping).toEqual({ name: 'Company Name', website: 'Website', country: 'Country' })
     const rows: [string, { domain?: string; name?: string; country?: string }][] = [
       ['a url with a path', { domain: 'https://www.Acme-Robotics.example/about?ref=fair' }],
-      ['an e-mail address', { domain: 'sales@brightwater.example' }],
+      ['an email address', { domain: 'sales@brightwater.example' }],
       ['a name without accents', { name: 'CAFE MERIDIEN', country: 'FR' }],
       ['a name of two, in its country', { name: 'Lumen Conseil', country: 'BE' }],
       ['a domain in letters of its own', { domain: 'https://bücher-kaffee.example/shop' }],

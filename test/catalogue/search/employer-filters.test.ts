@@ -59,7 +59,7 @@ describe('companies in filters', () => {
   it.each([
     ['a domain', 'acme.example'],
     ['a website', 'https://www.Acme.example/about'],
-    ['an e-mail address', 'sales@acme.example'],
+    ['an email address', 'sales@acme.example'],
     ['a profile URL', profile('acme')],
     ['a profile URL as pasted', 'linkedin.com/company/ACME/?trk=x'],
     ['a premium profile URL', 'https://www.linkedin.com/sales/company/11'],

@@ -208,7 +208,7 @@ describe('names of several words are spelt as in the addresses of colleagues', (
   })
 })
 
-describe('an e-mail pattern', () => {
+describe('an email pattern', () => {
   const [grace, alan] = colleagues('{first}.{last}') as [EmailExample, EmailExample]
   const odd = [example('Ada', 'King', 'queen'), example('Ivy', 'Reed', 'info'), example('Max', 'Born', 'mb7')]
 

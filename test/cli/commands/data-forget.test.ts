@@ -301,9 +301,9 @@ These files may still hold them:
 
   it.each([
     [[], 'No person is given'],
-    [['jane'], 'neither an e-mail address nor the URL'],
+    [['jane'], 'neither an email address nor the URL'],
     [['--profile-url', jane], "not the URL of a person's profile"],
-    [['https://www.network.example/company/acme'], 'neither an e-mail address'],
+    [['https://www.network.example/company/acme'], 'neither an email address'],
     [[jane, '--profile-url', profile], 'Two people are given'],
   ])('refuses to forget %j', async (argv, told) => {
     const { code, stderr } = await here.run(['data', 'forget', ...argv])

@@ -104,7 +104,7 @@ describe('the order of a waterfall', () => {
   })
 })
 
-describe('an e-mail address of a waterfall', () => {
+describe('an email address of a waterfall', () => {
   it.each([
     ['valid', { email: 1 }],
     ['risky', { email: 1 }],

@@ -11,7 +11,7 @@ import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js
 import { tries } from '../../support/effort.js'
 
 /** What a cell is, as it was made. */
-type Kind = 'person profile' | 'company profile' | 'e-mail' | 'phone' | 'web' | 'company' | 'person' | 'other'
+type Kind = 'person profile' | 'company profile' | 'email' | 'phone' | 'web' | 'company' | 'person' | 'other'
 
 const word = fc.stringMatching(/^[a-z]{3,9}$/)
 const digits = fc.stringMatching(/^[2-9]\d{6}$/)
@@ -41,7 +41,7 @@ const cells: Readonly<Record<Kind, fc.Arbitrary<string>>> = {
     fc.oneof(word, digits),
     one('', '/', '/about?x=1'),
   ),
-  'e-mail': text(
+  email: text(
     one('', 'mailto:'),
     word,
     one('', '.'),
@@ -175,14 +175,14 @@ const table: fc.Arbitrary<readonly Column[]> = fc
   )
 
 /** Kinds that fields of another meaning never get. */
-const certain: readonly Kind[] = ['person profile', 'company profile', 'e-mail', 'phone']
+const certain: readonly Kind[] = ['person profile', 'company profile', 'email', 'phone']
 
 /** What each field is made for. Fields of free text are not listed. */
 const meantFor: Readonly<Record<string, readonly Kind[]>> = {
   ...{
-    domain: ['e-mail'],
-    company_domain: ['e-mail'],
-    website: ['e-mail'],
+    domain: ['email'],
+    company_domain: ['email'],
+    website: ['email'],
     name: [],
     company_name: [],
     country: [],
@@ -190,7 +190,7 @@ const meantFor: Readonly<Record<string, readonly Kind[]>> = {
   },
   ...{ first_name: [], firstname: [], last_name: [], lastname: [], full_name: [] },
   ...{ network_id: [], company_network_id: [], company_network_url: ['company profile'] },
-  ...{ email: ['e-mail'], personal_email: ['e-mail'] },
+  ...{ email: ['email'], personal_email: ['email'] },
   ...{ phone: ['phone'], phones: ['phone'], phone_number: ['phone'], phone_numbers: ['phone'] },
   ...{ network_profile_url: ['person profile'], premium_profile_url: ['person profile'] },
   linkedin_url: ['person profile'],
@@ -221,7 +221,7 @@ const batches = await Promise.all(
     })),
 )
 
-test('a profile URL, an e-mail address or a phone number never fills a field of another kind in a batch', () => {
+test('a profile URL, an email address or a phone number never fills a field of another kind in a batch', () => {
   fc.assert(
     fc.property(table, fc.constantFrom(...batches), (columns, request) => {
       const header = columns.map(({ name }) => name)
@@ -243,7 +243,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
         }
         for (const { field, at, by } of mapping.columns) {
           const [kind = 'other'] = columns[at]?.cells[row] ?? []
-          if (input[field] === undefined || (kind === 'e-mail' && by === 'last resort')) continue
+          if (input[field] === undefined || (kind === 'email' && by === 'last resort')) continue
           expect([field, cells[at], isWrong(field, kind, ofProfile)]).toEqual([field, cells[at], false])
         }
         const at = mapping.columns.find(({ field }) => /^(network_url|linkedin_url)$/.test(field))?.at
@@ -265,7 +265,7 @@ test('a profile URL, an e-mail address or a phone number never fills a field of 
 
 const readSlug = (url: string): string => /\/(?:in|lead|people)\/([^/?,]*)/i.exec(url)?.[1] ?? url
 
-test('a profile URL, an e-mail address or a phone number never fills a field of another kind in an import', async () => {
+test('a profile URL, an email address or a phone number never fills a field of another kind in an import', async () => {
   await fc.assert(
     fc.asyncProperty(
       table,

@@ -91,7 +91,7 @@ describe('the recognition of columns', () => {
     expect(mapping.unused).toEqual(['Company LinkedIn Url', 'Notes'])
   })
 
-  test('recognises e-mail addresses and phone numbers', () => {
+  test('recognises email addresses and phone numbers', () => {
     expect(pairs(map(['E-Mail'], { fields: ['email'], subject: 'email' }))).toEqual({ email: 'E-Mail' })
     expect(pairs(map(['Tel.'], { fields: ['phone_numbers', 'phone_number'], subject: 'number' }))).toEqual({
       phone_numbers: 'Tel.',
@@ -126,7 +126,7 @@ describe('the choice between columns', () => {
     expect(mapping.notes).toEqual([])
   })
 
-  test('uses an e-mail column as the domain only when there is no better column', () => {
+  test('uses an email column as the domain only when there is no better column', () => {
     expect(pairs(map(['Email', 'City']))).toEqual({ domain: 'Email' })
     expect(pairs(map(['Email', 'Company']))).toEqual({ name: 'Company' })
   })

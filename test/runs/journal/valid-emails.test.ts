@@ -20,7 +20,7 @@ const add = `INSERT INTO answers (place, status, body, credits, source, origin, 
   VALUES (?, 'found', ?, 0, 'live', ?, 0)`
 
 describe.each(['SQLite', 'PostgreSQL'])('the funnel of a run in %s', (name) => {
-  it('counts the lookups that found a valid e-mail address, also where the answer is of another run', async () => {
+  it('counts the lookups that found a valid email address, also where the answer is of another run', async () => {
     const state = await openState(name === 'SQLite' ? ':memory:' : schema.url)
     await state.transaction(async (connection) => {
       for (const [at, body] of bodies.entries()) await connection.run(add, toPlace(7, at), body, null)

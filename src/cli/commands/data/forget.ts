@@ -15,7 +15,7 @@ import { openExisting, openExistingCatalogue, rewriteFiles, searchedPlaces } fro
 /** `prospect data forget`: erases a person from all databases of this machine. */
 export const forgetCommand: CommandFactory = ({ command }) =>
   command('forget', 'Delete everything that is stored about a person')
-    .argument('[person]', 'an e-mail address, professional or personal, or the url of a profile')
+    .argument('[person]', 'an email address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only show what would be deleted')
     .addOption(catalogueOption())
@@ -71,20 +71,20 @@ async function confirmAndErase(
   }
 }
 
-/** Returns the person with an e-mail address or the URL of a profile, of which only one may be given. */
+/** Returns the person with an email address or the URL of a profile, of which only one may be given. */
 async function readSubject(person: string | undefined, profileUrl: string | undefined): Promise<Subject> {
   const text = person ?? profileUrl
   if (text === undefined)
-    throw new UsageError('No person is given.', 'Give an e-mail address or the URL of a profile.')
+    throw new UsageError('No person is given.', 'Give an email address or the URL of a profile.')
   if (person !== undefined && profileUrl !== undefined)
-    throw new UsageError('Two people are given.', 'Give an e-mail address or --profile-url, one at a time.')
+    throw new UsageError('Two people are given.', 'Give an email address or --profile-url, one at a time.')
   const { parseSubject } = await import('../../../catalogue/erasure/subject.js')
   const subject = parseSubject(text)
   if (subject && (person !== undefined || 'profile' in subject)) return subject
   throw new UsageError(
     person === undefined
       ? `--profile-url: "${text}" is not the URL of a person's profile.`
-      : `"${text}" is neither an e-mail address nor the URL of a person's profile.`,
+      : `"${text}" is neither an email address nor the URL of a person's profile.`,
     'Write it like jane.doe@example.com or https://www.network.example/in/jane-doe.',
   )
 }

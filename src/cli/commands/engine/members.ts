@@ -23,9 +23,9 @@ const consent = '--consent-personal-email'
 
 const addMember: CommandFactory = ({ command }) =>
   command('add', 'Add a member')
-    .argument('<email>', 'e-mail address of the member')
+    .argument('<email>', 'email address of the member')
     .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
-    .option(consent, 'the member has consented to look up personal e-mail addresses')
+    .option(consent, 'the member has consented to look up personal email addresses')
     .printAdmin(async (admin, { args: [email = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number>
       return toMemberView(
@@ -40,9 +40,9 @@ interface MemberOptions<T> {
 
 const setMember: CommandFactory = ({ command }) =>
   command('set', 'Change the weekly limit or the consent of a member')
-    .argument('<email>', 'e-mail address of the member')
+    .argument('<email>', 'email address of the member')
     .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
-    .option(consent, 'the member has consented to look up personal e-mail addresses')
+    .option(consent, 'the member has consented to look up personal email addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
     .printAdmin(async (admin, { args: [email = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>

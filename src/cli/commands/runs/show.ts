@@ -81,7 +81,7 @@ async function countLookups(run: Run, { runs }: RunRecords) {
   return {
     ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },
     invalid: invalidRowsOf(run),
-    // null where the operation finds no e-mail addresses.
+    // null where the operation finds no email addresses.
     valid_emails: findsEmails ? await runs.countValidEmails(run) : null,
   }
 }
@@ -106,7 +106,7 @@ async function formatRun(body: unknown, look: Look): Promise<string> {
     ...(lookups.invalid ? [['Invalid', lookups.invalid] as const] : []),
     ['Looked up', lookups.total],
     ['Found', lookups.found],
-    ...(lookups.valid_emails === null ? [] : [['E-mail valid', lookups.valid_emails] as const]),
+    ...(lookups.valid_emails === null ? [] : [['Email valid', lookups.valid_emails] as const]),
   ] as const
   const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
   const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))

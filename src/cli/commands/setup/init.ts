@@ -16,7 +16,7 @@ import { changeProfile, currentProfile } from './profiles.js'
 export const initCommand: CommandFactory = ({ command }) =>
   command('init', 'Choose where lookups go: this machine, or a server you have a key for')
     .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
-    .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', parseEmail)
+    .option('--email <address>', 'email address of its first member (default: me@localhost)', parseEmail)
     .option('--sample', 'load sample companies and people too')
     .run(init)
 
@@ -27,7 +27,7 @@ function parseWorkspaceName(text: string): string {
 
 function parseEmail(text: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
-    throw new InvalidArgumentError('Give an e-mail address.')
+    throw new InvalidArgumentError('Give an email address.')
   return text.toLowerCase()
 }
 
@@ -95,7 +95,7 @@ async function readNames(
   }
   return withoutUndefined({
     workspace: await read(workspace, 'Name of the workspace', 'Local', parseWorkspaceName),
-    email: await read(email, 'Your e-mail address', 'me@localhost', parseEmail),
+    email: await read(email, 'Your email address', 'me@localhost', parseEmail),
   })
 }
 

@@ -54,7 +54,7 @@ describe('init', () => {
     const typed = [
       ['Where do your searches', '\r'],
       ['Name of the workspace', 'Acme\r'],
-      ['Your e-mail address', 'ann@example.com\r'],
+      ['Your email address', 'ann@example.com\r'],
     ] as const
     const { json, code } = await here.run(['init', '--json'], { typed })
     expect([code, json]).toMatchObject([0, { workspace: 'Acme', member: 'ann@example.com' }])
