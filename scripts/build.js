@@ -3,10 +3,9 @@
  * before it packs. Neither is a `prepare` script: npm 12 reports that of an installed tarball as blocked. (In spite of its
  * name, npm runs `prepublish` after `npm ci` and `npm install` only.)
  */
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
-import { external, sqlAsText, vendored } from './packages.js'
+import { external, vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
@@ -25,32 +24,22 @@ try {
   process.exit(1)
 }
 
-const [{ build }, { exitRows, writeManuals }, { writePlaces }, { writeTypes }] = await Promise.all([
-  import('esbuild'),
-  import('./man.js'),
-  import('./places.js'),
-  import('./types.js'),
-])
+const [{ build }, { buildProgram, shared }, { exitRows, writeManuals }, { writePlaces }, { writeTypes }] =
+  await Promise.all([
+    import('esbuild'),
+    import('./build-program.js'),
+    import('./man.js'),
+    import('./places.js'),
+    import('./types.js'),
+  ])
 
 const dist = join(root, 'dist')
 /** Built beside and moved into place whole, so that nobody runs half a program. */
 const fresh = join(root, `dist-${process.pid}.partial`)
 
-const shared = {
-  absWorkingDir: root,
-  bundle: true,
-  platform: 'node',
-  target: 'node22',
-  minifyWhitespace: true,
-  minifySyntax: true,
-  legalComments: 'none',
-  loader: sqlAsText,
-  logLevel: 'warning',
-}
-
 try {
   await Promise.all([
-    buildProgram(),
+    buildProgram(fresh),
     buildLibrary(),
     buildThreads(),
     buildWorkbookProcess(),
@@ -66,40 +55,6 @@ try {
   await rename(fresh, dist)
 } finally {
   await rm(fresh, { recursive: true, force: true })
-}
-
-/**
- * The command line as one file. Start-up decides its form: a CommonJS script is loaded without the detours of
- * the module loader, and V8 can keep its compiled code. What is imported dynamically is still run only when
- * it is asked for.
- */
-async function buildProgram() {
-  const { outputFiles } = await build({
-    ...shared,
-    entryPoints: ['src/cli/program/main.ts'],
-    format: 'cjs',
-    external: [...external.filter((name) => name !== 'better-sqlite3'), ...Object.keys(vendored)],
-    plugins: [bundledSqlite, deferredBuiltins, commandsOnly],
-    // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
-    define: { 'import.meta.url': '__url', navigator: 'undefined' },
-    logOverride: { 'require-resolve-not-external': 'silent' },
-    write: false,
-  })
-  // A script with kept code has lost how to import modules, so its loader does that for it.
-  const program = outputFiles[0].text.replace(
-    /\bimport\("([^"]+)"\)/g,
-    (_, name) => `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
-  )
-  await writeFile(
-    join(fresh, 'main.cjs'),
-    asciiOnly(`(function(exports,require,module,__import,__url){${program}\n})`),
-  )
-}
-
-/** Escapes what esbuild leaves in regular expressions: V8 reads a long text of one-byte characters much faster. */
-function asciiOnly(source) {
-  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return source.replace(/[\u0080-\uffff]/g, escaped)
 }
 
 function buildPackage([name, file]) {

@@ -1,4 +1,4 @@
-/** `npm run check`: types, lint, documents, lockfile, vocabulary, structure. Runs them all, and fails when one does. */
+/** `npm run check`: runs every check below, or those that are named (`npm run check types lint`); fails when one does. */
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
@@ -14,6 +14,7 @@ const checks = {
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
   vocabulary: async () => tell((await import('./check/vocabulary.js')).vocabularyProblems()),
   structure: async () => tell((await import('./check/imports.js')).structureProblems()),
+  path: async () => tell(await (await import('./check/path.js')).pathProblems()),
 }
 
 /** Prints problems; 1 when there are some. */
@@ -24,7 +25,9 @@ function tell(problems) {
 
 try {
   await ensure()
+  const chosen = process.argv.slice(2)
   for (const [name, check] of Object.entries(checks)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue
     const code = await check()
     process.stdout.write(`${name}: ${code === 0 ? 'in order' : 'not in order'}\n`)
     if (code !== 0) process.exitCode = 1
