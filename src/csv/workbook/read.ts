@@ -30,7 +30,7 @@ export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<
     const formats = await readFormats(archive, styles)
     const rows = new CsvRows(csv, archive.limit)
     await readSheet(archive, part, { texts, formats, isFrom1904 }, rows)
-    rows.flush()
+    rows.end()
   } finally {
     archive.close()
   }
@@ -311,33 +311,58 @@ const flushLength = 1 << 18
 
 const tooLong = (row: number): CsvError => new CsvError(`The row is longer than ${rowLimit} bytes.`, row)
 
-/** A CSV file with a line for each row of a sheet. Rows are as long as the first one, or longer. */
+/** Rows among which the header is looked for. */
+const rowsOfBeginning = 20
+
+/** A CSV file with a line for each row of a sheet. Rows are as long as the header, or longer. */
 class CsvRows {
   #text = ''
   #bytes = 0
   #row = 0
   #width = 0
+  /** The first rows, until the header is known. */
+  #beginning: { readonly row: number; readonly cells: readonly string[] }[] | undefined = []
 
   constructor(
     private readonly file: number,
     private readonly limit: GrowthLimit,
   ) {}
 
-  add(row: number, cells: string[]): void {
+  add(row: number, cells: readonly string[]): void {
+    this.#beginning?.push({ row, cells })
+    if (!this.#beginning) this.#write(row, cells)
+    else if (this.#beginning.length === rowsOfBeginning) this.#writeBeginning()
+  }
+
+  /** The header is the first row at least half as long as the longest: a title is shorter, a note beside the table longer. */
+  #writeBeginning(): void {
+    const beginning = this.#beginning ?? []
+    this.#beginning = undefined
+    const lengths = beginning.map(({ cells }) => cells.length)
+    const longest = Math.max(0, ...lengths)
+    this.#width = lengths.find((length) => length > 0 && length * 2 >= longest) ?? 0
+    for (const { row, cells } of beginning) this.#write(row, cells)
+  }
+
+  #write(row: number, cells: readonly string[]): void {
     if (!(row > this.#row && row <= maxRows))
       throw new CsvError(`The rows of the sheet are out of order at row ${row}. Save it again.`)
     // Blank lines keep the numbers of the lines those of the rows.
     this.#text += '\n'.repeat(row - 1 - this.#row)
     this.#row = row
-    this.#width ||= cells.length
     const missing = cells.length === 0 ? 0 : Math.max(0, this.#width - cells.length)
     const line = cells.map(toCsvCell).join(',') + ','.repeat(missing)
     if (line.length > rowLimit) throw tooLong(row)
     this.#text += `${line}\n`
-    if (this.#text.length > flushLength) this.flush()
+    if (this.#text.length > flushLength) this.#flush()
   }
 
-  flush(): void {
+  end(): void {
+    if (this.#beginning) this.#writeBeginning()
+    this.#flush()
+  }
+
+  #flush(): void {
     const bytes = Buffer.from(this.#text)
     this.#text = ''
     this.#bytes += bytes.length

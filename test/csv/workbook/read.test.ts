@@ -72,6 +72,28 @@ describe('the cells of a sheet', () => {
     expect(await linesOf(rows)).toEqual(['', ',Name,,Site', '', ',merged,,'])
   })
 
+  it('makes rows as long as the header below a title, and no longer for a note beside the table', async () => {
+    const rows =
+      '<row r="1"><c r="A1" t="str"><v>Customers</v></c></row>' +
+      '<row r="3"><c r="A3" t="str"><v>Name</v></c><c r="B3" t="str"><v>Site</v></c><c r="C3" t="str"><v>Note</v></c></row>' +
+      '<row r="4"><c r="A4" t="str"><v>Acme</v></c></row>' +
+      '<row r="5"><c r="A5" t="str"><v>Birch</v></c><c r="D5" t="str"><v>?</v></c></row>' +
+      '<row r="6"><c r="B6" t="str"><v>x.example</v></c></row>'
+    expect(await linesOf(rows)).toEqual([
+      'Customers,,',
+      '',
+      'Name,Site,Note',
+      'Acme,,',
+      'Birch,,,?',
+      ',x.example,',
+    ])
+  })
+
+  it('keeps a list of one column as it is, with a note beside one of its rows', async () => {
+    const rows = textRow('Domain') + textRow('acme.example', 'old') + textRow('birch.example')
+    expect(await linesOf(rows)).toEqual(['Domain', 'acme.example,old', 'birch.example'])
+  })
+
   it('reads a formula as the value that was calculated, booleans as TRUE and FALSE, errors as they are shown', async () => {
     const rows =
       '<row><c t="str"><f>A1&amp;"x"</f><v>ax</v></c><c><f>1+1</f><v>2</v></c><c><f>B1</f></c><c t="b"><v>1</v></c><c t="b"><v>0</v></c><c t="e"><v>#N/A</v></c></row>'
