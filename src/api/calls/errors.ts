@@ -27,7 +27,7 @@ export const errors = {
   invalid_cursor: { status: 400, text: 'Invalid pagination cursor', exit: 7, own: true, hint: 'Pass next_cursor back unchanged, or start again without a cursor.' },
   invalid_idempotency_key: { status: 400, text: 'Idempotency-Key must be 1 to 255 visible ASCII characters', exit: 7, own: true, hint: 'Use a uuid.' },
   invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.' },
-  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits at the top-up address (on the local engine: prospect engine credits add N) and run it again.' },
+  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits from your vendor (on this machine: prospect engine credits add N), then run it again.' },
   workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
   forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
   forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address the server printed, or start it with --allow-host NAME.' },

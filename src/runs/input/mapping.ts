@@ -443,7 +443,9 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   throw new MappingError(
     `No column is recognised as ${fields.map(spell).join(', ')}. ` +
       `The file has: ${header.map((name) => `"${name}"`).join(', ')}. ` +
-      (isNamed ? '' : 'If its first row is data, add --no-header. ') +
+      (isNamed
+        ? ''
+        : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. ') +
       `${isNamed ? 'Choose one' : 'If it names the columns, choose one'}, for example: --map ${spell(field)}="${column}"`,
     fields,
   )

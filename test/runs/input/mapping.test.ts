@@ -319,7 +319,10 @@ describe('columns without a name', () => {
 
   test('are suggested where no name of a column is known, before the first row would be lost', () => {
     const said = refusal(() => map(['Acme Inc.'], { samples: [['Bolt GmbH']] }))
-    expect(said).toContain('If its first row is data, add --no-header. If it names the columns, choose one')
+    expect(said).toContain(
+      'If its first row is data, add --no-header; if the header is further down, --skip-lines N. ' +
+        'If it names the columns, choose one',
+    )
     expect(said).toContain('--map name="Acme Inc."')
     const pinned = map(['Acme Inc.'], { samples: [['Bolt GmbH']], pins: { name: 'Acme Inc.' } })
     expect(pinned.notes).toEqual([
