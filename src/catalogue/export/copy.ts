@@ -13,10 +13,10 @@ import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
 import { toPersonTexts } from '../records/person-row.js'
-import { findTooLong } from '../records/upsert.js'
 import origins from '../schema/origins.sql'
 import tables from '../schema/tables.sql'
 import { endBulkLoad } from '../write/bulk-load.js'
+import { findTooLong } from '../write/index-limits.js'
 
 /** The number of copied rows, or why nothing was copied. */
 export type CopyResult =

@@ -10,10 +10,9 @@ import type {
 } from '../kinds/kind.js'
 import { type BulkWrite, endBulkLoad, startBulkWrite } from '../write/bulk-load.js'
 import { batchSize, keepAsIs, type PreparedBatch, prepareRows, type RecordList } from './prepare.js'
-import { previewRecords } from './preview.js'
 import { readBatches } from './reader.js'
 import { addRejected, createTally, ImportError, type ImportReport, type ImportTally } from './report.js'
-import { type WritePorts, writeRecords } from './write-batches.js'
+import { previewRecords, type WritePorts, writeRecords } from './write-batches.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(

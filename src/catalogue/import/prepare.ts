@@ -36,10 +36,10 @@ export interface PreparedRecord {
   readonly record: PreparedByKind[RecordKind]
 }
 
-/** Consecutive records of a file; a record may be unpacked only when it is accessed. */
+/** Consecutive records of a file; each is unpacked when it is taken. */
 export interface RecordList {
   readonly length: number
-  at(index: number): PreparedRecord | undefined
+  slice(from: number, to: number): readonly PreparedRecord[]
 }
 
 /** The part of a file that is read at a time. */

@@ -96,10 +96,7 @@ export async function* readInWorker(
 
 const toRecordList = (texts: readonly string[]): RecordList => ({
   length: texts.length,
-  at(index) {
-    const text = texts[index]
-    return text === undefined ? undefined : unpackRecord(text)
-  },
+  slice: (from, to) => texts.slice(from, to).map(unpackRecord),
 })
 
 /** Sends bytes to the worker; returns the error that they broke off with. */

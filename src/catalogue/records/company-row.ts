@@ -1,6 +1,5 @@
 import { companySizes, companyTypes, industries } from '../../api/schemas/enumerations.js'
 import type { Account } from '../../engine/ports/ports.js'
-import type { Value } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import { findRegion } from '../places/place.js'
 
@@ -37,8 +36,49 @@ export function toAccount(record: string): Account {
   }
 }
 
-/** Columns of companies that repeat facts of the record, for searches. */
-const companyColumns = [
+/** The values that a company is found by, as stored in its columns. */
+export interface CompanyKeys {
+  readonly domain: string | null
+  readonly network_id: string | null
+  readonly slug: string | null
+  /** Folded. */
+  readonly name: string | null
+}
+
+/** A company as it is stored: the values that it is found by, and columns that repeat facts of its record for searches. */
+export type CompanyRow = CompanyKeys & ReturnType<typeof toCompanyFacts> & StoredTexts
+
+/** The JSON of a record, and the texts that keyword searches find it by. */
+export interface StoredTexts {
+  readonly record: string
+  readonly texts: readonly string[]
+}
+
+export const toCompanyRow = (
+  account: StoredAccount,
+  { domain, network_id, slug, name }: CompanyKeys,
+): CompanyRow => ({
+  domain,
+  network_id,
+  slug,
+  name,
+  ...toCompanyFacts(account),
+  record: JSON.stringify(account),
+  texts: toCompanyTexts(account),
+})
+
+/** The texts of keyword searches: the name, and what the company is about. */
+export const toCompanyTexts = (account: StoredAccount): string[] => [
+  account.name ?? '',
+  [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
+]
+
+/** The columns of a row without the key. An id never changes. */
+export const companyColumns = [
+  'domain',
+  'network_id',
+  'slug',
+  'name',
   'id',
   'country',
   'region',
@@ -50,71 +90,25 @@ const companyColumns = [
   'headcount',
   'revenue',
   'revenue_currency',
-] as const
+  'record',
+] as const satisfies readonly (keyof CompanyRow)[]
 
-/** The values that a company is found by, as stored in its columns. */
-export interface CompanyKeys {
-  readonly domain: string | null
-  readonly network_id: string | null
-  readonly slug: string | null
-  /** Folded. */
-  readonly name: string | null
-}
-
-/** A company as it is stored in its table and text index. */
-export interface CompanyRow extends CompanyKeys {
-  /** Values of `companyColumns`, in their order. */
-  readonly facts: readonly Value[]
-  /** Its JSON. */
-  readonly record: string
-  /** The texts of keyword searches. */
-  readonly words: readonly [name: string, about: string]
-}
-
-/** Returns the row of a company. */
-export const toCompanyRow = (account: StoredAccount, names: CompanyKeys): CompanyRow => ({
-  ...names,
-  facts: toCompanyFacts(account),
-  record: JSON.stringify(account),
-  words: toCompanyTexts(account),
-})
-
-/** Returns the texts of keyword searches. */
-export const toCompanyTexts = (account: StoredAccount): [name: string, about: string] => [
-  account.name ?? '',
-  [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
-]
-
-/** The columns of a row without the key, in the order of `toRowValues`. */
-export const companyRowColumns = ['domain', 'network_id', 'slug', 'name', ...companyColumns, 'record']
-
-/** Returns the values of a row, in the order of `companyRowColumns`. */
-export const toRowValues = ({ domain, network_id, slug, name, facts, record }: CompanyRow): Value[] => [
-  domain,
-  network_id,
-  slug,
-  name,
-  ...facts,
-  record,
-]
-
-/** Returns the values of `companyColumns`, in their order. */
-function toCompanyFacts(account: StoredAccount): Value[] {
+function toCompanyFacts(account: StoredAccount) {
   const { country, city, location, headquarters, industry, industry_id } = account
-  const industryName = industry ?? industries[industry_id ?? '']
-  return [
-    account.id,
-    country ?? null,
-    findRegion(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
-    foldOrNull(city),
-    industry_id ?? industryIds.get(foldText(industry ?? '')) ?? null,
-    foldOrNull(industryName),
-    account.employee_range ? companySizes.indexOf(account.employee_range) : null,
-    typeLetters.get(account.company_type ?? '') ?? null,
-    account.headcount ?? null,
-    account.revenue ?? null,
-    account.revenue_currency?.toUpperCase() ?? null,
-  ]
+  return {
+    id: account.id,
+    country: country ?? null,
+    region:
+      findRegion(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
+    city: foldOrNull(city),
+    industry: industry_id ?? industryIds.get(foldText(industry ?? '')) ?? null,
+    industry_name: foldOrNull(industry ?? industries[industry_id ?? '']),
+    size: account.employee_range ? companySizes.indexOf(account.employee_range) : null,
+    company_type: typeLetters.get(account.company_type ?? '') ?? null,
+    headcount: account.headcount ?? null,
+    revenue: account.revenue ?? null,
+    revenue_currency: account.revenue_currency?.toUpperCase() ?? null,
+  }
 }
 
 const industryIds: ReadonlyMap<string, string> = new Map(

@@ -2,7 +2,6 @@ import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { date, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
 export interface HeadcountEntry extends DatedHeadcount {
@@ -22,31 +21,42 @@ export function readHeadcountHistory(entries: readonly RawRecord[]): HeadcountEn
 const upsertEntry = `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
   ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`
 
-/** Adds entries to a company's headcount history; one with the same day and department is replaced. */
-export function* writeHeadcountHistory(
+/**
+ * Adds entries to the headcount histories of companies; one with the same day and department is replaced. Stores the headcount
+ * of each department, and its growth over 12 months in percent.
+ */
+export async function writeHeadcountHistory(
   connection: Connection,
-  company: number,
-  entries: readonly HeadcountEntry[],
-): Steps<void> {
-  for (const { department, date: day, headcount } of entries)
-    send(connection, upsertEntry, company, department, day, headcount)
-  yield* writeGrowth(connection, company)
-}
-
-const selectHistory =
-  'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date, department'
-const upsertGrowth = `INSERT INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)
-  ON CONFLICT (company, department) DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
-
-/** Stores the headcount of each department of a company, and its growth over 12 months in percent. */
-function* writeGrowth(connection: Connection, company: number): Steps<void> {
-  const history = yield* awaitResult(connection.all<HeadcountEntry>(selectHistory, company))
-  for (const [department, entries] of Map.groupBy(history, (entry) => foldText(entry.department))) {
-    const now = entries.at(-1)?.headcount ?? 0
-    const growth = toGrowthPercent(findHeadcountBefore(entries, 12), now)
-    send(connection, upsertGrowth, company, department, now, growth)
+  changes: readonly {
+    readonly row: { readonly key: number }
+    readonly history: readonly HeadcountEntry[] | undefined
+  }[],
+): Promise<void> {
+  const companies = new Set<number>()
+  for (const { row, history } of changes) {
+    if (!history) continue
+    companies.add(row.key)
+    for (const { department, date: day, headcount } of history)
+      send(connection, upsertEntry, row.key, department, day, headcount)
+  }
+  if (companies.size === 0) return
+  const entries = await connection.all<HeadcountEntry & { company: number }>(
+    selectHistories,
+    JSON.stringify([...companies]),
+  )
+  const byDepartment = ({ company, department }: (typeof entries)[number]) =>
+    `${company} ${foldText(department)}`
+  for (const history of Map.groupBy(entries, byDepartment).values()) {
+    const { company = 0, department = '', headcount = 0 } = history.at(-1) ?? {}
+    const growth = toGrowthPercent(findHeadcountBefore(history, 12), headcount)
+    send(connection, upsertGrowth, company, foldText(department), headcount, growth)
   }
 }
+
+const selectHistories = `SELECT company, department, date, headcount FROM headcount_history
+  WHERE company IN (SELECT atom FROM json_each(?)) ORDER BY company, date, department`
+const upsertGrowth = `INSERT INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)
+  ON CONFLICT (company, department) DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
 
 /** Headcount on a day, `YYYY-MM-DD`. */
 interface DatedHeadcount {

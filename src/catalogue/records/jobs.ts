@@ -1,25 +1,23 @@
 import type { LeaveOut } from '../../csv/names.js'
-import type { Value } from '../../storage/driver/connection.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { createTokenizer } from '../full-text/tokenizer.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
-import type { Steps } from '../write/sync-steps.js'
-import type { WriteContext, WriteResult } from '../write/write-context.js'
+import type { Candidate } from '../write/candidates.js'
 import {
-  jobEmployerFields,
-  jobFields,
-  type ParsedFields,
-  type RecordFields,
-  readFields,
-  readOr,
-} from './fields.js'
+  type Change,
+  decideEach,
+  type ImportContext,
+  type Outcome,
+  readIdentities,
+} from '../write/import-context.js'
+import { createRowWriter } from '../write/row-writer.js'
+import type { StoredTexts } from './company-row.js'
+import { jobEmployerFields, jobFields, type ParsedFields, readFields, readOr } from './fields.js'
 import { tidyEmployer } from './person.js'
-import { createRowWriter, findByIdentity } from './upsert.js'
-import { type Employer, findOrCreateEmployer } from './write-employer.js'
-
-/** Columns of jobs that repeat facts of the record, for searches. */
-const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses'] as const
+import { type Employer, importEmployers } from './write-employer.js'
 
 /** A stored job: its fields without those of the company. */
 export type StoredJob = ParsedFields<typeof jobFields>
@@ -51,29 +49,77 @@ export function prepareJob(raw: RawRecord, leaveOut: LeaveOut): PreparedJob {
   return { job, employer }
 }
 
-const columns = ['company', 'identity', ...jobColumns, 'record']
-const rows = createRowWriter('jobs', columns, [])
+const jobTable = { name: 'jobs', columns: ['key', 'company', 'identity', 'record'] } as const
 
-/** Adds a job, or merges it into the stored one with its url, else with its company, title, location and date. */
-export function* writeJob(context: WriteContext, { job, employer }: PreparedJob): Steps<WriteResult> {
-  const company = yield* findOrCreateEmployer(context, employer)
-  if (company === undefined)
-    throw new InvalidRecordError(
-      `no company '${employer.company_name}' is known, or several are: give its company_domain`,
-    )
-  const identity = toJobIdentity(job, company)
-  const existing = yield* findByIdentity(context, 'jobs', identity)
-  const before = existing && (JSON.parse(existing.record) as StoredJob)
-  const after: StoredJob = { ...before, ...job }
-  const values = [company, identity, ...toJobFacts(after), JSON.stringify(after)]
-  const texts = toJobTexts(after)
-  if (existing) {
-    const hasSameTexts = before?.job_title === after.job_title && before?.description === after.description
-    rows.change(context, existing.key, values, false, hasSameTexts ? undefined : texts)
-  } else rows.add(context, context.nextKey('jobs'), values, texts)
-  context.remember('jobs', 'identity', identity)
-  if (!existing) return 'added'
-  return existing.record === values.at(-1) ? 'unchanged' : 'updated'
+type JobRow = Candidate &
+  StoredTexts &
+  ReturnType<typeof toJobFacts> & { readonly company: number; readonly identity: string }
+
+type KnownJob = Pick<JobRow, 'key' | 'identity' | 'record'>
+
+interface JobChange extends Change {
+  readonly row: JobRow
+  readonly before: KnownJob | undefined
+  readonly hasNewTexts: boolean
+}
+
+/** Adds jobs, or merges them into the stored ones with the url, else with company, title, location and date. */
+export async function importJobs(context: ImportContext, jobs: readonly PreparedJob[]): Promise<Outcome[]> {
+  const employers = await importEmployers(
+    context,
+    jobs.map(({ employer }) => employer),
+  )
+  const identities = jobs.map(({ job }, index) => {
+    const company = employers[index]
+    return typeof company === 'number' ? toJobIdentity(job, company) : undefined
+  })
+  const known = await readIdentities<KnownJob>(context, jobTable, identities)
+  const changes: JobChange[] = []
+  const outcomes = decideEach(jobs, ({ job, employer }, index) => {
+    const company = employers[index]
+    if (company instanceof InvalidRecordError) throw company
+    const identity = identities[index]
+    if (company === undefined || identity === undefined)
+      throw new InvalidRecordError(
+        `no company '${employer.company_name}' is known, or several are: give its company_domain`,
+      )
+    const [before] = known.find('identity', identity)
+    const stored = before && (JSON.parse(before.record) as StoredJob)
+    const merged: StoredJob = { ...stored, ...job }
+    const row = {
+      key: before?.key ?? context.nextKey('jobs'),
+      company,
+      identity,
+      ...toJobFacts(merged),
+      record: JSON.stringify(merged),
+      texts: toJobTexts(merged),
+    }
+    const hasNewTexts = stored?.job_title !== merged.job_title || stored?.description !== merged.description
+    changes.push({ row, before, hasNewTexts })
+    known.set(row)
+    context.remember('jobs', 'identity', identity)
+    if (!before) return 'added'
+    return before.record === row.record ? 'unchanged' : 'updated'
+  })
+  await context.target.keep(jobTable, changes, writeJobs)
+  return outcomes
+}
+
+const jobColumns = [
+  'company',
+  'identity',
+  'posted_at',
+  'country',
+  'region',
+  'city',
+  'statuses',
+  'record',
+] as const
+const writeRow = createRowWriter('jobs', jobColumns)
+
+async function writeJobs(connection: Connection, changes: readonly JobChange[]): Promise<void> {
+  const to = { connection, tokenize: createTokenizer() }
+  for (const change of changes) writeRow(to, change)
 }
 
 /** Returns the texts of keyword searches. */
@@ -89,23 +135,18 @@ function toJobIdentity(job: StoredJob, company: number): string {
 }
 
 /**
- * Returns the values of `jobColumns`, in their order. A place counts only with a country: its name alone is ambiguous
- * (`Wilmington, DE`, `Atlanta, Georgia`).
+ * Returns columns that repeat facts of the record, for searches. A place counts only with a country: its name alone is
+ * ambiguous (`Wilmington, DE`, `Atlanta, Georgia`).
  */
-function toJobFacts({
-  date_posted,
-  country_code,
-  job_location,
-  employment_statuses,
-}: RecordFields<'jobs'>): Value[] {
+function toJobFacts({ date_posted, country_code, job_location, employment_statuses }: StoredJob) {
   const [city] = job_location?.split(',', 1) ?? []
-  return [
-    date_posted === undefined ? null : Date.parse(date_posted),
-    country_code ?? null,
-    (country_code && findRegion(country_code, city, job_location)) ?? null,
-    (country_code && foldText(city ?? '')) || null,
-    joinStatuses(employment_statuses ?? []) || null,
-  ]
+  return {
+    posted_at: date_posted === undefined ? null : Date.parse(date_posted),
+    country: country_code ?? null,
+    region: (country_code && findRegion(country_code, city, job_location)) ?? null,
+    city: (country_code && foldText(city ?? '')) || null,
+    statuses: joinStatuses(employment_statuses ?? []) || null,
+  }
 }
 
 /** Joins folded employment statuses, each with a bar on both sides: `|full time|internship|`. */

@@ -30,7 +30,7 @@ interface NormalizedQuery {
 }
 
 /** A profile url that this many companies share is a placeholder. */
-const maxPerProfile = 100
+export const maxPerProfile = 100
 /** A longer text is no name with tags. */
 const maxNameLength = 300
 
@@ -66,12 +66,12 @@ export async function matchCompany(
     if (candidates.length > 0) return onlyOne(narrow(left, wanted))
   }
   if (wanted.domain !== undefined) {
-    const company = await connection.get<CompanyMatch>(...selectByDomain(wanted.domain))
+    const company = await connection.get<CompanyMatch>(byDomain, wanted.domain)
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
   if (wanted.domain !== undefined && !(await connection.get(anyWithoutDomain))) return undefined
-  const named = await connection.all<CompanyMatch>(...selectByName(wanted.name, wanted))
+  const named = await connection.all<CompanyMatch>(byName, wanted.name, ...toKnownValues(wanted))
   const company =
     named.length > 0 ? onlyOne(named) : await matchWrittenName(connection, query.name ?? '', wanted)
   const isOther = wanted.country === undefined && company && hasOtherForm(company, query.name ?? '')
@@ -103,8 +103,11 @@ async function matchWrittenName(
       const earlier = readings.get(fold)
       if (earlier === undefined || reading.rank < earlier.rank) readings.set(fold, reading)
     }
-  const [, , ...known] = selectByName('', wanted)
-  const found = await connection.all<CompanyMatch>(byNames, JSON.stringify([...readings.keys()]), ...known)
+  const found = await connection.all<CompanyMatch>(
+    byNames,
+    JSON.stringify([...readings.keys()]),
+    ...toKnownValues(wanted),
+  )
   if (found.length === maxPerProfile) return undefined
   const readable = found.flatMap((company) => {
     const reading = readings.get(company.name ?? '')
@@ -143,24 +146,17 @@ async function findFollowing(
 const isSpelt = (company: CompanyMatch, { transcribed }: NameReading): boolean =>
   transcribed === undefined || foldTranscribed(readName(company)) === transcribed
 
-/** Returns the query for the company with a domain. */
-export const selectByDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]
-
 /** Returns the query for the companies with a profile: several when one owner has several domains. */
-export const selectByProfile = ({
-  id,
-  slug,
-}: NetworkProfile): readonly [sql: string, value: string | null] =>
+const selectByProfile = ({ id, slug }: NetworkProfile): readonly [sql: string, value: string | null] =>
   id === undefined ? [bySlug, slug ?? null] : [byId, id]
 
-/** Returns the query for at most two companies with a folded name that contradict nothing in `known`. */
-export function selectByName(
-  name: string,
-  known: Partial<NormalizedQuery> = {},
-): readonly [sql: string, ...values: Value[]] {
-  const { profiles = [], domain, country = null } = known
-  return [byName, name, country, country, profiles.length > 0 ? 1 : 0, domain === undefined ? 0 : 1]
-}
+/** Returns the values of what `named` asks about a company beside its name. */
+const toKnownValues = ({ profiles, domain, country }: NormalizedQuery): Value[] => [
+  country ?? null,
+  country ?? null,
+  profiles.length > 0 ? 1 : 0,
+  domain === undefined ? 0 : 1,
+]
 
 function normalizeQuery(query: CompanyQuery): NormalizedQuery {
   const profile = query.url ? parseProfile(query.url) : undefined

@@ -1,6 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import type { RecordKind } from '../kinds/kind.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
 
 /** Where records came from: `data sample`, or anything else. */
 export type Origin = 'sample' | 'own'
@@ -36,22 +35,21 @@ ON CONFLICT (origin) DO UPDATE SET companies = origins.companies + excluded.comp
 has_people = CASE WHEN excluded.has_people = 1 THEN 1 ELSE origins.has_people END, imported_at = excluded.imported_at`
 
 /** Counts imported records of an origin, in their transaction. Records that were only updated keep theirs. */
-export function* countOrigins(
+export async function countOrigins(
   origin: Origin,
   connection: Connection,
   kind: RecordKind,
   { added, updated, companies: named }: ImportedRecords,
   now: number,
-): Steps<void> {
+): Promise<void> {
   const companies = named + (kind === 'companies' ? added : 0)
   const hasPeople = kind === 'people' && added > 0
-  if (companies > 0 || hasPeople)
-    yield* awaitResult(connection.run(addSql, origin, companies, hasPeople ? 1 : 0, now))
+  if (companies > 0 || hasPeople) await connection.run(addSql, origin, companies, hasPeople ? 1 : 0, now)
   else if (added + updated > 0) {
     const update = 'UPDATE origins SET imported_at = ?'
-    const changed = yield* awaitResult(connection.run(`${update} WHERE origin = ?`, now, origin))
+    const changed = await connection.run(`${update} WHERE origin = ?`, now, origin)
     // An import that only changes the sample has no row of its own.
-    if (changed === 0) yield* awaitResult(connection.run(update, now))
+    if (changed === 0) await connection.run(update, now)
   }
 }
 

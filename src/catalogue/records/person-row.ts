@@ -1,13 +1,34 @@
 import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf } from '../../api/values/dates.js'
-import type { Value } from '../../storage/driver/connection.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { findRegion } from '../places/place.js'
-import { foldOrNull } from './company-row.js'
+import { foldOrNull, type StoredTexts } from './company-row.js'
 import { type StoredPerson, toFullName } from './person.js'
 
-/** Columns of people that repeat facts of the record, for searches. */
-const personColumns = [
+/** A person as stored: what they are found by, and columns that repeat facts of the record for searches. */
+export interface PersonRow extends PersonFacts, StoredTexts {
+  readonly network_id: string
+  readonly slug: string | null
+  /** Folded full name; blank when unknown. */
+  readonly name: string
+}
+
+type PersonFacts = ReturnType<typeof toPersonFacts>
+
+export const toPersonRow = (person: StoredPerson, slug: string | null): PersonRow => ({
+  network_id: person.network_id,
+  slug,
+  name: foldText(toFullName(person)),
+  ...toPersonFacts(person),
+  record: JSON.stringify(person),
+  texts: toPersonTexts(person),
+})
+
+/** The columns of a row without company and key. */
+export const personColumns = [
+  'network_id',
+  'slug',
+  'name',
   'email',
   'personal_email',
   'country',
@@ -22,70 +43,29 @@ const personColumns = [
   'position_since',
   'months_in_position',
   'months_in_company',
-] as const
+  'record',
+] as const satisfies readonly (keyof PersonRow)[]
 
-/** A person as stored in the table and text index. */
-export interface PersonRow {
-  readonly network_id: string
-  readonly slug: string | null
-  readonly email: string | null
-  /** Folded full name; blank when unknown. */
-  readonly name: string
-  /** Values of `personColumns`, in their order. */
-  readonly facts: readonly Value[]
-  /** The stored JSON. */
-  readonly record: string
-  /** The texts of keyword searches. */
-  readonly texts: readonly string[]
-}
-
-/** Returns the row of a person. */
-export function toPersonRow(person: StoredPerson, slug: string | null): PersonRow {
-  return {
-    network_id: person.network_id,
-    slug,
-    email: person.email ?? null,
-    name: foldText(toFullName(person)),
-    facts: toPersonFacts(person),
-    record: JSON.stringify(person),
-    texts: toPersonTexts(person),
-  }
-}
-
-/** The columns of a row without company and key, in the order of `toRowValues`. */
-export const personRowColumns = ['network_id', 'slug', 'name', ...personColumns, 'record']
-
-/** Returns the values of a row, in the order of `personRowColumns`. */
-export const toRowValues = ({ network_id, slug, name, facts, record }: PersonRow): Value[] => [
-  network_id,
-  slug,
-  name,
-  ...facts,
-  record,
-]
-
-/**
- * Returns the values of `personColumns`, in their order. `employer` is the folded name of a company that is not in the
- * catalogue. `position_since` is a day as a number such as 20260131, and takes precedence over `months_in_position`.
- */
-function toPersonFacts(person: StoredPerson): Value[] {
+function toPersonFacts(person: StoredPerson) {
   const since = toDayNumber(person.started_at)
-  return [
-    person.email ?? null,
-    person.personal_email ?? null,
-    person.country ?? null,
-    findRegion(person.country, person.city, person.location) ?? null,
-    foldOrNull(person.city),
-    seniorityIds.get(person.seniority) ?? null,
-    functionIds.get(person.function) ?? null,
-    person.company_name === undefined ? null : foldName(person.company_name),
-    foldOrNull(person.first_name),
-    foldOrNull(person.last_name),
-    person.years_of_experience ?? null,
-    since,
-    since === null ? toMonths(person.years_in_position, person.months_in_position) : null,
-    toMonths(person.years_in_company, person.months_in_company),
-  ]
+  return {
+    email: person.email ?? null,
+    personal_email: person.personal_email ?? null,
+    country: person.country ?? null,
+    region: findRegion(person.country, person.city, person.location) ?? null,
+    city: foldOrNull(person.city),
+    seniority: seniorityIds.get(person.seniority) ?? null,
+    function: functionIds.get(person.function) ?? null,
+    /** The folded name of a company that is not in the catalogue. */
+    employer: person.company_name === undefined ? null : foldName(person.company_name),
+    first_name: foldOrNull(person.first_name),
+    last_name: foldOrNull(person.last_name),
+    years_of_experience: person.years_of_experience ?? null,
+    /** A day as a number such as 20260131, which takes precedence over `months_in_position`. */
+    position_since: since,
+    months_in_position: since === null ? toMonths(person.years_in_position, person.months_in_position) : null,
+    months_in_company: toMonths(person.years_in_company, person.months_in_company),
+  }
 }
 
 const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | undefined, number> =>

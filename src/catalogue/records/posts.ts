@@ -3,10 +3,16 @@ import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
-import type { Steps } from '../write/sync-steps.js'
-import type { WriteContext, WriteResult } from '../write/write-context.js'
+import type { Candidate } from '../write/candidates.js'
+import {
+  type Change,
+  decideEach,
+  type ImportContext,
+  type Outcome,
+  readIdentities,
+} from '../write/import-context.js'
+import { checkEngagers } from '../write/index-limits.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
-import { checkEngagers, findByIdentity } from './upsert.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */
 interface Engager {
@@ -70,34 +76,66 @@ function readEngagement(word: string | undefined): string {
   return kind
 }
 
+const postTable = { name: 'posts', columns: ['key', 'identity', 'record'] } as const
+
+interface PostRow extends Candidate {
+  readonly identity: string
+  readonly author: string | null
+  readonly published_at: number | null
+  readonly record: string
+}
+
+type KnownPost = Pick<PostRow, 'key' | 'identity' | 'record'>
+
+interface PostChange extends Change {
+  readonly row: PostRow
+  readonly engagers: readonly Engager[]
+}
+
+/** Adds posts, or merges them into the stored ones with the same url. Engagers are added to the stored ones. */
+export async function importPosts(
+  context: ImportContext,
+  posts: readonly PreparedPost[],
+): Promise<Outcome[]> {
+  const known = await readIdentities<KnownPost>(
+    context,
+    postTable,
+    posts.map(({ identity }) => identity),
+  )
+  const changes: PostChange[] = []
+  const outcomes = decideEach(posts, ({ post, identity, engagers }) => {
+    checkEngagers(context.target, engagers)
+    const [before] = known.find('identity', identity)
+    const merged: StoredPost = { ...(before && (JSON.parse(before.record) as StoredPost)), ...post }
+    const row = {
+      key: before?.key ?? context.nextKey('posts'),
+      identity,
+      author: merged.author_profile_url === undefined ? null : toProfileName(merged.author_profile_url),
+      published_at: merged.published_at === undefined ? null : Date.parse(merged.published_at),
+      record: JSON.stringify(merged),
+    }
+    changes.push({ row, before, engagers })
+    known.set(row)
+    context.remember('posts', 'identity', identity)
+    if (!before) return 'added'
+    // Engagers are not compared with the stored ones.
+    return before.record === row.record && engagers.length === 0 ? 'unchanged' : 'updated'
+  })
+  await context.target.keep(postTable, changes, writePosts)
+  return outcomes
+}
+
 const insert = 'INSERT INTO posts (identity, author, published_at, record, key) VALUES (?, ?, ?, ?, ?)'
 const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, record = ? WHERE key = ?'
 
 const upsertEngager = `INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?)
   ON CONFLICT (post, profile, engagement) DO UPDATE SET url = excluded.url`
 
-/** Adds a post, or merges it into the stored one with its url. Engagers are added to the stored ones. */
-export function* writePost(
-  context: WriteContext,
-  { post, identity, engagers }: PreparedPost,
-): Steps<WriteResult> {
-  const { connection } = context
-  checkEngagers(context.target, engagers)
-  const existing = yield* findByIdentity(context, 'posts', identity)
-  const after: StoredPost = { ...(existing && (JSON.parse(existing.record) as StoredPost)), ...post }
-  const author = after.author_profile_url === undefined ? null : toProfileName(after.author_profile_url)
-  const published = after.published_at === undefined ? null : Date.parse(after.published_at)
-  const key = existing?.key ?? context.nextKey('posts')
-  const record = JSON.stringify(after)
-  send(connection, existing ? update : insert, identity, author, published, record, key)
-  writeEngagers(connection, key, engagers)
-  context.remember('posts', 'identity', identity)
-  if (!existing) return 'added'
-  // Engagers are not compared with the stored ones.
-  return record === existing.record && engagers.length === 0 ? 'unchanged' : 'updated'
-}
-
-function writeEngagers(connection: Connection, post: number, engagers: readonly Engager[]): void {
-  for (const { profile, engagement, url } of engagers)
-    send(connection, upsertEngager, post, profile, engagement, url)
+async function writePosts(connection: Connection, changes: readonly PostChange[]): Promise<void> {
+  for (const { row, before, engagers } of changes) {
+    const { key, identity, author, published_at, record } = row
+    send(connection, before ? update : insert, identity, author, published_at, record, key)
+    for (const { profile, engagement, url } of engagers)
+      send(connection, upsertEngager, key, profile, engagement, url)
+  }
 }

@@ -2,8 +2,6 @@ import type { Technology, TechnologyUse } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
-import type { StoredTechnology, WriteContext } from '../write/write-context.js'
 import type { StoredAccount } from './company-row.js'
 import type { CompanyMatch } from './match-company.js'
 
@@ -65,29 +63,40 @@ const updateUse = `UPDATE company_technologies
   SET confidence = coalesce(CAST(? AS DOUBLE PRECISION), confidence), mentions = coalesce(CAST(? AS BIGINT), mentions)
   WHERE technology = ? AND company = ?`
 
+/** The technologies of a company before and after a change; without `uses` they stay. */
+interface UseChange {
+  readonly row: { readonly key: number }
+  readonly earlierUses: readonly string[]
+  readonly uses: readonly TechnologyDetails[] | undefined
+}
+
 /**
- * Replaces the technologies of a company. A technology that it used before keeps its confidence and mentions unless they are
- * given again. A new one without details has confidence 1.
+ * Replaces the technologies of companies. A technology that one used before keeps its confidence and mentions unless they
+ * are given again. A new one without details has confidence 1.
  */
-export function* writeUses(
-  context: WriteContext,
-  company: number,
-  before: readonly string[],
-  uses: readonly TechnologyDetails[],
-): Steps<void> {
-  const kept = new Set(uses.map(({ slug }) => slug))
-  for (const slug of before) {
-    if (kept.has(slug)) continue
-    const technology = yield* findOrCreateTechnology(context, { slug })
-    send(context.connection, deleteUse, technology, company)
+export async function writeUses(connection: Connection, changes: readonly UseChange[]): Promise<void> {
+  const written = changes.flatMap(({ row, earlierUses, uses }) => {
+    if (!uses) return []
+    const earlier = new Set(earlierUses)
+    const dropped = earlierUses.filter((slug) => !uses.some((use) => use.slug === slug))
+    const given = uses.filter((use) => !earlier.has(use.slug) || hasDetails(use))
+    return [{ company: row.key, earlier, dropped, given }]
+  })
+  const keys = await writeTechnologies(
+    connection,
+    written.flatMap(({ dropped, given }) => [...dropped.map((slug) => ({ slug })), ...given]),
+  )
+  const keyOf = (slug: string): number => {
+    const key = keys.get(slug)
+    if (key === undefined) throw new Error('a technology was not written')
+    return key
   }
-  for (const use of uses) {
-    if (before.includes(use.slug) && !hasDetails(use)) continue
-    const technology = yield* findOrCreateTechnology(context, use)
-    const { confidence, mentions } = use
-    if (before.includes(use.slug))
-      send(context.connection, updateUse, confidence ?? null, mentions ?? null, technology, company)
-    else send(context.connection, insertUse, technology, company, confidence ?? 1, mentions ?? 0)
+  for (const { company, earlier, dropped, given } of written) {
+    for (const slug of dropped) send(connection, deleteUse, keyOf(slug), company)
+    for (const { slug, confidence, mentions } of given)
+      if (earlier.has(slug))
+        send(connection, updateUse, confidence ?? null, mentions ?? null, keyOf(slug), company)
+      else send(connection, insertUse, keyOf(slug), company, confidence ?? 1, mentions ?? 0)
   }
 }
 
@@ -95,45 +104,50 @@ export function* writeUses(
 const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-const selectTechnology = 'SELECT key, name, category FROM technologies WHERE slug = ?'
+/** A technology as it is stored. */
+interface StoredTechnology extends Technology {
+  readonly key: number
+}
+
 const selectTechnologies =
   'SELECT slug, key, name, category FROM technologies WHERE slug IN (SELECT value FROM json_each(?))'
 const insertTechnology = 'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)'
 const updateTechnology = 'UPDATE technologies SET name = ?, category = ? WHERE key = ?'
 
-/** Reads technologies by their slugs with one statement; `undefined` for those that are not stored. */
-export async function readTechnologies(
+/** Adds the technologies that are not stored, and what is said about others; returns the keys of all by slug. */
+async function writeTechnologies(
   connection: Connection,
-  slugs: ReadonlySet<string>,
-): Promise<Map<string, StoredTechnology | undefined>> {
-  const found = new Map<string, StoredTechnology | undefined>([...slugs].map((slug) => [slug, undefined]))
-  if (slugs.size === 0) return found
-  const rows = await connection.all<StoredTechnology & { slug: string }>(
-    selectTechnologies,
-    JSON.stringify([...slugs]),
-  )
-  for (const { slug, ...stored } of rows) found.set(slug, stored)
-  return found
-}
-
-// Only changes are written, with plain statements. A statement that needs a savepoint (such as an upsert) makes SQLite flush
-// the full-text index for each company, and the number of its segments is limited.
-function* findOrCreateTechnology(
-  { connection, technologies }: WriteContext,
-  use: TechnologyDetails,
-): Steps<number> {
-  const { slug } = use
-  const ask = () => connection.get<StoredTechnology>(selectTechnology, slug)
-  const there = technologies.has(slug) ? technologies.get(slug) : yield* awaitResult(ask())
-  const name = use.name ?? there?.name ?? toTitle(slug)
-  const category = use.category ?? there?.category ?? null
-  if (!there) send(connection, insertTechnology, slug, name, category)
-  else if (there.name !== name || there.category !== category)
-    send(connection, updateTechnology, name, category, there.key)
-  const key = there?.key ?? (yield* awaitResult(ask()))?.key
-  if (key === undefined) throw new Error('a technology was not written')
-  technologies.set(slug, { key, name, category })
-  return key
+  uses: readonly TechnologyDetails[],
+): Promise<ReadonlyMap<string, number>> {
+  if (uses.length === 0) return new Map()
+  const read = async (slugs: Iterable<string>) => {
+    const rows = await connection.all<StoredTechnology>(selectTechnologies, JSON.stringify([...slugs]))
+    return new Map(rows.map((row) => [row.slug, row]))
+  }
+  const stored = await read(new Set(uses.map(({ slug }) => slug)))
+  const named = new Map<string, Technology>(stored)
+  for (const { slug, name, category } of uses) {
+    const known = named.get(slug)
+    if (!known || (name ?? known.name) !== known.name || (category ?? known.category) !== known.category)
+      named.set(slug, {
+        slug,
+        name: name ?? known?.name ?? toTitle(slug),
+        category: category ?? known?.category ?? null,
+      })
+  }
+  // Only changes are written, with plain statements. A statement that needs a savepoint (such as an upsert) makes SQLite flush
+  // the full-text index, and the number of its segments is limited.
+  const added: string[] = []
+  for (const technology of named.values()) {
+    const { slug, name, category } = technology
+    const before = stored.get(slug)
+    if (!before) {
+      added.push(slug)
+      send(connection, insertTechnology, slug, name, category)
+    } else if (before !== technology) send(connection, updateTechnology, name, category, before.key)
+  }
+  const all = added.length === 0 ? stored : new Map([...stored, ...(await read(added))])
+  return new Map([...all.values()].map(({ slug, key }) => [slug, key]))
 }
 
 const toTitle = (slug: string): string =>

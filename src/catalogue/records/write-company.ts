@@ -1,99 +1,192 @@
+import type { Connection } from '../../storage/driver/connection.js'
+import { createTokenizer } from '../full-text/tokenizer.js'
 import type { NetworkProfile } from '../normalize/profile.js'
 import { InvalidRecordError } from '../normalize/readers.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
-import type { WriteContext, WriteResult } from '../write/write-context.js'
+import { type Candidate, Candidates, lookUp } from '../write/candidates.js'
+import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
+import { checkCompany, checkHistory } from '../write/index-limits.js'
+import { createRowWriter } from '../write/row-writer.js'
 import type { PreparedCompany } from './company.js'
 import {
-  companyRowColumns,
+  type CompanyKeys,
+  type CompanyRow,
+  companyColumns,
   type StoredAccount,
   toCompanyRow,
   toCompanyTexts,
-  toRowValues,
 } from './company-row.js'
-import { writeHeadcountHistory } from './headcount.js'
-import { type CompanyMatch, selectByDomain, selectByProfile } from './match-company.js'
-import { writeUses } from './technologies.js'
-import { checkCompany, checkHistory, createRowWriter } from './upsert.js'
+import { type HeadcountEntry, writeHeadcountHistory } from './headcount.js'
+import { maxPerProfile } from './match-company.js'
+import { type TechnologyDetails, writeUses } from './technologies.js'
 
-/** Adds a company, or merges it into the stored one with its domain, else its profile. */
-export function* writeCompany(
-  context: WriteContext,
-  prepared: PreparedCompany,
-): Steps<{ readonly key: number; readonly written: WriteResult }> {
-  checkCompany(context.target, prepared.row)
-  checkHistory(context.target, prepared.history ?? [])
-  const existing = yield* findExistingCompany(context, prepared)
-  const key = existing?.key ?? context.nextKey('companies')
-  const written = existing
-    ? yield* mergeCompany(context, existing, prepared)
-    : yield* addCompany(context, key, prepared)
-  if (prepared.history) yield* writeHeadcountHistory(context.connection, key, prepared.history)
-  rememberCompany(context, prepared)
-  return { key, written }
-}
-
-/** Finds the stored company with the same domain, else the one with the same profile and no other domain. */
-export function* findExistingCompany(
-  { connection, mayExist }: WriteContext,
-  { row: { domain }, profiles }: PreparedCompany,
-): Steps<CompanyMatch | undefined> {
-  if (domain !== null && mayExist('companies', 'domain', domain)) {
-    const company = yield* awaitResult(connection.get<CompanyMatch>(...selectByDomain(domain)))
-    if (company) return company
-  }
-  for (const profile of profiles) {
-    if (!mayExist('companies', ...toColumn(profile), domain === null ? undefined : 'without domain')) continue
-    const there = yield* awaitResult(connection.all<CompanyMatch>(...selectByProfile(profile)))
-    const candidates = domain === null ? there : there.filter((company) => company.domain === null)
-    if (candidates.length > 1)
-      throw new InvalidRecordError('several companies have this profile: give the domain of the one meant')
-    if (candidates[0]) return candidates[0]
-  }
-  return undefined
-}
-
-const toColumn = ({ id, slug }: NetworkProfile): [column: string, value: string] =>
-  id === undefined ? ['slug', slug ?? ''] : ['network_id', id]
-
-/** Remembers what a company can be found by. One with a domain is found by profile only when no domain is given. */
-function rememberCompany({ remember }: WriteContext, { row: { domain }, profiles }: PreparedCompany): void {
-  remember('companies', 'domain', domain)
-  for (const profile of profiles)
-    remember('companies', ...toColumn(profile), domain === null ? ['without domain'] : [])
-}
+type KnownCompany = Candidate & CompanyKeys & { readonly record: string }
 
 const keyColumns = ['domain', 'network_id', 'slug', 'name'] as const
-// A company's id never changes.
-const companyWriter = createRowWriter('companies', companyRowColumns, [...keyColumns, 'id'])
+const companyTable = { name: 'companies', columns: ['key', ...keyColumns, 'record'] } as const
 
-function* addCompany(context: WriteContext, key: number, { row, uses }: PreparedCompany): Steps<WriteResult> {
-  companyWriter.add(context, key, toRowValues(row), row.words)
-  if (uses) yield* writeUses(context, key, [], uses)
-  return 'added'
+interface CompanyChange extends Change {
+  readonly row: CompanyRow & Candidate
+  readonly before: KnownCompany | undefined
+  readonly hasNewTexts: boolean
+  /** Whether the row differs from the stored one. */
+  readonly isNewRow: boolean
+  readonly earlierUses: readonly string[]
+  readonly uses: readonly TechnologyDetails[] | undefined
+  readonly history: readonly HeadcountEntry[] | undefined
 }
 
-/** Merges a company. What the record does not have, as its headcount history, counts as changed. */
-function* mergeCompany(
-  context: WriteContext,
-  existing: CompanyMatch,
-  { row, uses, history }: PreparedCompany,
-): Steps<WriteResult> {
-  const before = JSON.parse(existing.record) as StoredAccount
-  const after = { ...before, ...(JSON.parse(row.record) as StoredAccount), id: before.id }
-  const merged = toCompanyRow(after, {
-    domain: row.domain ?? existing.domain,
-    network_id: row.network_id ?? existing.network_id,
-    slug: row.slug ?? existing.slug,
-    name: row.name ?? existing.name,
-  })
-  checkCompany(context.target, merged)
-  const hasSameKeys = keyColumns.every((column) => merged[column] === existing[column])
-  const texts = toCompanyTexts(before).some((text, at) => text !== merged.words[at])
-    ? merged.words
-    : undefined
-  const isSame = merged.record === existing.record
-  if (!isSame) companyWriter.change(context, existing.key, toRowValues(merged), hasSameKeys, texts)
-  if (uses) yield* writeUses(context, existing.key, before.technologies ?? [], uses)
+/** Adds companies, or merges them into the stored ones with their domain, else their profile. */
+export async function importCompanies(
+  context: ImportContext,
+  companies: readonly PreparedCompany[],
+): Promise<Outcome[]> {
+  const known = new CompaniesInImport(context)
+  await known.readDomains(companies.map(({ row }) => row.domain ?? undefined))
+  await known.readProfiles(companies)
+  const outcomes = decideEach(companies, (company) => known.decide(company).outcome)
+  await known.keep()
+  return outcomes
+}
+
+/** The stored companies that those of a portion may be the same as, and what is decided about them. */
+export class CompaniesInImport {
+  readonly #context: ImportContext
+  readonly #known = new Candidates<KnownCompany>(keyColumns, [])
+  readonly #changes: CompanyChange[] = []
+
+  constructor(context: ImportContext) {
+    this.#context = context
+  }
+
+  /** Reads the companies with these domains; of those with one of the folded names, as many as show whether it is one. */
+  async readDomains(domains: readonly (string | undefined)[], names: readonly string[] = []): Promise<void> {
+    const { target } = this.#context
+    const may = domains.filter(
+      (domain) => domain !== undefined && this.#context.mayExist('companies', 'domain', domain),
+    )
+    const lookups = [lookUp('companies', 'domain', may), lookUp('companies', 'name', names, 2)]
+    this.#known.add(await target.readRows<KnownCompany>(companyTable, lookups))
+  }
+
+  /** Reads the companies with the profiles of those whose domain no company has. */
+  async readProfiles(companies: readonly PreparedCompany[]): Promise<void> {
+    const ids: string[] = []
+    const slugs: string[] = []
+    for (const { row, profiles } of companies) {
+      if (row.domain !== null && this.#known.find('domain', row.domain).length > 0) continue
+      const part = row.domain === null ? undefined : withoutDomain
+      for (const profile of profiles) {
+        const [column, value] = toColumn(profile)
+        if (!this.#context.mayExist('companies', column, value, part)) continue
+        if (column === 'slug') slugs.push(value)
+        else ids.push(value)
+      }
+    }
+    const lookups = [
+      lookUp('companies', 'network_id', ids, maxPerProfile),
+      lookUp('companies', 'slug', slugs, maxPerProfile),
+    ]
+    this.#known.add(await this.#context.target.readRows<KnownCompany>(companyTable, lookups))
+  }
+
+  findByDomain = (domain: string): KnownCompany | undefined => this.#known.find('domain', domain)[0]
+
+  /** Returns the only company with a folded name. */
+  findByName(name: string): KnownCompany | undefined {
+    const [company, another] = name === '' ? [] : this.#known.find('name', name)
+    return another ? undefined : company
+  }
+
+  /** Finds the company with the same domain, else the one with the same profile and no other domain. */
+  find({ row: { domain }, profiles }: PreparedCompany): KnownCompany | undefined {
+    const company = domain === null ? undefined : this.findByDomain(domain)
+    if (company) return company
+    for (const profile of profiles) {
+      const there = this.#known.find(...toColumn(profile))
+      const candidates = domain === null ? there : there.filter((one) => one.domain === null)
+      if (candidates.length > 1)
+        throw new InvalidRecordError('several companies have this profile: give the domain of the one meant')
+      if (candidates[0]) return candidates[0]
+    }
+    return undefined
+  }
+
+  /** Decides whether a company is new, or what it changes of a stored one. */
+  decide(company: PreparedCompany): { readonly key: number; readonly outcome: Outcome } {
+    checkCompany(this.#context.target, company.row)
+    checkHistory(this.#context.target, company.history ?? [])
+    const before = this.find(company)
+    const change = before ? this.#merge(before, company) : this.#add(company)
+    this.#changes.push(change)
+    this.#known.set(change.row)
+    this.#remember(company)
+    return { key: change.row.key, outcome: toOutcome(change) }
+  }
+
+  async keep(): Promise<void> {
+    await this.#context.target.keep(companyTable, this.#changes, writeCompanies)
+  }
+
+  #add({ row, uses, history }: PreparedCompany): CompanyChange {
+    return {
+      row: { ...row, key: this.#context.nextKey('companies') },
+      before: undefined,
+      hasNewTexts: true,
+      isNewRow: true,
+      earlierUses: [],
+      uses,
+      history,
+    }
+  }
+
+  #merge(before: KnownCompany, { row, uses, history }: PreparedCompany): CompanyChange {
+    const account = JSON.parse(before.record) as StoredAccount
+    const merged = toCompanyRow(
+      { ...account, ...(JSON.parse(row.record) as StoredAccount), id: account.id },
+      {
+        domain: row.domain ?? before.domain,
+        network_id: row.network_id ?? before.network_id,
+        slug: row.slug ?? before.slug,
+        name: row.name ?? before.name,
+      },
+    )
+    checkCompany(this.#context.target, merged)
+    return {
+      row: { ...merged, key: before.key },
+      before,
+      hasNewTexts: toCompanyTexts(account).some((text, index) => text !== merged.texts[index]),
+      isNewRow: merged.record !== before.record,
+      earlierUses: account.technologies ?? [],
+      uses,
+      history,
+    }
+  }
+
+  /** Remembers what a company can be found by. One with a domain is found by profile only when no domain is given. */
+  #remember({ row: { domain }, profiles }: PreparedCompany): void {
+    this.#context.remember('companies', 'domain', domain)
+    for (const profile of profiles)
+      this.#context.remember('companies', ...toColumn(profile), domain === null ? [withoutDomain] : [])
+  }
+}
+
+const withoutDomain = 'without domain'
+
+const toColumn = ({ id, slug }: NetworkProfile): [column: 'slug' | 'network_id', value: string] =>
+  id === undefined ? ['slug', slug ?? ''] : ['network_id', id]
+
+/** What the record does not have, as its headcount history, counts as changed. */
+function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome {
+  if (!before) return 'added'
   const hasDetails = uses?.some((use) => Object.values(use).filter((fact) => fact !== undefined).length > 1)
-  return isSame && !hasDetails && !history ? 'unchanged' : 'updated'
+  return isNewRow || hasDetails || history ? 'updated' : 'unchanged'
+}
+
+const writeRow = createRowWriter('companies', companyColumns, keyColumns, ['id'])
+
+async function writeCompanies(connection: Connection, changes: readonly CompanyChange[]): Promise<void> {
+  const to = { connection, tokenize: createTokenizer() }
+  for (const change of changes) if (change.isNewRow) writeRow(to, change)
+  await writeUses(connection, changes)
+  await writeHeadcountHistory(connection, changes)
 }

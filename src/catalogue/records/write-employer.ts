@@ -1,9 +1,8 @@
 import { foldName } from '../normalize/name.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
-import type { WriteContext } from '../write/write-context.js'
-import { prepareCompany } from './company.js'
-import { type CompanyMatch, selectByName } from './match-company.js'
-import { findExistingCompany, writeCompany } from './write-company.js'
+import { InvalidRecordError } from '../normalize/readers.js'
+import { decideEach, type ImportContext } from '../write/import-context.js'
+import { type PreparedCompany, prepareCompany } from './company.js'
+import { CompaniesInImport } from './write-company.js'
 
 /** The company that a person or a job names. */
 export interface Employer {
@@ -14,54 +13,68 @@ export interface Employer {
 }
 
 /**
- * Returns the key of the company that a record names. A missing company is created when it has a domain or profile. A name
- * alone never creates a company, and finds one only when it is unambiguous.
+ * Returns the keys of the companies that records name; `undefined` where there is none, or an error that refuses the record. A
+ * missing company is created when it has a domain or profile. A name alone never creates a company, and finds one only when
+ * it is unambiguous.
  */
-export function* findOrCreateEmployer(context: WriteContext, employer: Employer): Steps<number | undefined> {
-  const { company_domain, company_network_url, company_network_id, company_name } = employer
-  const spelling = `${company_domain}\n${company_network_url}\n${company_network_id}\n${company_name}`
-  if (!context.employers.has(spelling))
-    context.employers.set(spelling, yield* findEmployer(context, employer))
-  return context.employers.get(spelling)
+export async function importEmployers(
+  context: ImportContext,
+  employers: readonly Employer[],
+): Promise<(number | undefined | InvalidRecordError)[]> {
+  const companies = new CompaniesInImport(context)
+  const nameOf = ({ company_name }: Employer) => foldName(company_name ?? '')
+  await companies.readDomains(
+    employers.map(({ company_domain }) => company_domain),
+    employers.filter(isNameOnly).map(nameOf),
+  )
+  const isKnown = ({ company_domain, company_network_url }: Employer): boolean =>
+    !!company_domain && !company_network_url && companies.findByDomain(company_domain) !== undefined
+  const prepared = new Map<string, PreparedCompany | InvalidRecordError>()
+  for (const employer of employers) {
+    const spelling = toSpelling(employer)
+    if (isNameOnly(employer) || prepared.has(spelling) || isKnown(employer)) continue
+    const [company] = decideEach([employer], (one) => toCompany(context, one))
+    if (company) prepared.set(spelling, company)
+  }
+  await companies.readProfiles(
+    [...prepared.values()].flatMap((company) => (company instanceof InvalidRecordError ? [] : [company])),
+  )
+  const keys = decideEach(employers, (employer) => {
+    if (isNameOnly(employer)) return companies.findByName(nameOf(employer))?.key
+    const company = isKnown(employer) ? undefined : prepared.get(toSpelling(employer))
+    if (!company) return companies.findByDomain(employer.company_domain ?? '')?.key
+    if (company instanceof InvalidRecordError) throw company
+    const existing = companies.find(company)
+    if (existing) return existing.key
+    const { key } = companies.decide(company)
+    context.createdCompanies += 1
+    return key
+  })
+  await companies.keep()
+  return keys
 }
 
-function* findEmployer(context: WriteContext, employer: Employer): Steps<number | undefined> {
-  const { company_domain, company_network_url, company_network_id, company_name } = employer
-  if (!company_domain && !company_network_url && !company_network_id)
-    return yield* findOnlyByName(context, foldName(company_name ?? ''))
-  // Most companies have a domain.
-  const known = company_domain && !company_network_url && (yield* findKeyByDomain(context, company_domain))
-  if (known) return known
-  const company = prepareCompany(
+const isNameOnly = ({ company_domain, company_network_url, company_network_id }: Employer): boolean =>
+  !company_domain && !company_network_url && !company_network_id
+
+const toSpelling = ({
+  company_domain,
+  company_network_url,
+  company_network_id,
+  company_name,
+}: Employer): string => [company_domain, company_network_url, company_network_id, company_name].join('\n')
+
+const toCompany = (
+  { ids }: ImportContext,
+  { company_domain, company_network_url, company_network_id, company_name }: Employer,
+): PreparedCompany =>
+  prepareCompany(
     {
       domain: company_domain,
       network_url: company_network_url,
       network_id: company_network_id,
       name: company_name,
     },
-    context.ids,
+    ids,
     () => {},
   )
-  const existing = yield* findExistingCompany(context, company)
-  if (existing) return existing.key
-  const { key } = yield* writeCompany(context, company)
-  context.companies += 1
-  return key
-}
-
-/** Looks up a key by index only, without reading the record. */
-function* findKeyByDomain(
-  { connection, companyKeyAt, mayExist }: WriteContext,
-  domain: string,
-): Steps<number | undefined> {
-  const known = companyKeyAt(domain)
-  if (known !== undefined || !mayExist('companies', 'domain', domain)) return known
-  const sql = 'SELECT key FROM companies WHERE domain = ?'
-  return (yield* awaitResult(connection.get<{ key: number }>(sql, domain)))?.key
-}
-
-function* findOnlyByName({ connection }: WriteContext, name: string): Steps<number | undefined> {
-  const [company, another] =
-    name === '' ? [] : yield* awaitResult(connection.all<CompanyMatch>(...selectByName(name)))
-  return another ? undefined : company?.key
-}

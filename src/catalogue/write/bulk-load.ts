@@ -3,7 +3,6 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { BulkSettings } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { RecordKind } from '../kinds/kind.js'
-import { awaitResult, runSteps, type Steps } from './sync-steps.js'
 
 /** The bulk writes of this process. */
 export interface BulkWriteState {
@@ -34,29 +33,32 @@ export class BulkLoad {
   #isOnlyWriter = true
   /** Changes of the database by other connections. */
   #foreignWrites: number | undefined
+  #connection: Connection | undefined
 
   constructor(kind: RecordKind) {
     this.#kind = kind
   }
 
+  /** Transactions of this load, which the database counts together with those of others. */
+  readonly own = { transactions: 0 }
+
   /**
    * Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load;
    * `foreignWrites` counts the writes of others.
    */
-  beginTransaction(foreignWrites: number, isNext: boolean): void {
+  beginTransaction(connection: Connection, foreignWrites: number, isNext: boolean): void {
     if (!isNext || foreignWrites !== (this.#foreignWrites ?? foreignWrites)) this.#isOnlyWriter = false
     this.#foreignWrites = foreignWrites
+    this.#connection = connection
     this.#indexed.clear()
   }
 
-  /** Transactions of this load, which the database counts together with those of others. */
-  readonly own = { transactions: 0 }
-
   /** Returns whether records of a part may have a value; if so, makes sure that the column has its index. */
-  mayExist(connection: Connection, table: RecordKind, column: string, value: string, part: string): boolean {
+  mayExist(table: RecordKind, column: string, value: string, part: string): boolean {
     if (table !== this.#kind) return true
     if (this.#isOnlyWriter && !this.#written.has(column, value, part)) return false
-    if (!this.#indexed.has(column)) dialectOf(connection).load.buildIndexesOn(connection, table, column)
+    if (this.#connection && !this.#indexed.has(column))
+      dialectOf(this.#connection).load.buildIndexesOn(this.#connection, table, column)
     this.#indexed.add(column)
     return true
   }
@@ -68,13 +70,13 @@ export class BulkLoad {
 }
 
 /** Begins a transaction that writes, and tells its load whether others wrote in between. */
-export function* beginTransaction(
+export async function beginTransaction(
   connection: Connection,
   load: BulkLoad | undefined,
   isNext: boolean,
-): Steps<void> {
-  const count = yield* awaitResult(dialectOf(connection).load.countForeignWrites(connection, load?.own))
-  load?.beginTransaction(count ?? 0, isNext)
+): Promise<void> {
+  const foreignWrites = await dialectOf(connection).load.countForeignWrites(connection, load?.own)
+  load?.beginTransaction(connection, foreignWrites ?? 0, isNext)
 }
 
 /** Bulk-write mode, from `startBulkWrite` to `end`. */
@@ -88,7 +90,7 @@ export async function startBulkWrite(
   kind: RecordKind,
   { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
 ) {
-  const load = await driver.transaction((connection) => runSteps(startLoad(kind, connection, bulkWrites)))
+  const load = await driver.transaction((connection) => startLoad(kind, connection, bulkWrites))
   bulkWrites.active += 1
   bulkWrites.settings ??= dialectOf(driver).load.beginBulkWrites(driver)
   const settings = await bulkWrites.settings
@@ -111,18 +113,18 @@ export async function startBulkWrite(
   }
 }
 
-function* startLoad(
+async function startLoad(
   kind: RecordKind,
   connection: Connection,
   bulkWrites: BulkWriteState,
-): Steps<BulkLoad | undefined> {
+): Promise<BulkLoad | undefined> {
   const dialect = dialectOf(connection).load
   if (dialect.hasDeferredIndexes(connection)) return undefined
-  const isEmpty = !(yield* awaitResult(connection.get(`SELECT key FROM ${kind} LIMIT 1`)))
+  const isEmpty = (await connection.get(`SELECT key FROM ${kind} LIMIT 1`)) === undefined
   dialect.deferIndexes(connection, isEmpty ? filledTables[kind] : [])
   if (!isEmpty) return undefined
   const load = new BulkLoad(kind)
-  yield* beginTransaction(connection, load, true)
+  await beginTransaction(connection, load, true)
   bulkWrites.lastLoad = load
   return load
 }

@@ -1,51 +1,7 @@
-import { type Connection, send, type Value } from '../../storage/driver/connection.js'
-import type { RowInserter, RowTarget } from '../dialect/dialect.js'
-import { dialectOf, inEachDialect } from '../dialect/dialects.js'
-import type { TextTable } from '../full-text/text-query.js'
-import type { StoredRecord } from '../kinds/kind.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { foldText } from '../normalize/name.js'
 import { InvalidRecordError, shorten } from '../normalize/readers.js'
-import { awaitResult, type Steps } from '../write/sync-steps.js'
-import type { WriteContext } from '../write/write-context.js'
-
-/**
- * Creates the writer of a table, with the texts of keyword searches, from its columns without the key, which values follow in order. An UPDATE rewrites the indexes
- * of all columns that it names, even when they do not change. So it names `keyColumns`, whose indexes are expensive to write,
- * only when one of them changes.
- */
-export function createRowWriter(table: TextTable, columns: readonly string[], keyColumns: readonly string[]) {
-  const facts = columns.flatMap((column, at) => (keyColumns.includes(column) ? [] : [at]))
-  const updating = (some: readonly string[]) =>
-    `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
-  const insert = inEachDialect(({ texts }) => texts.createRowInserter(table, columns))
-  const [updateAll, updateFacts] = [updating(columns), updating(facts.map((at) => columns[at] ?? ''))]
-  return {
-    add: (...[to, ...row]: Parameters<RowInserter>) => insert(to.connection)(to, ...row),
-    /** `hasSameKeys` means that no key column changed; `texts` is `undefined` when they did not change. */
-    change(
-      to: RowTarget,
-      key: number,
-      values: readonly Value[],
-      hasSameKeys: boolean,
-      texts: readonly string[] | undefined,
-    ) {
-      if (hasSameKeys) send(to.connection, updateFacts, ...facts.map((at) => values[at] ?? null), key)
-      else send(to.connection, updateAll, ...values, key)
-      if (texts) dialectOf(to.connection).texts.replaceTexts(to, table, key, texts)
-    },
-  }
-}
-
-/** Returns the stored job or post with an identity. */
-export function* findByIdentity(
-  { connection, mayExist }: WriteContext,
-  table: 'jobs' | 'posts',
-  identity: string,
-): Steps<StoredRecord | undefined> {
-  if (!mayExist(table, 'identity', identity)) return undefined
-  const sql = `SELECT key, record FROM ${table} WHERE identity = ?`
-  return yield* awaitResult(connection.get<StoredRecord>(sql, identity))
-}
 
 // PostgreSQL refuses an index entry that is too long, and rolls back the transaction. So such texts are rejected first.
 
@@ -60,18 +16,28 @@ function checkLength(database: Database, texts: () => readonly string[], message
     throw new InvalidRecordError(message())
 }
 
+const indexedFacts = [
+  'domain',
+  'id',
+  'country',
+  'region',
+  'city',
+  'industry',
+  'industry_name',
+  'company_type',
+  'revenue_currency',
+] as const
+
 /** Throws when a company's row would not fit into an index. */
-export function checkCompany(
+export const checkCompany = (
   database: Database,
-  { domain, facts }: { readonly domain: string | null; readonly facts: readonly Value[] },
-): void {
-  const texts = () => [domain, ...facts].filter((value) => typeof value === 'string')
+  row: Readonly<Record<(typeof indexedFacts)[number], string | null>>,
+): void =>
   checkLength(
     database,
-    () => [texts().join('')],
+    () => [indexedFacts.map((column) => row[column] ?? '').join('')],
     () => 'its domain, industry, place or id is too long',
   )
-}
 
 /** Throws when a department, as given or as compared, would not fit into one. */
 export function checkHistory(database: Database, history: readonly { readonly department: string }[]): void {
@@ -96,8 +62,6 @@ export function checkEngagers(
     )
 }
 
-const factsInIndexes =
-  'domain id country region city industry industry_name company_type revenue_currency'.split(' ')
 const isLong = (text: string, maxBytes: number): string => `octet_length(${text}) > ${maxBytes}`
 const longDepartment = (table: string, maxBytes: number): string =>
   `SELECT coalesce(domain, name, id) AS name FROM ${table} JOIN companies ON companies.key = ${table}.company
@@ -105,7 +69,7 @@ const longDepartment = (table: string, maxBytes: number): string =>
 
 const createLengthQueries = (maxBytes: number): Readonly<Record<string, string>> => ({
   'The facts of the company': `SELECT coalesce(domain, name, id) AS name FROM companies
-    WHERE ${isLong(factsInIndexes.map((column) => `coalesce(${column}, '')`).join(' || '), maxBytes)} LIMIT 1`,
+    WHERE ${isLong(indexedFacts.map((column) => `coalesce(${column}, '')`).join(' || '), maxBytes)} LIMIT 1`,
   'A department of the company': longDepartment('headcount_history', maxBytes),
   'A department as compared, of the company': longDepartment('headcount_growth', maxBytes),
   'The profile of an engager of the post': `SELECT identity AS name FROM engagers JOIN posts ON posts.key = engagers.post
