@@ -60,10 +60,7 @@ export interface BulkSettings {
 
 /** A table as a copy takes it. */
 export interface CopiedTable {
-  /** The columns that its rows are known by. */
-  readonly key: readonly string[]
-  /** Its columns, with their types as `tables.sql` calls them. */
-  readonly columns: Readonly<Record<string, string>>
+  readonly columns: readonly string[]
   /** The texts that a record is found by. */
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
@@ -129,6 +126,8 @@ export interface CatalogueDialect {
     beginBulkWrites(driver: Driver): Promise<BulkSettings>
   }
   readonly copy: {
+    /** Returns the columns of a table, without those that the database makes of others. */
+    listColumns(connection: Connection, table: string): Promise<string[]>
     /** Keeps the server from ending a transaction that waits for the other side of the copy. */
     waitLonger(connection: Connection): Promise<void>
     /** Creates the target of a copy of tables. */

@@ -13,11 +13,3 @@ const dialects: Readonly<Record<Connection['dialect']['name'], CatalogueDialect>
 /** Returns the dialect of a database. */
 export const dialectOf = ({ dialect }: Pick<Connection, 'dialect'>): CatalogueDialect =>
   dialects[dialect.name]
-
-/** Makes something in both dialects beforehand; returns a function that picks the one of a database. */
-export function inEachDialect<T>(
-  make: (dialect: CatalogueDialect) => T,
-): (of: Pick<Connection, 'dialect'>) => T {
-  const made = { sqlite: make(dialects.sqlite), postgres: make(dialects.postgres) }
-  return ({ dialect }) => made[dialect.name]
-}

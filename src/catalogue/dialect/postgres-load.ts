@@ -36,12 +36,6 @@ export const postgresLoad: CatalogueDialect['load'] = {
   beginBulkWrites: async () => ({ restoreMemory: async () => {}, restoreDurability: async () => {} }),
 }
 
-/** The types of columns, by the words for them in `tables.sql`. */
-const types: Readonly<Record<string, string>> = {
-  ...{ int: 'BIGINT', identity: 'BIGINT', real: 'DOUBLE PRECISION', percent: 'DOUBLE PRECISION' },
-  ...{ words: 'TSVECTOR' },
-}
-
 /** Constraints and indexes of the catalogue, in an order in which they can be made; the reverse order drops them. */
 const builtSql = `
 SELECT 'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || quote_ident(conname) || ' '
@@ -70,11 +64,9 @@ const listFinalStatements = (tables: readonly string[]): string[] => [
 
 /** Returns a function that adds many rows by one statement. */
 function createAdder(connection: Connection, table: string, { columns, textsOf }: CopiedTable) {
-  const all = Object.entries({ ...columns, ...(textsOf ? { words: 'words' } : {}) })
-  const names = all.map(([name]) => name).join(', ')
-  const typed = all.map(([name, type]) => `${name} ${types[type] ?? 'TEXT'}`).join(', ')
+  const names = (textsOf ? [...columns, 'words'] : columns).join(', ')
   const sql = `INSERT INTO ${table} (${names})
-    SELECT ${names} FROM json_to_recordset(CAST(? AS JSON)) AS rows (${typed})`
+    SELECT ${names} FROM json_populate_recordset(CAST(NULL AS ${table}), CAST(? AS JSON))`
   const vector = createVectorWriter(table as TextTable, createTokenizer())
   return (rows: readonly StoredRow[]) => {
     const whole = textsOf ? rows.map((row) => ({ ...row, words: vector(textsOf(String(row.record))) })) : rows
@@ -117,6 +109,11 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
 
 /** Copies into PostgreSQL. */
 export const postgresCopy: CatalogueDialect['copy'] = {
+  async listColumns(connection, table) {
+    const sql = `SELECT CAST(attname AS TEXT) AS name FROM pg_attribute
+      WHERE attrelid = CAST(? AS REGCLASS) AND attnum > 0 AND NOT attisdropped AND attname <> 'words'`
+    return (await connection.all<{ name: string }>(sql, table)).map(({ name }) => name)
+  },
   waitLonger: async (connection) => {
     await connection.exec(
       'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0',

@@ -179,16 +179,19 @@ export const sqliteLoad: CatalogueDialect['load'] = {
 
 /** Copies into SQLite. Indexes are built, and words merged, when the load that `begin` starts is ended. */
 export const sqliteCopy: CatalogueDialect['copy'] = {
+  async listColumns(connection, table) {
+    const columns = await connection.all<{ name: string }>('SELECT name FROM pragma_table_info(?)', table)
+    return columns.map(({ name }) => name)
+  },
   // No transaction is ended for waiting.
   waitLonger: async () => {},
   createTarget: (connection, tables) => ({
     begin: async () => deferIndexes(connection, Object.keys(tables)),
     async add(name, rows) {
-      const { columns = {}, textsOf } = tables[name] ?? {}
-      const names = Object.keys(columns)
-      const { sql } = insertInto(name, names)
+      const { columns = [], textsOf } = tables[name] ?? {}
+      const { sql } = insertInto(name, columns)
       for (const row of rows) {
-        connection.run(sql, ...names.map((column) => row[column] ?? null))
+        connection.run(sql, ...columns.map((column) => row[column] ?? null))
         if (textsOf)
           send(connection, addTexts[name as TextTable], row.key ?? null, ...textsOf(String(row.record)))
       }

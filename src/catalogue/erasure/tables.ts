@@ -7,6 +7,7 @@ import type { StoredRecord } from '../kinds/kind.js'
 import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPost } from '../records/posts.js'
+import { primaryKeys, type TableName } from '../schema/tables.js'
 import type { SubjectIdentifiers } from './identifiers.js'
 
 /** What is erased of the catalogue where nothing is found. */
@@ -39,13 +40,10 @@ function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: Subj
     jobs,
     postTable(subject),
     companies,
-    ownTable('engagers', 'engagements', ['post', 'profile', 'engagement'], 'profile', 'value', [
-      ...slugs,
-      ...ids,
-    ]),
-    ownTable('phones', 'phones', ['number', 'person'], 'person', 'atom', keys),
+    ownTable('engagers', 'engagements', 'profile', 'value', [...slugs, ...ids]),
+    ownTable('phones', 'phones', 'person', 'atom', keys),
     {
-      ...ownTable('people', 'people', ['key'], 'key', 'atom', keys),
+      ...ownTable('people', 'people', 'key', 'atom', keys),
       erase: ({ key }: { readonly key: number }) => ({
         change: 'delete',
         also: (connection: Connection) =>
@@ -57,14 +55,16 @@ function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: Subj
 
 /** A table whose rows are deleted where a column has one of some values: texts (`value`) or integers (`atom`). */
 const ownTable = (
-  table: string,
+  table: TableName,
   counted: string,
-  key: readonly string[],
   column: string,
   type: 'value' | 'atom',
   values: readonly (string | number)[],
 ): PersonalTable => ({
-  ...{ table, counted, key, columns: [] },
+  table,
+  counted,
+  key: primaryKeys[table],
+  columns: [],
   where: () => [`${column} IN (SELECT ${type} FROM json_each(?))`, JSON.stringify(values)],
   erase: () => ({ change: 'delete' }),
 })

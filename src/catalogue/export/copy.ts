@@ -2,10 +2,8 @@ import { createHash } from 'node:crypto'
 import {
   type Connection,
   type Driver,
-  fillSql,
   readPortions,
   type StoredRow,
-  tablesIn,
 } from '../../storage/driver/connection.js'
 import type { CopiedTable } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
@@ -13,8 +11,7 @@ import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
 import { toPersonTexts } from '../records/person-row.js'
-import origins from '../schema/origins.sql'
-import tables from '../schema/tables.sql'
+import { primaryKeys, type TableName } from '../schema/tables.js'
 import { endBulkLoad } from '../write/bulk-load.js'
 import { findTooLong } from '../write/index-limits.js'
 
@@ -57,21 +54,22 @@ async function copyAll(
   connection: Connection,
   onProgress: (rows: number) => void,
 ): Promise<CopyResult> {
-  for (const table of Object.keys(copiedTables))
+  for (const table of Object.keys(primaryKeys))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
   const tooLong = await findTooLong(source, connection)
   if (tooLong !== undefined) return { tooLong }
-  const target = dialectOf(connection).copy.createTarget(connection, copiedTables)
+  const tables = await readCopiedTables(connection)
+  const target = dialectOf(connection).copy.createTarget(connection, tables)
   await target.begin()
   let rows = 0
-  const there = await digest(source, async (table, some) => {
+  const there = await digest(source, tables, async (table, some) => {
     await target.add(table, some)
     rows += some.length
     onProgress(rows)
   })
   await target.end()
-  const here = await digest(connection, async () => {})
+  const here = await digest(connection, tables, async () => {})
   if (there !== here) throw new CopyDiffers('the copy is not the same')
   return { rows }
 }
@@ -79,12 +77,17 @@ async function copyAll(
 /** Reads all rows; returns their hash. */
 async function digest(
   connection: Connection,
+  tables: Readonly<Record<string, CopiedTable>>,
   each: (table: string, rows: readonly StoredRow[]) => Promise<void>,
 ): Promise<string> {
   const hash = createHash('sha256')
-  for (const [name, table] of Object.entries(copiedTables)) {
-    const columns = Object.keys(table.columns)
-    const all = { table: name, key: table.key, columns: columns.join(', '), limit: portion }
+  for (const [name, { columns }] of Object.entries(tables)) {
+    const all = {
+      table: name,
+      key: primaryKeys[name as TableName],
+      columns: columns.join(', '),
+      limit: portion,
+    }
     for await (const rows of readPortions(connection, all)) {
       for (const row of rows) hash.update(`${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`)
       if (rows.length > 0) await each(name, rows)
@@ -100,10 +103,15 @@ const textsOf: Readonly<Record<string, CopiedTable['textsOf']>> = {
   jobs: (record) => toJobTexts(JSON.parse(record) as StoredJob),
 }
 
-/** The tables of a catalogue, each after those it refers to. */
-export const copiedTables: Readonly<Record<string, CopiedTable>> = Object.fromEntries(
-  tablesIn(fillSql(tables + origins, { record: '\n  record TEXT,' })).map(({ name, ...table }) => [
-    name,
-    { ...table, textsOf: textsOf[name] },
-  ]),
-)
+/** Returns the tables of a catalogue as a copy takes them. */
+export async function readCopiedTables(
+  connection: Connection,
+): Promise<Readonly<Record<string, CopiedTable>>> {
+  const tables: Record<string, CopiedTable> = {}
+  for (const name of Object.keys(primaryKeys))
+    tables[name] = {
+      columns: await dialectOf(connection).copy.listColumns(connection, name),
+      textsOf: textsOf[name],
+    }
+  return tables
+}

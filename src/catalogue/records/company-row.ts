@@ -73,26 +73,6 @@ export const toCompanyTexts = (account: StoredAccount): string[] => [
   [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
 ]
 
-/** The columns of a row without the key. An id never changes. */
-export const companyColumns = [
-  'domain',
-  'network_id',
-  'slug',
-  'name',
-  'id',
-  'country',
-  'region',
-  'city',
-  'industry',
-  'industry_name',
-  'size',
-  'company_type',
-  'headcount',
-  'revenue',
-  'revenue_currency',
-  'record',
-] as const satisfies readonly (keyof CompanyRow)[]
-
 function toCompanyFacts(account: StoredAccount) {
   const { country, city, location, headquarters, industry, industry_id } = account
   return {

@@ -1,6 +1,4 @@
 import type { LeaveOut } from '../../csv/names.js'
-import type { Connection } from '../../storage/driver/connection.js'
-import { createTokenizer } from '../full-text/tokenizer.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, InvalidRecordError, text } from '../normalize/readers.js'
@@ -13,7 +11,7 @@ import {
   type Outcome,
   readIdentities,
 } from '../write/import-context.js'
-import { createRowWriter } from '../write/row-writer.js'
+import { writeRows } from '../write/row-writer.js'
 import type { StoredTexts } from './company-row.js'
 import { jobEmployerFields, jobFields, type ParsedFields, readFields, readOr } from './fields.js'
 import { tidyEmployer } from './person.js'
@@ -101,25 +99,8 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
     if (!before) return 'added'
     return before.record === row.record ? 'unchanged' : 'updated'
   })
-  await context.target.keep(jobTable, changes, writeJobs)
+  await context.target.keep(jobTable, changes, async (connection) => writeRows(connection, 'jobs', changes))
   return outcomes
-}
-
-const jobColumns = [
-  'company',
-  'identity',
-  'posted_at',
-  'country',
-  'region',
-  'city',
-  'statuses',
-  'record',
-] as const
-const writeRow = createRowWriter('jobs', jobColumns)
-
-async function writeJobs(connection: Connection, changes: readonly JobChange[]): Promise<void> {
-  const to = { connection, tokenize: createTokenizer() }
-  for (const change of changes) writeRow(to, change)
 }
 
 /** Returns the texts of keyword searches. */

@@ -24,28 +24,6 @@ export const toPersonRow = (person: StoredPerson, slug: string | null): PersonRo
   texts: toPersonTexts(person),
 })
 
-/** The columns of a row without company and key. */
-export const personColumns = [
-  'network_id',
-  'slug',
-  'name',
-  'email',
-  'personal_email',
-  'country',
-  'region',
-  'city',
-  'seniority',
-  'function',
-  'employer',
-  'first_name',
-  'last_name',
-  'years_of_experience',
-  'position_since',
-  'months_in_position',
-  'months_in_company',
-  'record',
-] as const satisfies readonly (keyof PersonRow)[]
-
 function toPersonFacts(person: StoredPerson) {
   const since = toDayNumber(person.started_at)
   return {

@@ -1,16 +1,14 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { createTokenizer } from '../full-text/tokenizer.js'
 import type { NetworkProfile } from '../normalize/profile.js'
 import { InvalidRecordError } from '../normalize/readers.js'
-import { type Candidate, Candidates, lookUp } from '../write/candidates.js'
+import { type Candidate, Candidates, type CandidateTable, lookUp } from '../write/candidates.js'
 import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
 import { checkCompany, checkHistory } from '../write/index-limits.js'
-import { createRowWriter } from '../write/row-writer.js'
+import { writeRows } from '../write/row-writer.js'
 import type { PreparedCompany } from './company.js'
 import {
   type CompanyKeys,
   type CompanyRow,
-  companyColumns,
   type StoredAccount,
   toCompanyRow,
   toCompanyTexts,
@@ -23,6 +21,8 @@ type KnownCompany = Candidate & CompanyKeys & { readonly record: string }
 
 const keyColumns = ['domain', 'network_id', 'slug', 'name'] as const
 const companyTable = { name: 'companies', columns: ['key', ...keyColumns, 'record'] } as const
+/** What tells whether a company is there, without its record. */
+const companyKeyTable = { name: 'companies', columns: ['key', ...keyColumns] } as const
 
 interface CompanyChange extends Change {
   readonly row: CompanyRow & Candidate
@@ -40,7 +40,7 @@ export async function importCompanies(
   context: ImportContext,
   companies: readonly PreparedCompany[],
 ): Promise<Outcome[]> {
-  const known = new CompaniesInImport(context)
+  const known = new CompaniesInImport(context, companyTable)
   await known.readDomains(companies.map(({ row }) => row.domain ?? undefined))
   await known.readProfiles(companies)
   const outcomes = decideEach(companies, (company) => known.decide(company).outcome)
@@ -51,11 +51,14 @@ export async function importCompanies(
 /** The stored companies that those of a portion may be the same as, and what is decided about them. */
 export class CompaniesInImport {
   readonly #context: ImportContext
+  readonly #table: CandidateTable
   readonly #known = new Candidates<KnownCompany>(keyColumns, [])
   readonly #changes: CompanyChange[] = []
 
-  constructor(context: ImportContext) {
+  /** Companies that are only looked for, or created, are read without their records. */
+  constructor(context: ImportContext, table: CandidateTable = companyKeyTable) {
     this.#context = context
+    this.#table = table
   }
 
   /** Reads the companies with these domains; of those with one of the folded names, as many as show whether it is one. */
@@ -65,7 +68,7 @@ export class CompaniesInImport {
       (domain) => domain !== undefined && this.#context.mayExist('companies', 'domain', domain),
     )
     const lookups = [lookUp('companies', 'domain', may), lookUp('companies', 'name', names, 2)]
-    this.#known.add(await target.readRows<KnownCompany>(companyTable, lookups))
+    this.#known.add(await target.readRows<KnownCompany>(this.#table, lookups))
   }
 
   /** Reads the companies with the profiles of those whose domain no company has. */
@@ -86,7 +89,7 @@ export class CompaniesInImport {
       lookUp('companies', 'network_id', ids, maxPerProfile),
       lookUp('companies', 'slug', slugs, maxPerProfile),
     ]
-    this.#known.add(await this.#context.target.readRows<KnownCompany>(companyTable, lookups))
+    this.#known.add(await this.#context.target.readRows<KnownCompany>(this.#table, lookups))
   }
 
   findByDomain = (domain: string): KnownCompany | undefined => this.#known.find('domain', domain)[0]
@@ -182,11 +185,10 @@ function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome 
   return isNewRow || hasDetails || history ? 'updated' : 'unchanged'
 }
 
-const writeRow = createRowWriter('companies', companyColumns, keyColumns, ['id'])
-
 async function writeCompanies(connection: Connection, changes: readonly CompanyChange[]): Promise<void> {
-  const to = { connection, tokenize: createTokenizer() }
-  for (const change of changes) if (change.isNewRow) writeRow(to, change)
+  const changed = changes.filter(({ isNewRow }) => isNewRow)
+  // An id never changes.
+  writeRows(connection, 'companies', changed, keyColumns, ['id'])
   await writeUses(connection, changes)
   await writeHeadcountHistory(connection, changes)
 }

@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import { createTokenizer } from '../full-text/tokenizer.js'
 import { foldName } from '../normalize/name.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { type Candidate, Candidates, lookUp } from '../write/candidates.js'
 import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
-import { createRowWriter, hasSameValues } from '../write/row-writer.js'
+import { hasSameValues, writeRows } from '../write/row-writer.js'
 import { isGeneratedId, type NewPerson } from './new-person.js'
 import type { PersonFields, StoredPerson } from './person.js'
-import { type PersonRow, personColumns, toPersonRow, toPersonTexts } from './person-row.js'
+import { type PersonRow, toPersonRow, toPersonTexts } from './person-row.js'
 import { type Employer, importEmployers } from './write-employer.js'
 
 /** The row of a person at a company; null where the company is not in the catalogue. */
@@ -52,25 +51,27 @@ export async function importPeople(context: ImportContext, people: readonly NewP
   return outcomes
 }
 
-/** Reads the stored people that some may be the same as. */
+/** Reads the stored people that some may be the same as: by profile, and those that this does not find by the rest. */
 async function readPeople(
   context: ImportContext,
   people: readonly NewPerson[],
   employers: readonly (number | undefined | InvalidRecordError)[],
 ): Promise<Candidates<KnownPerson>> {
-  const ids: string[] = []
-  const slugs: string[] = []
+  const mayExist = (column: string, value: string | undefined, part?: string): value is string =>
+    value !== undefined && context.mayExist('people', column, value, part)
+  const ids = people.map(({ id }) => id).filter((id) => mayExist('network_id', id))
+  const slugs = people.map(({ slug }) => slug).filter((slug) => mayExist('slug', slug))
+  const byProfile = [lookUp('people', 'network_id', ids), lookUp('people', 'slug', slugs)]
+  const rows = await context.target.readRows<KnownPerson>(personTable, byProfile)
+  const known = new Candidates(['network_id', 'slug', 'email', 'name'], rows)
   const emails: string[] = []
   const names: string[] = []
   const namesAtCompanies: [company: number, name: string][] = []
-  const mayExist = (column: string, value: string | undefined, part?: string): value is string =>
-    value !== undefined && context.mayExist('people', column, value, part)
   for (const [index, person] of people.entries()) {
-    const { id, slug, email, name } = person
+    if (findByProfile(known, person)) continue
+    const { email, name } = person
     const company = employers[index]
     const open = toProfilePart(person)
-    if (mayExist('network_id', id)) ids.push(id)
-    if (mayExist('slug', slug)) slugs.push(slug)
     if (mayExist('email', email, open)) emails.push(email)
     if (name === '' || company instanceof InvalidRecordError) continue
     const part = open ?? (email === undefined ? undefined : withoutEmail)
@@ -78,15 +79,19 @@ async function readPeople(
     if (company === undefined) names.push(name)
     else namesAtCompanies.push([company, name])
   }
-  const rows = await context.target.readRows<KnownPerson>(personTable, [
-    lookUp('people', 'network_id', ids),
-    lookUp('people', 'slug', slugs),
-    lookUp('people', 'email', emails),
-    [`${lookUp('people', 'name', [])[0]} AND company IS NULL`, names],
-    [namesakes, namesAtCompanies],
-  ])
-  return new Candidates(['network_id', 'slug', 'email', 'name'], rows)
+  known.add(
+    await context.target.readRows<KnownPerson>(personTable, [
+      lookUp('people', 'email', emails),
+      [`${lookUp('people', 'name', [])[0]} AND company IS NULL`, names],
+      [namesakes, namesAtCompanies],
+    ]),
+  )
+  return known
 }
+
+const findByProfile = (known: Candidates<KnownPerson>, { id, slug }: NewPerson): KnownPerson | undefined =>
+  (id === undefined ? undefined : known.find('network_id', id)[0]) ??
+  (slug === undefined ? undefined : known.find('slug', slug)[0])
 
 const namesakes = `SELECT people.key FROM json_each(?) CROSS JOIN people
   ON people.company = CAST(json_each.value ->> 0 AS BIGINT) AND people.name = json_each.value ->> 1`
@@ -101,10 +106,7 @@ function findSamePerson(
   company: number | undefined,
 ): KnownPerson | undefined {
   const { id, slug, name, email, employer } = incoming
-  const [byProfile] = [
-    ...(id === undefined ? [] : known.find('network_id', id)),
-    ...(slug === undefined ? [] : known.find('slug', slug)),
-  ]
+  const byProfile = findByProfile(known, incoming)
   if (byProfile) return byProfile
   const mailed = email === undefined ? [] : known.find('email', email)
   const owner = mailed.find((person) => !hasOtherProfile(person, incoming))
@@ -221,15 +223,12 @@ function rememberPerson(
   context.remember('people', 'company', toNameAtCompany(company, name), atCompany)
 }
 
-const writeRow = createRowWriter('people', ['company', ...personColumns], keyColumns)
-
 const deletePhone = 'DELETE FROM phones WHERE number = ? AND person = ?'
 const upsertPhone = `INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?)
   ON CONFLICT (number, person) DO UPDATE SET messenger = excluded.messenger`
 
 async function writePeople(connection: Connection, changes: readonly PersonChange[]): Promise<void> {
-  const to = { connection, tokenize: createTokenizer() }
-  for (const change of changes) writeRow(to, change)
+  writeRows(connection, 'people', changes, keyColumns)
   for (const { row, earlierPhones, phones, messenger } of changes) {
     for (const number of earlierPhones)
       if (!phones.includes(number)) send(connection, deletePhone, number, row.key)

@@ -34,7 +34,7 @@ export function lookUp(
  */
 export class Candidates<Row extends Candidate> {
   readonly #rows = new Map<number, Row>()
-  readonly #keys: ReadonlyMap<keyof Row, Map<unknown, Set<number>>>
+  readonly #keys: ReadonlyMap<keyof Row, Map<unknown, number[]>>
 
   constructor(columns: readonly (keyof Row)[], rows: Iterable<Row>) {
     this.#keys = new Map(columns.map((column) => [column, new Map()]))
@@ -46,13 +46,14 @@ export class Candidates<Row extends Candidate> {
   }
 
   set(row: Row): void {
+    const isNew = !this.#rows.has(row.key)
     this.#rows.set(row.key, row)
     for (const [column, keysByValue] of this.#keys) {
       const value = row[column]
-      if (value === null) continue
+      if (value === null || value === undefined) continue
       const keys = keysByValue.get(value)
-      if (keys) keys.add(row.key)
-      else keysByValue.set(value, new Set([row.key]))
+      if (!keys) keysByValue.set(value, [row.key])
+      else if (isNew || !keys.includes(row.key)) keys.push(row.key)
     }
   }
 
@@ -63,6 +64,6 @@ export class Candidates<Row extends Candidate> {
       const row = this.#rows.get(key)
       if (row?.[column] === value) rows.push(row)
     }
-    return rows.sort((a, b) => a.key - b.key)
+    return rows.length > 1 ? rows.sort((a, b) => a.key - b.key) : rows
   }
 }

@@ -1,51 +1,56 @@
-import { send, type Value } from '../../storage/driver/connection.js'
-import type { RowTarget } from '../dialect/dialect.js'
-import { dialectOf, inEachDialect } from '../dialect/dialects.js'
+import { type Connection, send, type Value } from '../../storage/driver/connection.js'
+import type { RowInserter } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/text-query.js'
+import { createTokenizer } from '../full-text/tokenizer.js'
 import type { Candidate } from './candidates.js'
 
-/** A row that was decided, and the one that it replaces. */
+/** A decided row, and the one that it replaces. */
 interface RowChange<Row, Before> {
+  /** Its columns by their names, and the texts that keyword searches find it by. */
   readonly row: Row
   readonly before: Before | undefined
-  /** Whether the texts that keyword searches find it by changed. */
+  /** Whether the texts differ from those of the replaced row. */
   readonly hasNewTexts: boolean
 }
 
-/** Returns whether a row has the same values in some columns. */
-export const hasSameValues = <Column extends string>(
-  one: Readonly<Record<Column, Value>>,
-  other: Readonly<Record<Column, Value>>,
-  columns: readonly Column[],
-): boolean => columns.every((column) => one[column] === other[column])
+/** Returns whether two rows have the same values in some columns. */
+export const hasSameValues = <One, Other>(
+  one: One,
+  other: Other,
+  columns: readonly (keyof One & keyof Other)[],
+): boolean => columns.every((column) => (one[column] as unknown) === other[column])
 
 /**
- * Creates the writer of a table from its columns without the key. An UPDATE rewrites the indexes of all columns that it
- * names, even when they do not change. So it never names `fixedColumns`, and names `keyColumns`, whose indexes are expensive
- * to write, only when one of them changes.
+ * Writes rows, all with the same columns. An UPDATE rewrites the indexes of all columns that it names, even when they do not
+ * change. So it never names `fixedColumns`, and names `keyColumns`, whose indexes are expensive to write, only when one of
+ * them changes.
  */
-export function createRowWriter<Column extends string, KeyColumn extends Column = never>(
+export function writeRows<Row extends Candidate & { readonly texts: readonly string[] }, Before>(
+  connection: Connection,
   table: TextTable,
-  columns: readonly Column[],
-  keyColumns: readonly KeyColumn[] = [],
-  fixedColumns: readonly Column[] = [],
-) {
-  const changing = columns.filter((column) => !fixedColumns.includes(column))
-  const facts = changing.filter((column) => !(keyColumns as readonly string[]).includes(column))
-  const updating = (some: readonly string[]) =>
+  changes: readonly RowChange<Row, Before>[],
+  keyColumns: readonly (keyof Row & keyof Before)[] = [],
+  fixedColumns: readonly (keyof Row)[] = [],
+): void {
+  const [first] = changes
+  if (!first) return
+  const to = { connection, tokenize: createTokenizer() }
+  const { texts } = dialectOf(connection)
+  const columns = Object.keys(first.row).filter((column) => column !== 'key' && column !== 'texts')
+  const without = (some: readonly PropertyKey[]) => (column: string) => !some.includes(column)
+  const changing = columns.filter(without(fixedColumns))
+  const facts = changing.filter(without(keyColumns))
+  const toUpdate = (some: readonly string[]) =>
     `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
-  const insert = inEachDialect(({ texts }) => texts.createRowInserter(table, columns))
-  const [updateAll, updateFacts] = [updating(changing), updating(facts)]
-  type Row = Candidate & Readonly<Record<Column, Value>> & { readonly texts: readonly string[] }
-  return (
-    to: RowTarget,
-    { row, before, hasNewTexts }: RowChange<Row, Readonly<Record<KeyColumn, Value>>>,
-  ): void => {
-    const valuesOf = (some: readonly Column[]) => some.map((column) => row[column])
-    if (!before) insert(to.connection)(to, row.key, valuesOf(columns), row.texts)
+  const [updateAll, updateFacts] = [toUpdate(changing), toUpdate(facts)]
+  const insert: RowInserter = texts.createRowInserter(table, columns)
+  for (const { row, before, hasNewTexts } of changes) {
+    const valuesOf = (some: readonly string[]) => some.map((column) => row[column as keyof Row] as Value)
+    if (!before) insert(to, row.key, valuesOf(columns), row.texts)
     else if (hasSameValues(row, before, keyColumns))
-      send(to.connection, updateFacts, ...valuesOf(facts), row.key)
-    else send(to.connection, updateAll, ...valuesOf(changing), row.key)
-    if (before && hasNewTexts) dialectOf(to.connection).texts.replaceTexts(to, table, row.key, row.texts)
+      send(connection, updateFacts, ...valuesOf(facts), row.key)
+    else send(connection, updateAll, ...valuesOf(changing), row.key)
+    if (before && hasNewTexts) texts.replaceTexts(to, table, row.key, row.texts)
   }
 }

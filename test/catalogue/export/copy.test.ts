@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
 import { postgresCopy } from '../../../src/catalogue/dialect/postgres-load.js'
-import { copiedTables, copyCatalogue } from '../../../src/catalogue/export/copy.js'
+import { copyCatalogue, readCopiedTables } from '../../../src/catalogue/export/copy.js'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
@@ -94,7 +94,7 @@ it('copying a catalogue fails once when the server refuses a row, whatever is se
   const { driver } = await opened(await openShared(schema.url))
   const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
   const copying = driver.transaction(async (connection) => {
-    const target = postgresCopy.createTarget(connection, copiedTables)
+    const target = postgresCopy.createTarget(connection, await readCopiedTables(connection))
     await target.begin()
     for (const key of [1, 2, 3]) await target.add('technologies', rows(key))
   })
