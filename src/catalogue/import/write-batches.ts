@@ -1,5 +1,6 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialects.js'
 import type { RecordKind, RejectedRecord } from '../kinds/kind.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { importJobs } from '../records/jobs.js'
@@ -24,8 +25,11 @@ export interface WritePorts {
 /** Duration after which a transaction takes no more records, so that other processes need not wait for an import. */
 const transactionMs = 80
 
-/** Number of records for which the stored rows are read together. */
-const portionSize = 500
+/**
+ * Returns for how many records the stored rows are read together. A server is asked seldom; with SQLite few records are
+ * soon forgotten again, which spares the garbage collector.
+ */
+const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.isRemote ? 500 : 100)
 
 /** Reads the stored rows that records may be the same as, decides what becomes of each, and writes that. */
 const importers: {
@@ -52,6 +56,7 @@ export async function writeRecords(
   load: BulkLoad | undefined,
 ): Promise<RejectedRecord[]> {
   const rejected: RejectedRecord[] = []
+  const portionSize = portionSizeOf(driver)
   for (let written = 0; written < records.length; ) {
     const from = written
     // A transaction may be repeated, so it has its own tally.
@@ -88,6 +93,7 @@ export async function previewRecords(
   scratch: Driver,
 ): Promise<RejectedRecord[]> {
   const rejected: RejectedRecord[] = []
+  const portionSize = portionSizeOf(driver)
   for (let from = 0; from < records.length; from += portionSize) {
     const own = await driver.read((real) =>
       scratch.transaction(async (copy) => {

@@ -137,7 +137,8 @@ function isAtNamedCompany({ record }: KnownPerson, { company_name }: Employer): 
 function addPerson(key: number, incoming: NewPerson, company: number | null): PersonChange {
   const row = company === null ? toRowWithoutCompany(incoming) : incoming.row
   return {
-    row: { ...row, key, company },
+    // A copy would take as long as everything else here.
+    row: Object.assign(row, { key, company }),
     before: undefined,
     hasNewTexts: true,
     earlierPhones: [],
@@ -166,7 +167,7 @@ function mergePerson(before: KnownPerson, incoming: NewPerson, company: number |
     person.full_name ??= `${person.first_name} ${person.last_name}`
   const row = toPersonRow(person, incoming.slug ?? before.slug)
   return {
-    row: { ...row, key: before.key, company },
+    row: Object.assign(row, { key: before.key, company }),
     before,
     hasNewTexts: toPersonTexts(stored).some((text, index) => text !== row.texts[index]),
     earlierPhones: stored.phones ?? [],

@@ -46,7 +46,11 @@ export function writeRows<Row extends Candidate & { readonly texts: readonly str
   const [updateAll, updateFacts] = [toUpdate(changing), toUpdate(facts)]
   const insert: RowInserter = texts.createRowInserter(table, columns)
   for (const { row, before, hasNewTexts } of changes) {
-    const valuesOf = (some: readonly string[]) => some.map((column) => row[column as keyof Row] as Value)
+    const valuesOf = (some: readonly string[]) => {
+      const values: Value[] = []
+      for (const column of some) values.push(row[column as keyof Row] as Value)
+      return values
+    }
     if (!before) insert(to, row.key, valuesOf(columns), row.texts)
     else if (hasSameValues(row, before, keyColumns))
       send(connection, updateFacts, ...valuesOf(facts), row.key)

@@ -22,7 +22,12 @@ const odds = 60
 /** Runs out of its 80 ms with every portion of records. */
 const hurried = () => {
   let time = 0
-  return { now: () => (time += 80) }
+  return {
+    now: () => {
+      time += 80
+      return time
+    },
+  }
 }
 
 const indexes = (driver: Driver) =>
