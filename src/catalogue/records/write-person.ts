@@ -27,7 +27,7 @@ interface PersonChange extends Change {
   readonly messenger: boolean | undefined
 }
 
-/** Adds people, or merges them into the stored ones with the profile, else the e-mail address, else name and company. */
+/** Adds people, or merges them into the stored ones with the profile, else the email address, else name and company. */
 export async function importPeople(context: ImportContext, people: readonly NewPerson[]): Promise<Outcome[]> {
   const employers = await importEmployers(
     context,
