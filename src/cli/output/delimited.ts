@@ -1,5 +1,4 @@
-import { stringify } from 'csv-stringify/sync'
-import { defuse } from '../../csv/formulas.js'
+import { lineWriter } from '../../csv/write.js'
 import { toCell } from '../../runs/output/columns.js'
 import { flatten, namesOf, type Row, valueAt } from './records.js'
 
@@ -12,9 +11,10 @@ export function delimited(
   format: 'csv' | 'tsv',
 ): string {
   const names = fields ?? namesOf(rows)
+  const write = lineWriter(delimiters[format], false)
   const lines = rows.map((row) => {
     const flat = flatten(row)
-    return names.map((name) => defuse(toCell(flat[name] ?? valueAt(row, name))))
+    return write(names.map((name) => toCell(flat[name] ?? valueAt(row, name))))
   })
-  return names.length === 0 ? '' : stringify([names.map(defuse), ...lines], { delimiter: delimiters[format] })
+  return names.length === 0 ? '' : [write(names), ...lines].join('')
 }

@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
 import { CsvError } from '../errors.js'
+import { cellWriter } from '../write.js'
 import { type Archive, formatSize, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 
@@ -375,4 +376,4 @@ class CsvRows {
   }
 }
 
-const toCsvCell = (cell: string): string => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+const toCsvCell = cellWriter(',')

@@ -9,8 +9,9 @@ import { isObject, resultOr } from '../../api/values/objects.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
 import { rejectColumns } from '../../csv/names.js'
+import { lineWriter } from '../../csv/write.js'
 import type { Table } from '../input/table.js'
-import { type Format, lineWriter, type OutputRow } from './format.js'
+import type { Format, OutputRow } from './format.js'
 
 /** Where an output goes. */
 export interface Sink {
