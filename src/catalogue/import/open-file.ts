@@ -20,7 +20,7 @@ export async function openFile(
   const { isSheet } = options
   const original = { encoding: encoding.label, hasMark: encoding.mark > 0 }
   if (isSheet) {
-    const csv = { delimiter: ',', preamble: '' }
+    const csv = { delimiter: ',', preamble: detectDelimiter(sample, options.skipLines).preamble }
     const rows = readRows(chunks, encoding, csv, { raw: true, isSheet })
     return readCsvRows(kind, rows, options, { ...original, ...csv })
   }

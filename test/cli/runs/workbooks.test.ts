@@ -264,6 +264,18 @@ describe('data import with a workbook', () => {
     expect(runsIn()).toEqual([])
   })
 
+  it.each([
+    ['found', []],
+    ['skipped as --skip-lines says', ['--skip-lines', '2']],
+  ])('imports a sheet whose title above the header is %s', async (_, more) => {
+    put(
+      'in.xlsx',
+      workbookOfRows([['Customers'], [''], ['No', 'Name', 'Domain', 'Note'], ['1', 'Mill', 'mill.example']]),
+    )
+    const report = await here.json('data', 'import', 'companies', 'in.xlsx', ...more)
+    expect(report).toMatchObject({ added: 1, rejected: [] })
+  })
+
   it('names files that are no text, also from a pipe', async () => {
     put('in.pdf', Buffer.from('%PDF-1.7\n'))
     const file = await here.run('data', 'import', 'companies', 'in.pdf')
