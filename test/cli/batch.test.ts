@@ -72,7 +72,7 @@ describe('a batch', () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
     expect(stderr).toMatch(/^domain +<- +"Website", such as a\.example$/m)
     expect(stderr).toContain('2 rows')
-    expect(stderr).toContain('1 duplicate (not charged again) · 1 credit')
+    expect(stderr).toContain('2 found · 1 of them a duplicate (not charged again) · 1 credit')
     expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
   })
 

@@ -120,7 +120,10 @@ export function counts(report: RunReport): string {
     [report.invalid, 'invalid'],
     [report.failed, 'failed'],
     [report.skipped, 'skipped'],
-    [report.duplicates, `${report.duplicates === 1 ? 'duplicate' : 'duplicates'} (not charged again)`],
+    [
+      report.duplicates,
+      `of them ${report.duplicates === 1 ? 'a duplicate' : 'duplicates'} (not charged again)`,
+    ],
   ] as const
   const counted = parts
     .filter(([count], at) => count > 0 || at === 0)

@@ -205,7 +205,11 @@ Acme Robotics GmbH,,
 
   it('are charged once where the first answer shows the second, and the same again in the next run', async () => {
     const { stderr } = await here.enrich('--concurrency', '1')
-    expect([sources(), await charged(), stderr]).toEqual([once, 2, expect.stringContaining('2 duplicate')])
+    expect([sources(), await charged(), stderr]).toEqual([
+      once,
+      2,
+      expect.stringContaining('2 of them duplicates'),
+    ])
     expect((await here.enrich()).code).toBe(0)
     expect((await here.enrich('--fresh')).code).toBe(0)
     expect([sources().map(([source]) => source), await charged()]).toEqual([Array(4).fill('reused'), 2])

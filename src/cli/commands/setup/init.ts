@@ -102,7 +102,7 @@ async function readNames(
 /** Asks for the address of a server; returns `local` for the engine of this machine, `undefined` without a terminal. */
 async function askForPlace(context: Context): Promise<string | undefined> {
   const places = [
-    { value: 'local', name: 'On this machine: offline, with data of your own or samples' },
+    { value: 'local', name: 'On this machine: practice data, or data of your own' },
     { value: 'remote', name: 'At a server that you have an API key for' },
   ] as const
   const place = await askChoice(context, 'Where do your searches and lookups go?', places)
