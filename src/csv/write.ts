@@ -10,6 +10,7 @@ export function cellWriter(delimiter: string): (cell: string) => string {
 export function lineWriter(delimiter: string, raw: boolean): (cells: readonly string[]) => string {
   const write = cellWriter(delimiter)
   return (cells) => {
+    if (cells.length === 0) return ''
     // A blank line would be taken for no row.
     if (cells.length === 1 && cells[0] === '') return '""\n'
     let text = ''

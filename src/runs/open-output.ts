@@ -1,22 +1,18 @@
 import { realpathSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../csv/errors.js'
 import { type Mapping, recordFieldOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import { chosenColumns, manyOf, rowColumnsOf } from './output/columns.js'
 import { requireCrmKind } from './output/crm-kind.js'
+import { type Format, formatOfFile, type Layout, rowFormats } from './output/format.js'
 import {
-  type CsvChoices,
   createLayout,
-  csvFormat,
   excel,
   explode as explodeFormat,
-  type Format,
-  jsonFormat,
-  type Layout,
-  ndjsonFormat,
+  type OutputRow,
   onlyMissingOf,
-} from './output/format.js'
+} from './output/layout.js'
 import {
   createRejects,
   createWriter,
@@ -32,7 +28,7 @@ import {
 } from './output/writer.js'
 import type { RunPorts } from './ports.js'
 import { fileLock, hold } from './records.js'
-import type { BatchChoices, BatchRequest, InputChoices } from './request.js'
+import type { BatchRequest, InputChoices } from './request.js'
 
 /** Where the rows of a run go. */
 export interface OpenOutput {
@@ -111,10 +107,11 @@ const refusedBy =
   }
 
 /** The file for invalid rows that belongs to an output: beside it. */
-const besideOf = (output: string | null): string | undefined =>
-  output === null
-    ? undefined
-    : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl|xlsx)$/i, '')}.rejects.csv`
+function besideOf(output: string | null): string | undefined {
+  if (output === null) return undefined
+  const name = formatOfFile(output) ? output.slice(0, -extname(output).length) : output
+  return `${name}.rejects.csv`
+}
 
 /**
  * Holds a regular file, also one to come: two commands that write it would each lose rows, so the second is refused. Returns
@@ -172,7 +169,7 @@ async function rowFormat(
   request: BatchRequest,
   header: readonly string[],
   mapping: Mapping,
-): Promise<Format> {
+): Promise<Format<OutputRow>> {
   const { operation, shape, choices, locale, output } = request
   const { explode = false, format } = choices
   const columns = chosenColumns(rowColumnsOf(request, explode), choices.fields)
@@ -183,22 +180,19 @@ async function rowFormat(
       : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
   const csv = choices.excel ? excel(locale) : {}
   // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
-  const written = formatOf(layout, format, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
+  const written = rowFormats[format].create(
+    layout,
+    isWorkbookName(output) ? {} : { ...csv, raw: choices.raw },
+  )
   const many = manyOf(operation, shape)
   return many && explode ? explodeFormat(written, many) : written
 }
 
-async function crmLayout(crm: string, { shape }: BatchRequest, layout: Layout, mapping: Mapping) {
+async function crmLayout(crm: string, { shape }: BatchRequest, layout: Layout<OutputRow>, mapping: Mapping) {
   const { crmColumns, withCrmColumns } = await import('./output/crm-layout.js')
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
     mapping.columns.map(({ field, at }) => [recordFieldOf(kind, field) ?? field, at]),
   )
   return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped)
-}
-
-function formatOf(layout: Layout, format: BatchChoices['format'], csv: CsvChoices): Format {
-  if (format === 'ndjson') return ndjsonFormat(layout)
-  if (format === 'json') return jsonFormat(layout)
-  return csvFormat(layout, format === 'tsv' ? { ...csv, delimiter: '\t' } : csv)
 }

@@ -3,6 +3,7 @@ import type { Input } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
 import type { SavedMap } from './input/mapping.js'
 import type { Run } from './journal/runs.js'
+import type { FormatName } from './output/format.js'
 import type { AnswerSource } from './ports.js'
 import type { RunRecords } from './records.js'
 
@@ -65,7 +66,7 @@ export interface RunChoices {
 /** The options of a batch command. */
 export interface BatchChoices extends InputChoices, RunChoices {
   readonly excel: boolean
-  readonly format: 'csv' | 'tsv' | 'ndjson' | 'json'
+  readonly format: Exclude<FormatName, 'table' | 'ids'>
   /** The system whose import the columns are for. */
   readonly layout?: string | undefined
   /** Result columns to write; all when absent. */

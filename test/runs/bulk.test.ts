@@ -14,7 +14,8 @@ import { execute } from '../../src/runs/execute.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import type { JournalOptions } from '../../src/runs/journal/run-journal.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
-import { createLayout, csvFormat } from '../../src/runs/output/format.js'
+import { rowFormats } from '../../src/runs/output/format.js'
+import { createLayout } from '../../src/runs/output/layout.js'
 import { createWriter } from '../../src/runs/output/writer.js'
 import type { Batch, Together } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -58,7 +59,7 @@ describe.each(states())('%s', (name, open) => {
         const sink = memorySink()
         const batch = await companyBatch(path, target.caller, sink)
         const results = ['domain', 'email', 'custom'].map((name) => ({ name, path: [name] }))
-        const writer = createWriter(sink, csvFormat(createLayout(batch.table.header, results)))
+        const writer = createWriter(sink, rowFormats.csv.create(createLayout(batch.table.header, results)))
         const ended = execute({
           ...{ ...batch, writer, together, operation: 'contacts.enrich_sync' as const, most: () => price },
           ...around({ journal, caller: target.caller }),

@@ -6,7 +6,8 @@ import { answeredUpTo } from '../../src/runs/journal/answers.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import { type JournalOptions, journalOf } from '../../src/runs/journal/run-journal.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
-import { createLayout, csvFormat } from '../../src/runs/output/format.js'
+import { rowFormats } from '../../src/runs/output/format.js'
+import { createLayout } from '../../src/runs/output/layout.js'
 import { createWriter, type Sink } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -71,6 +72,7 @@ export function memorySink(): Sink & { text(): string; ended(): 'finished' | 'ab
     abandon: async () => {
       ended = 'abandoned'
     },
+    discard: async () => {},
     text: () => text,
     ended: () => ended,
   }
@@ -150,7 +152,7 @@ export async function companyBatch(
     caller,
     most: () => 1,
     journal: await newJournal(),
-    writer: createWriter(sink, csvFormat(createLayout(table.header, results))),
+    writer: createWriter(sink, rowFormats.csv.create(createLayout(table.header, results))),
     time: fakeTime(),
     ...more,
   }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openTable } from '../../src/runs/input/table.js'
-import { createLayout, csvFormat, excel } from '../../src/runs/output/format.js'
+import { rowFormats } from '../../src/runs/output/format.js'
+import { createLayout, excel } from '../../src/runs/output/layout.js'
 import { hostile } from '../csv/hostile.js'
 import { anyCodePoint } from '../support/any-text.js'
 import { tries } from '../support/effort.js'
@@ -34,7 +35,7 @@ describe('an output that is read back', () => {
     await fc.assert(
       fc.asyncProperty(table, dialects, async (rows, dialect) => {
         const header = (rows[0] ?? []).map((_, at) => `c${at}`)
-        const format = csvFormat(createLayout(header, []), dialect)
+        const format = rowFormats.csv.create(createLayout(header, []), dialect)
         const written = rows.map((cells) => ({
           ...{ line: 2, cells, body: undefined, status: 'found', error: null, credits: 0, source: 'live' },
         })) as Parameters<typeof format.rows>[0]

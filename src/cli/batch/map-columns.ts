@@ -18,7 +18,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivateJson, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
-import { print } from '../output/output.js'
+import { print } from '../output/print.js'
 import { askChoice, canAsk } from '../output/prompt.js'
 import { oneLine, wrapText } from '../output/text.js'
 

@@ -4,6 +4,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../runs/output/columns.js'
+import { formatOfFile } from '../../runs/output/format.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -11,14 +12,7 @@ import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
 import { durationMs, positiveWhole, repeated, whole } from '../options/values.js'
-import {
-  checkOutputFolder,
-  checkOutputName,
-  fieldsOf,
-  fileOf,
-  formatOf,
-  isFormatKnown,
-} from '../output/output.js'
+import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf } from '../output/output.js'
 
 /**
  * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
@@ -237,7 +231,7 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
     checkOutputName(file, globals, streams)
     checkOutputFolder(file, streams)
   }
-  const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
+  const isPlain = !globals.format && !globals.json && (file === undefined || !formatOfFile(file))
   const format = isPlain ? 'csv' : formatOf(context)
   if (format !== 'table' && format !== 'ids') return format
   throw new UsageError(

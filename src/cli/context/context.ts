@@ -8,6 +8,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
+import { type FormatName, formats } from '../../runs/output/format.js'
 import type { CommandLog } from './log.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
@@ -20,12 +21,6 @@ export interface Streams {
   /** Emits SIGINT and SIGTERM; absent when nothing can interrupt the command. */
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>
 }
-
-/** Formats of the output. */
-export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
-
-/** A format of the output. */
-export type Format = (typeof formats)[number]
 
 /** The options of every command, as typed, without defaults. */
 export interface GlobalOptions {
@@ -43,9 +38,9 @@ export interface GlobalOptions {
   readonly networkName?: string
   /** The server's word for `premium` in field names. */
   readonly premiumName?: string
-  readonly format?: Format
+  readonly format?: FormatName
   /** The format on a terminal, of the setting `format`. */
-  readonly terminalFormat?: Format | undefined
+  readonly terminalFormat?: FormatName | undefined
   readonly json?: boolean
   readonly fields?: string
   /** The system whose import the columns are for. */

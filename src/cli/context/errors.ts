@@ -35,9 +35,6 @@ export class UsageError extends Stop {
   }
 }
 
-/** The reader of the output is gone. */
-export class PipeClosed extends Error {}
-
 /** Returns the report of an error; `undefined` when the error is a bug. */
 export function reportOf(error: unknown): Report | undefined {
   if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)

@@ -8,8 +8,9 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact } from '../../api/values/json.js'
 import { Interrupted, systemReason, unlessBusy } from '../../csv/errors.js'
+import { type OutputError, toStreamError } from '../../runs/output/writer.js'
 import type { Streams } from './context.js'
-import { PipeClosed, Stop, UsageError } from './errors.js'
+import { UsageError } from './errors.js'
 import { interruptible } from './interrupts.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
@@ -61,25 +62,16 @@ const escapeAround = (text: string): string =>
     .map((part, at) => (at % 2 === 1 ? part : escapeControls(part)))
     .join('')
 
-/** Writes and waits until the text is on its way. Throws `PipeClosed` when the reader has gone, `Stop` when it fails. */
-export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
-  return new Promise((done, fail) => {
-    stream.write(text, (error) => {
-      if (!error) done()
-      else fail(isClosedPipe(error) ? new PipeClosed() : toOutputStop(error))
-    })
-  })
-}
-
 /**
  * Keeps streams that fail from becoming uncaught errors: a reader that leaves early (`| head`), a full disk. Returns a
  * function that returns what stdout failed with, if anything did; a reader that left is no failure.
  */
-export function watchStreams({ stdout, stderr }: Streams): () => Promise<Stop | undefined> {
-  let failure: Stop | undefined
+export function watchStreams({ stdout, stderr }: Streams): () => Promise<OutputError | undefined> {
+  let failure: OutputError | undefined
   stderr.on('error', () => {})
   stdout.on('error', (error: Error) => {
-    if (!isClosedPipe(error)) failure ??= toOutputStop(error)
+    const failed = toStreamError(error)
+    if (failed.exit !== exitCodes.stdoutClosed) failure ??= failed
   })
   return async () => {
     // The event of a failed write comes after its call.
@@ -87,17 +79,6 @@ export function watchStreams({ stdout, stderr }: Streams): () => Promise<Stop | 
     return failure
   }
 }
-
-const toOutputStop = (error: Error): Stop =>
-  new Stop(
-    `The output cannot be written: ${systemReason(error)}.`,
-    exitCodes.unreachable,
-    'Free some disk space, or choose another location, then run the command again.',
-    'output',
-  )
-
-const isClosedPipe = (error: Error): boolean =>
-  ['EPIPE', 'ERR_STREAM_DESTROYED'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Returns all of stdin as text. Throws UsageError above the limit in bytes. */
 export const readStdin = (streams: Streams, limit = bodyLimit): Promise<string> =>

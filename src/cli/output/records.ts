@@ -80,27 +80,6 @@ export function columnsOf(fields: readonly string[], names: readonly string[]): 
   })
 }
 
-/** Returns the id of a record for `--format ids`; `undefined` when it has none. */
-export function idOf(record: Row): string | undefined {
-  const inner = isObject(record.message) ? record.message : record
-  for (const name of [
-    'id',
-    'uuid',
-    'enrichment_id',
-    'network_id',
-    'slug',
-    'network_url',
-    'network_profile_url',
-    'profile_url',
-    'domain',
-    'email',
-  ]) {
-    const value = inner[name] ?? (isObject(inner.lead) ? inner.lead[name] : undefined)
-    if (typeof value === 'string' || typeof value === 'number') return String(value)
-  }
-  return undefined
-}
-
 /** Returns only the named fields of a record. Objects keep their shape. */
 export function pickFields(record: Row, fields: readonly string[]): Row {
   const result: Record<string, unknown> = {}

@@ -2,9 +2,10 @@ import { CommanderError } from 'commander'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
+import { OutputError, writeTo } from '../../runs/output/writer.js'
 import type { StreamsContext } from '../context/context.js'
-import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
-import { styledStream, write } from '../context/io.js'
+import { type Report, reportOf, UsageError } from '../context/errors.js'
+import { styledStream } from '../context/io.js'
 import { formatOf } from './output.js'
 import { type Look, lookOf, messageLines, widthOf } from './text.js'
 
@@ -29,7 +30,7 @@ export async function reportError(context: StreamsContext, report: Report): Prom
       ? context.redact(JSON.stringify(report))
       : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
   // Where stderr fails too, the exit code has to say it.
-  await write(styledStream(stderr), `${text}\n`).catch(() => {})
+  await writeTo(styledStream(stderr), `${text}\n`).catch(() => {})
   return report.exit_code
 }
 
@@ -51,7 +52,7 @@ function toText({ error, hint }: Report, { streams }: StreamsContext, look: Look
 
 /** Reports the error that ended a command; returns the exit code. */
 export async function outcomeOf(error: unknown, context: StreamsContext): Promise<number> {
-  if (error instanceof PipeClosed) return 0
+  if (error instanceof OutputError && error.exit === exitCodes.stdoutClosed) return exitCodes.ok
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
   if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
@@ -122,6 +123,6 @@ async function reportBug(error: unknown, context: StreamsContext): Promise<numbe
   }
   const wantsStack = context.globals.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
   if (wantsStack && error instanceof Error)
-    await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
+    await writeTo(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
   return reportError(context, report)
 }

@@ -6,9 +6,9 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { functions, namedFields } from '../../api/schemas/enumerations.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { eventNames } from '../../api/webhooks/events.js'
+import { writeTo } from '../../runs/output/writer.js'
 import { openRuns } from '../../runs/records.js'
 import { toRunHome } from '../batch/run-home.js'
-import { write } from '../context/io.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { buildProgram } from './program.js'
@@ -31,7 +31,7 @@ export async function completeWords(
   typed: readonly string[],
 ): Promise<void> {
   const lines = (await candidates(environment, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
-  await write(environment.context.streams.stdout, escapeControls(lines.join('')))
+  await writeTo(environment.context.streams.stdout, escapeControls(lines.join('')))
 }
 
 async function candidates(

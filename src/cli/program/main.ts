@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
+import { writeTo } from '../../runs/output/writer.js'
 import type { Context, Streams } from '../context/context.js'
-import { watchStreams, write } from '../context/io.js'
+import { watchStreams } from '../context/io.js'
 import { version } from '../context/version.js'
 import { createCommandEnvironment } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
@@ -45,7 +46,7 @@ async function runLogged(context: Context, argv: readonly string[], log?: string
 /** Runs the command that the arguments name. Returns its exit code. */
 async function runCommand(context: Context, argv: readonly string[]): Promise<number> {
   if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
-    await write(context.streams.stdout, `${await version()}\n`)
+    await writeTo(context.streams.stdout, `${await version()}\n`)
     return 0
   }
   if (argv[0] === '__complete') {

@@ -10,8 +10,7 @@ import type { Context } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
 import { explainMissing } from '../operation/refusal.js'
-import { print } from '../output/output.js'
-import { printRecords, type Records } from '../output/print-records.js'
+import { print, printRecords, type Records } from '../output/print.js'
 import { columnsOfKind, type Row, valueAt } from '../output/records.js'
 
 /** Returns the id of the search, import, list or enrichment in a reply; `undefined` where no work was started. */

@@ -3,6 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
+import { valueAt } from '../../api/values/objects.js'
 import { Refusal } from '../../csv/errors.js'
 
 /** A column of results: its name, and the way to its value in a reply. */
@@ -55,16 +56,6 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
 
 const hasFields = (node: Node): boolean =>
   node.shape !== undefined || (node.def.innerType !== undefined && hasFields(node.def.innerType))
-
-/** The value at a path of a reply; undefined where the path ends early. */
-export function valueAt(body: unknown, path: readonly string[]): unknown {
-  let value = body
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
-}
 
 /** What a column shows of a reply. */
 export function displayedValue(body: unknown, { path, show }: ResultColumn): unknown {

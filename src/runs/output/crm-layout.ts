@@ -1,12 +1,14 @@
 import { emailStatusOf } from '../../api/schemas/enumerations.js'
+import { valueAt } from '../../api/values/objects.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toDomain } from '../../catalogue/normalize/domain.js'
 import { describePhone, toE164 } from '../../catalogue/normalize/phone.js'
 import { normaliseName, synonymsOf } from '../../csv/names.js'
-import { toCell, valueAt } from './columns.js'
+import { toCell } from './columns.js'
 import { type CrmKind, pathsOf } from './crm-kind.js'
 import facts from './crm-layouts.json' with { type: 'json' }
 import type { Layout } from './format.js'
+import type { OutputRow } from './layout.js'
 
 type Columns = Readonly<Record<string, string>>
 
@@ -22,7 +24,7 @@ export function crmColumns(crm: string, kind: CrmKind) {
   if (!layout) throw new Error(`there is no layout ${crm}`)
   const columns = Object.entries({ ...layout[kind], ...layout.custom[kind] })
   return {
-    names: columns.map(([name]) => name),
+    header: columns.map(([name]) => name),
     /** Returns the cells of a record. `other` is asked for fields that the record lacks. */
     cells(record: unknown, other: (field: string) => string | undefined = () => undefined): string[] {
       const get = (field: string): unknown => {
@@ -95,16 +97,16 @@ function inputFields(kind: CrmKind, header: readonly string[], mapped: Readonly<
  * the row, else the value of the input. An input column with the name of one of them is called `input.NAME`.
  */
 export function withCrmColumns(
-  { names, cells }: ReturnType<typeof crmColumns>,
+  { header: names, cells }: ReturnType<typeof crmColumns>,
   kind: CrmKind,
-  layout: Layout,
+  layout: Layout<OutputRow>,
   mapped: Readonly<Record<string, number>>,
-): Layout {
+): Layout<OutputRow> {
   const taken = new Set(names.map(normaliseName))
   const rest = layout.header.map((name) => (taken.has(normaliseName(name)) ? `input.${name}` : name))
   const columnOf = inputFields(kind, layout.header, mapped)
   const header = [...names, ...rest]
-  const allCells: Layout['cells'] = (row) => {
+  const allCells: Layout<OutputRow>['cells'] = (row) => {
     const own = layout.cells(row)
     return [...cells(row.body, (field) => own[columnOf(field)]?.trim()), ...own]
   }

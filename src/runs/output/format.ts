@@ -1,262 +1,138 @@
+import { extname } from 'node:path'
 import { toPrintableJson } from '../../api/values/json.js'
-import { nearest } from '../../api/values/nearest.js'
-import { columnNamed, MappingError, statusColumns } from '../../csv/names.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/write.js'
-import type { AnswerSource, RowStatus } from '../journal/answer.js'
-import {
-  displayedValue,
-  type Many,
-  missingField,
-  type ResultColumn,
-  type ResultRequest,
-  rowColumnsOf,
-  toCell,
-  valueAt,
-} from './columns.js'
 
-/** One row of the output: its input and its result. */
-export interface OutputRow {
-  /** Line of the input where it begins. */
-  readonly line: number
-  readonly cells: readonly string[]
-  /** Body of the reply, or undefined. */
-  readonly body: unknown
-  readonly status: RowStatus
-  readonly error: string | null
-  readonly credits: number
-  /** null for rows that were never looked up. */
-  readonly source: AnswerSource | null
-}
-
-/** The column of a rejects file that says why a row is invalid; where such a file is the input, it is overwritten. */
-const reasonColumn = '_reason'
-
-/** The columns of an output, as cells and as objects. */
-export interface Layout {
+/** What is written of a row: cells below the names of their columns, or an object. */
+export interface Layout<Row> {
   readonly header: readonly string[]
-  cells(row: OutputRow): string[]
-  record(row: OutputRow): Record<string, unknown>
-}
-
-/** A column of the input that results complete where its cells are empty. */
-interface OnlyMissing {
-  /** Position of the column. */
-  readonly at: number
-  readonly column: ResultColumn
-}
-
-/**
- * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
- * result of `onlyMissing` has no separate column.
- */
-export function createLayout(
-  input: readonly string[],
-  results: readonly ResultColumn[],
-  onlyMissing?: OnlyMissing,
-): Layout {
-  const taken = new Set([...input, ...statusColumns])
-  const shown = results.filter(({ name }) => name !== onlyMissing?.column.name)
-  const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
-  const fields = topLevel(shown, taken)
-  const appended = statusColumns.filter((name) => !input.includes(name))
-  const header = [...input, ...named.map(({ name }) => name), ...appended]
-  const written = input.includes(reasonColumn) ? [...statusColumns, reasonColumn] : statusColumns
-  const places = written.map((name) => [name, header.indexOf(name)] as const)
-  return {
-    header,
-    cells(row) {
-      const cells: string[] = []
-      for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
-      if (onlyMissing && isBlank(cells[onlyMissing.at]))
-        cells[onlyMissing.at] = toCell(displayedValue(row.body, onlyMissing.column))
-      for (const column of named) cells.push(toCell(displayedValue(row.body, column)))
-      for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
-      return cells
-    },
-    record(row) {
-      const record: Record<string, unknown> = Object.fromEntries(
-        input.map((name, at) => [name, row.cells[at] ?? '']),
-      )
-      if (onlyMissing && isBlank(row.cells[onlyMissing.at]))
-        record[input[onlyMissing.at] ?? ''] = valueAt(row.body, onlyMissing.column.path) ?? null
-      for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
-      for (const name of written) record[name] = statusValue(row, name)
-      return record
-    },
-  }
-}
-
-/** Whether a cell is blank. */
-export const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
-
-/** Results as the fields of an object: what is nested stays nested. */
-function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) {
-  const whole = results.find(({ path }) => path.length === 0)
-  const keys = [...new Set(results.map(({ path }) => path[0] ?? ''))]
-  const fields = whole ? [whole] : keys.map((key) => ({ path: [key], name: key }))
-  return fields.map(({ path, name }) => ({ path, name: freeName(name, taken) }))
-}
-
-function statusValue(row: OutputRow, name: string): string | number | null {
-  if (name === '_status') return row.status
-  if (name === '_error') return row.error
-  if (name === reasonColumn) return row.status === 'invalid' ? row.error : null
-  if (name === '_credits') return row.credits
-  return row.source && sourceNames[row.source]
-}
-
-/** The source of an answer as outputs name it. In the API, `live` means something else. */
-const sourceNames: Readonly<Record<AnswerSource, string>> = {
-  live: 'lookup',
-  store: 'reused',
-  duplicate: 'duplicate',
-}
-
-function freeName(name: string, taken: ReadonlySet<string>): string {
-  return taken.has(name) ? freeName(`result.${name}`, taken) : name
+  cells(row: Row): string[]
+  record(row: Row): Fields
 }
 
 /** How rows become text. */
-export interface Format {
+export interface Format<Row> {
   /** Before the first row. */
   readonly head: string
-  rows(rows: readonly OutputRow[]): string
-  /** After the last row. */
-  readonly tail: string
+  rows(rows: readonly Row[]): string
+  /** Returns what comes after the last row. */
+  end(): string
 }
 
-/** Choices about a CSV output. */
-export interface CsvChoices {
+/** Choices about the text of a format. */
+export interface FormatChoices {
+  /** What separates cells; a comma by default. */
   readonly delimiter?: string
   /** Begins with a byte order mark, so that spreadsheets take it for UTF-8. */
   readonly mark?: boolean
   /** Leaves cells alone, also those that a spreadsheet would take for a formula. */
   readonly raw?: boolean
+  /** Spaces before the fields of an object of a JSON array; without it, each object is on one line. */
+  readonly indent?: number
 }
 
-/** What `--excel` stands for: a byte order mark, and the delimiter that spreadsheets expect where a locale is used. */
-export const excel = (locale: string | undefined): CsvChoices => ({
-  delimiter: hasDecimalPoint(locale) ? ',' : ';',
-  mark: true,
-})
-
-/** Whether a locale, as `LANG` names it, is known to write 1.5 with a point. */
-function hasDecimalPoint(locale = ''): boolean {
-  const tag = /^([a-z]{2,3}(?:[_-][A-Z]{2})?)(?:[.@]|$)/.exec(locale)?.[1]?.replace('_', '-')
-  if (tag === undefined) return false
-  const parts = new Intl.NumberFormat(tag).formatToParts(1.5)
-  return parts.some(({ type, value }) => type === 'decimal' && value === '.')
+/** A format for rows of any kind. */
+interface RowFormat {
+  /** The extensions of its files. */
+  readonly extensions: readonly string[]
+  /** Whether rows are cells below a header, so that their columns have to be known before the first of them. */
+  readonly hasColumns?: true
+  create<Row>(layout: Layout<Row>, choices?: FormatChoices): Format<Row>
+  /** Returns the text of a whole reply, where that is more than its rows. */
+  whole?(body: unknown): string
 }
 
-/** Comma-separated values, or separated by something else. */
-export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
-  const { delimiter = ',', mark = false, raw = false } = choices
+/** Every format that rows are written in. A new one is an entry here. */
+const formatsByName = {
+  json: { extensions: ['json'], create: jsonFormat, whole: (body) => `${toPrintableJson(body, 2)}\n` },
+  ndjson: {
+    extensions: ['ndjson', 'jsonl'],
+    create: formatByRow((record) => `${toPrintableJson(record)}\n`),
+  },
+  // A workbook is made of CSV when all of its rows are there.
+  csv: { extensions: ['csv', 'xlsx'], hasColumns: true, create: csvFormat },
+  tsv: {
+    extensions: ['tsv'],
+    hasColumns: true,
+    create: (layout, choices) => csvFormat(layout, { ...choices, delimiter: '\t' }),
+  },
+  ids: { extensions: [], create: formatByRow((record) => toLine(idOf(record))) },
+} satisfies Readonly<Record<string, RowFormat>>
+
+export const rowFormats: Readonly<Record<keyof typeof formatsByName, RowFormat>> = formatsByName
+
+function csvFormat<Row>(
+  { header, cells }: Layout<Row>,
+  { delimiter = ',', mark = false, raw = false }: FormatChoices = {},
+): Format<Row> {
   const line = lineWriter(delimiter, raw)
   return {
-    head: (mark ? '\ufeff' : '') + line(layout.header),
-    rows: (rows) => rows.map((row) => line(layout.cells(row))).join(''),
-    tail: '',
+    head: (mark ? '\ufeff' : '') + line(header),
+    rows: (rows) => rows.map((row) => line(cells(row))).join(''),
+    end: () => '',
   }
 }
 
-/** One JSON object per line. */
-export function ndjsonFormat(layout: Layout): Format {
-  return {
-    head: '',
-    rows: (rows) => rows.map((row) => `${toPrintableJson(layout.record(row))}\n`).join(''),
-    tail: '',
+function jsonFormat<Row>({ record }: Layout<Row>, { indent = 0 }: FormatChoices = {}): Format<Row> {
+  const margin = ' '.repeat(indent)
+  let separator = ''
+  const write = (row: Row) => {
+    const text = `${separator}\n${toPrintableJson(record(row), indent)}`
+    separator = ','
+    return indent > 0 ? text.replaceAll('\n', `\n${margin}`) : text
   }
-}
-
-/** One JSON array. */
-export function jsonFormat(layout: Layout): Format {
-  let first = true
   return {
     head: '[',
-    rows: (rows) =>
-      rows
-        .map((row) => {
-          const separator = first ? '\n' : ',\n'
-          first = false
-          return separator + toPrintableJson(layout.record(row))
-        })
-        .join(''),
-    tail: '\n]\n',
+    rows: (rows) => rows.map(write).join(''),
+    end: () => (separator === '' ? ']\n' : '\n]\n'),
   }
 }
 
-const option = '--only-missing'
-
-/** Which column of the input `--only-missing FIELD` (or `FIELD=Column`) means, and the result that completes it. */
-export function findOnlyMissing(
-  text: string,
-  columns: readonly ResultColumn[],
-  header: readonly string[],
-): OnlyMissing {
-  const [field = '', ...rest] = text.split('=').map((part) => part.trim())
-  const column = columns.find(({ name }) => name === field)
-  if (!column)
-    throw new MappingError(
-      `${option} ${missingField(
-        field,
-        columns.map(({ name }) => name),
-      ).join(' ')}`,
-    )
-  const wanted = rest.join('=') || field
-  const at = columnNamed(header, wanted)
-  if (at < 0) throw unknownColumn(field, wanted, header)
-  return { at, column }
+function formatByRow(toText: (record: Fields) => string): RowFormat['create'] {
+  return ({ record }) => ({
+    head: '',
+    rows: (rows) => rows.map((row) => toText(record(row))).join(''),
+    end: () => '',
+  })
 }
 
-/** Returns the column that rows may have filled already; `undefined` where all rows are looked up. */
-export const onlyMissingOf = (
-  request: ResultRequest & {
-    readonly choices: { readonly explode?: boolean; readonly onlyMissing?: string | undefined }
-  },
-  header: readonly string[],
-): OnlyMissing | undefined => {
-  const { explode = false, onlyMissing } = request.choices
-  return onlyMissing === undefined
-    ? undefined
-    : findOnlyMissing(onlyMissing, rowColumnsOf(request, explode).all, header)
+const toLine = (id: string | undefined): string => (id ? `${id}\n` : '')
+
+/** The formats of results: a table for people, and those of rows. */
+export const formats = ['table', ...(Object.keys(formatsByName) as (keyof typeof formatsByName)[])] as const
+
+/** A format of results. */
+export type FormatName = (typeof formats)[number]
+
+const byExtension = new Map<string, FormatName>([
+  ['txt', 'table'],
+  ...Object.entries(rowFormats).flatMap(([name, { extensions }]) =>
+    extensions.map((extension) => [extension, name as FormatName] as const),
+  ),
+])
+
+/** Returns the format that the extension of a file says; `undefined` where it says none. */
+export const formatOfFile = (file: string): FormatName | undefined =>
+  byExtension.get(extname(file).slice(1).toLowerCase())
+
+/** Where the id of a record may be, the best place first. */
+const idFields = [
+  'id',
+  'uuid',
+  'enrichment_id',
+  'network_id',
+  'slug',
+  'network_url',
+  'network_profile_url',
+  'profile_url',
+  'domain',
+  'email',
+]
+
+/** Returns the id of a record; `undefined` when it has none. */
+export function idOf(record: Fields): string | undefined {
+  const { lead, ...inner } = isObject(record.message) ? record.message : record
+  const values = idFields.map((name) => inner[name] ?? (isObject(lead) ? lead[name] : undefined))
+  const id = values.find((value) => typeof value === 'string' || typeof value === 'number')
+  return id === undefined ? undefined : String(id)
 }
-
-/** Returns a function that says whether a row has its result already; never one with too many or too few cells. */
-export const hasResult =
-  (onlyMissing: OnlyMissing, header: readonly string[]) =>
-  (cells: readonly string[]): boolean =>
-    cells.length === header.length && !isBlank(cells[onlyMissing.at])
-
-function unknownColumn(field: string, wanted: string, header: readonly string[]): MappingError {
-  const near = nearest(wanted, header)
-  const list = header.map((name) => `"${name}"`).join(', ')
-  return new MappingError(
-    `${option} ${field}: the file has no column "${wanted}". ` +
-      (near === undefined ? `It has: ${list}. ` : `Did you mean "${near}"? `) +
-      `Choose one, for example: ${option} ${field}="${near ?? header.find((name) => name !== '') ?? 'Column'}"`,
-  )
-}
-
-/** A format that writes a row for each result. What a row cost stands in the first of its rows, so that a sum stays right. */
-export const explode = (format: Format, many: Many): Format => ({
-  ...format,
-  rows: (rows) => format.rows(rows.flatMap((row) => explodeRow(row, many))),
-})
-
-function explodeRow(row: OutputRow, { field, keyedBy }: Many): OutputRow[] {
-  if (typeof row.body !== 'object' || row.body === null) return [row]
-  const body = row.body as Readonly<Record<string, unknown>>
-  if (field === undefined) {
-    const keyed = Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) }))
-    return rowsOf(row, keyed.length > 0 ? keyed : [{}])
-  }
-  const { [field]: list, ...shared } = body
-  const results = Array.isArray(list) && list.length > 0 ? (list as unknown[]) : [{}]
-  return rowsOf(
-    row,
-    results.map((result) => ({ ...shared, ...(result as object) })),
-  )
-}
-
-const rowsOf = (row: OutputRow, bodies: readonly object[]): OutputRow[] =>
-  bodies.map((body, at) => ({ ...row, body, credits: at === 0 ? row.credits : 0 }))

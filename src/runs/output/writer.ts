@@ -11,7 +11,8 @@ import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/err
 import { rejectColumns } from '../../csv/names.js'
 import { lineWriter } from '../../csv/write.js'
 import type { Table } from '../input/table.js'
-import type { Format, OutputRow } from './format.js'
+import type { Format } from './format.js'
+import type { OutputRow } from './layout.js'
 
 /** Where an output goes. */
 export interface Sink {
@@ -24,6 +25,8 @@ export interface Sink {
   finish(): Promise<void>
   /** Keeps what was written under the partial name. */
   abandon(): Promise<void>
+  /** Leaves nothing of it behind. */
+  discard(): Promise<void>
 }
 
 /** A file being written, as much of it as a sink needs. */
@@ -91,9 +94,14 @@ export async function fileSink(
   }
   const file = await files.create(partial).catch(fail)
   let length = 0
+  const abandon = async () => {
+    await file.sync().catch(() => {})
+    await file.close().catch(() => {})
+  }
   return {
     output: path,
     partial,
+    abandon,
     async write(text) {
       const bytes = typeof text === 'string' ? Buffer.from(text) : text
       try {
@@ -114,9 +122,9 @@ export async function fileSink(
         throw toOutputError(path, error, partial)
       }
     },
-    async abandon() {
-      await file.sync().catch(() => {})
-      await file.close().catch(() => {})
+    async discard() {
+      await abandon()
+      await rm(partial, { force: true })
     },
   }
 }
@@ -125,15 +133,33 @@ export async function fileSink(
 export function streamSink(stream: NodeJS.WritableStream): Sink {
   // The failed write is reported by its callback. Without a listener the process would end.
   stream.on('error', () => {})
-  const write = (text: string | Buffer) =>
-    new Promise<void>((resolve, reject) => {
-      stream.write(text, (error) => {
-        if (!error) resolve()
-        else if (systemCode(error) !== 'EPIPE') reject(toOutputError('the output', error))
-        else reject(new OutputError('The reader of the output has left.', 'EPIPE', exitCodes.stdoutClosed))
-      })
-    })
-  return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
+  const nothing = async () => {}
+  return {
+    output: undefined,
+    partial: undefined,
+    write: (text) => writeTo(stream, text),
+    ...{ finish: nothing, abandon: nothing, discard: nothing },
+  }
+}
+
+/** Writes to a stream and waits until the text is on its way. Throws an OutputError. */
+export function writeTo(stream: NodeJS.WritableStream, text: string | Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(toStreamError(error)) : resolve()))
+  })
+}
+
+/** Returns why a stream was not written; a reader that left is no failure of a command that spends nothing. */
+export function toStreamError(error: Error): OutputError {
+  const code = systemCode(error)
+  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
+    ? new OutputError('The reader of the output has left.', 'EPIPE', exitCodes.stdoutClosed)
+    : new OutputError(
+        `The output cannot be written: ${systemReason(error)}.`,
+        code,
+        exitCodes.unreachable,
+        'Free some disk space, or choose another location, then run the command again.',
+      )
 }
 
 async function deviceSink(path: string, file: FileHandle, interruptible: Interruptible): Promise<Sink> {
@@ -151,6 +177,7 @@ async function deviceSink(path: string, file: FileHandle, interruptible: Interru
     },
     finish: () => file.close(),
     abandon: () => file.close(),
+    discard: () => file.close(),
   }
 }
 
@@ -237,7 +264,7 @@ export interface Writer extends Omit<Sink, 'write'> {
 }
 
 /** Writes rows in a format to a sink. */
-export function createWriter(sink: Sink, format: Format): Writer {
+export function createWriter(sink: Sink, format: Format<OutputRow>): Writer {
   let begun = false
   const begin = () => {
     const head = begun ? '' : format.head
@@ -249,7 +276,7 @@ export function createWriter(sink: Sink, format: Format): Writer {
     ...sink,
     write: (rows) => sink.write(begin() + format.rows(rows)),
     async finish() {
-      await sink.write(begin() + format.tail)
+      await sink.write(begin() + format.end())
       await sink.finish()
     },
   }
@@ -261,7 +288,8 @@ export class OutputError extends Error {
     message: string,
     readonly code?: string,
     /** Exit code of a command that ends with it. */
-    readonly exit = 10,
+    readonly exit: number = exitCodes.unreachable,
+    readonly hint = '',
   ) {
     super(message)
     this.name = 'OutputError'
@@ -337,10 +365,6 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat) {
   let format: RejectsFormat | undefined
   let count = 0
   let end: 'complete' | 'partial' | undefined
-  const discard = async () => {
-    await sink.abandon()
-    if (sink.partial !== undefined) await rm(sink.partial, { force: true })
-  }
   return {
     /** The complete file; null when it has none, or is not complete. */
     get file(): string | null {
@@ -364,14 +388,14 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat) {
         end = 'complete'
         return
       }
-      await discard()
+      await sink.discard()
       if (sink.output !== undefined && sink.partial !== undefined) await rm(sink.output, { force: true })
     },
     /** Keeps the rejected rows under the partial name. */
     async abandon(): Promise<void> {
       // A complete file stays.
       end ??= 'partial'
-      await (count > 0 ? sink.abandon() : discard())
+      await (count > 0 ? sink.abandon() : sink.discard())
     },
   }
 }

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import {
   columnsOf,
   flatten,
-  idOf,
   namesOf,
   pickFields,
   recordsIn,
   toView,
   valueAt,
 } from '../../../src/cli/output/records.js'
+import { idOf } from '../../../src/runs/output/format.js'
 
 describe('finding the records in a body', () => {
   it('returns the items of a list', () => {

@@ -4,14 +4,8 @@ import { z } from 'zod'
 import { undefuse } from '../../../src/csv/formulas.js'
 import { parseRows } from '../../../src/csv/parse.js'
 import { resultColumns, toCell } from '../../../src/runs/output/columns.js'
-import {
-  createLayout,
-  csvFormat,
-  excel,
-  jsonFormat,
-  ndjsonFormat,
-  type OutputRow,
-} from '../../../src/runs/output/format.js'
+import { rowFormats } from '../../../src/runs/output/format.js'
+import { createLayout, excel, type OutputRow } from '../../../src/runs/output/layout.js'
 import { hostile } from '../../csv/hostile.js'
 import { tries } from '../../support/effort.js'
 
@@ -43,7 +37,7 @@ describe('cells of an output', () => {
     const seen = await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (cell, out, error) => {
         const row: OutputRow = { ...found({ out }, [cell]), error }
-        const [cells = []] = await parse(csvFormat(layout).rows([row]))
+        const [cells = []] = await parse(rowFormats.csv.create(layout).rows([row]))
         for (const written of cells)
           expect(/^[=+\-@\t\r\n\0]/.test(written) && !isNumberOrDashes(written)).toBe(false)
         expect(cells.slice(0, 2).map(undefuse)).toEqual([cell, out])
@@ -56,8 +50,8 @@ describe('cells of an output', () => {
   test('are not changed in JSON and with --raw-csv', () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const row = found({ out: '=1' }, ['=2'])
-    expect(csvFormat(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,lookup\n')
-    expect(JSON.parse(ndjsonFormat(layout).rows([row]))).toMatchObject({
+    expect(rowFormats.csv.create(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,lookup\n')
+    expect(JSON.parse(rowFormats.ndjson.create(layout).rows([row]))).toMatchObject({
       in: '=2',
       out: '=1',
     })
@@ -158,14 +152,14 @@ describe('output formats', () => {
   const row = found({ at: { year: 1 } }, ['1', 'x;y\n"z"'])
 
   test('have a safe header and safe rows in CSV', () => {
-    const format = csvFormat(layout)
-    expect(format.head + format.rows([row]) + format.tail).toBe(
+    const format = rowFormats.csv.create(layout)
+    expect(format.head + format.rows([row]) + format.end()).toBe(
       '\'=a,b,at.year,_status,_error,_credits,_source\n1,"x;y\n""z""",1,found,,1,lookup\n',
     )
   })
 
   test('have a byte order mark and semicolons in CSV for spreadsheets', async () => {
-    const format = csvFormat(layout, excel('fr_FR.UTF-8'))
+    const format = rowFormats.csv.create(layout, excel('fr_FR.UTF-8'))
     expect(format.head.startsWith("\ufeff'=a;b;")).toBe(true)
     expect((await parse(format.rows([row]), ';'))[0]?.[1]).toBe('x;y\n"z"')
   })
@@ -183,19 +177,20 @@ describe('output formats', () => {
     const lost = { ...record, at: null }
     const rows = [row, found(undefined, row.cells)]
     expect(
-      ndjsonFormat(layout)
+      rowFormats.ndjson
+        .create(layout)
         .rows(rows)
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),
     ).toEqual([record, lost])
-    const json = jsonFormat(layout)
-    expect(JSON.parse(json.head + json.rows(rows) + json.rows([row]) + json.tail)).toEqual([
+    const json = rowFormats.json.create(layout)
+    expect(JSON.parse(json.head + json.rows(rows) + json.rows([row]) + json.end())).toEqual([
       record,
       lost,
       record,
     ])
-    const empty = jsonFormat(layout)
-    expect(JSON.parse(empty.head + empty.tail)).toEqual([])
+    const empty = rowFormats.json.create(layout)
+    expect(JSON.parse(empty.head + empty.end())).toEqual([])
   })
 })

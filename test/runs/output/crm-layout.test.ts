@@ -3,14 +3,14 @@ import { countries } from '../../../src/api/values/countries.js'
 import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
 import { crmNames } from '../../../src/runs/output/crm-kind.js'
 import { crmColumns, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
-import { createLayout, type OutputRow } from '../../../src/runs/output/format.js'
+import { createLayout, type OutputRow } from '../../../src/runs/output/layout.js'
 
 const codes = countries.split(' ')
 
 /** The cells of a record, by column. */
 function cellsOf(crm: string, kind: 'companies' | 'people', record: object): Record<string, string> {
-  const { names, cells } = crmColumns(crm, kind)
-  return Object.fromEntries(cells(record).map((cell, at) => [names[at] ?? '', cell]))
+  const { header, cells } = crmColumns(crm, kind)
+  return Object.fromEntries(cells(record).map((cell, at) => [header[at] ?? '', cell]))
 }
 
 describe('a person in the layout of a CRM', () => {
@@ -69,7 +69,7 @@ test('columns of the input come after those of the layout, fill them where the r
   const input = ['first name', 'LAST NAME', 'Firma', 'Land']
   const columns = crmColumns('salesforce', 'people')
   const layout = withCrmColumns(columns, 'people', createLayout(input, []), { company_name: 2 })
-  expect(layout.header.slice(columns.names.length)).toEqual([
+  expect(layout.header.slice(columns.header.length)).toEqual([
     ...['input.first name', 'input.LAST NAME', 'Firma', 'Land'],
     ...['_status', '_error', '_credits', '_source'],
   ])

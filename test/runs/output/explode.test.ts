@@ -1,13 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { explodedColumns, joinedColumns, listColumns } from '../../../src/runs/output/columns.js'
-import {
-  createLayout,
-  csvFormat,
-  explode,
-  ndjsonFormat,
-  type OutputRow,
-} from '../../../src/runs/output/format.js'
+import { rowFormats } from '../../../src/runs/output/format.js'
+import { createLayout, explode, type OutputRow } from '../../../src/runs/output/layout.js'
 
 const output = z.object({
   total: z.number(),
@@ -39,7 +34,7 @@ describe('a row with several results', () => {
       [departments, {}],
       [jobs, { total: 0, tags: [], jobs: [] }],
     ] as const) {
-      const format = explode(ndjsonFormat(createLayout(['in'], [])), many)
+      const format = explode(rowFormats.ndjson.create(createLayout(['in'], [])), many)
       expect(
         format
           .rows([row(body)])
@@ -69,7 +64,7 @@ describe('a row with several results', () => {
   })
 
   test('becomes one row for each result when exploded, and only the first of them has the credits', () => {
-    const format = explode(csvFormat(createLayout(['in'], explodedColumns(output, jobs))), jobs)
+    const format = explode(rowFormats.csv.create(createLayout(['in'], explodedColumns(output, jobs))), jobs)
     const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
     const lost = row(undefined, { status: 'not_found', credits: 0 })
     expect(format.head + format.rows([two, none, lost])).toBe(
@@ -86,7 +81,7 @@ describe('a row with several results', () => {
 
   test('has a column for the key when its results are keyed', () => {
     const columns = explodedColumns(byDepartment, departments)
-    const format = explode(ndjsonFormat(createLayout([], columns)), departments)
+    const format = explode(rowFormats.ndjson.create(createLayout([], columns)), departments)
     const lines = format
       .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
       .trim()

@@ -2,7 +2,8 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { checkSheetRows } from '../../../src/runs/open-output.js'
-import { createLayout, csvFormat } from '../../../src/runs/output/format.js'
+import { rowFormats } from '../../../src/runs/output/format.js'
+import { createLayout } from '../../../src/runs/output/layout.js'
 import {
   createWriter,
   type Files,
@@ -118,7 +119,7 @@ describe('a failing disk', () => {
     async (code) => {
       const path = await fresh()
       const sink = await fileSink(path, failing('appendFile', code, 3))
-      const writer = createWriter(sink, csvFormat(createLayout(['a'], [])))
+      const writer = createWriter(sink, rowFormats.csv.create(createLayout(['a'], [])))
       const row = {
         line: 2,
         cells: ['x'],

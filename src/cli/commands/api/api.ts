@@ -4,15 +4,16 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { resultOr } from '../../../api/values/objects.js'
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
-import { readInput, readText, write } from '../../context/io.js'
+import { readInput, readText } from '../../context/io.js'
 import { everyPage, waitForRateLimits } from '../../operation/call.js'
 import { createSpendingLayer } from '../../operation/record-spending.js'
 import { printRefusedBody } from '../../operation/refusal.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 import { isJson, reportError } from '../../output/report-error.js'
 import { createApp, createDocument } from '../serve/http-server.js'
 
@@ -42,8 +43,8 @@ async function callRaw(context: Context, invocation: Invocation): Promise<number
     options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
   const { status, body, text } = reply
   const isRaw = options.include === true && !choosesFormat(context.globals)
-  if (options.include === true) await write(context.streams.stdout, formatHead(reply))
-  if (isRaw && text !== undefined) await write(context.streams.stdout, `${context.redact(text)}\n`)
+  if (options.include === true) await writeTo(context.streams.stdout, formatHead(reply))
+  if (isRaw && text !== undefined) await writeTo(context.streams.stdout, `${context.redact(text)}\n`)
   else if (isOk(reply)) await print(context, body)
   else if (isJson(context)) await printRefusedBody(context, body)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body))

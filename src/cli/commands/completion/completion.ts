@@ -2,9 +2,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Argument } from 'commander'
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, Streams } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { write } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { confirmLoss } from '../../output/prompt.js'
 import texts from './scripts.json' with { type: 'json' }
@@ -67,5 +67,5 @@ export const completionCommand: CommandFactory = ({ command }) =>
     .option('--install', 'put it where your shell looks for it, after asking')
     .run(async (context, { args: [name = ''], options }) => {
       if (options.install === true) return install(context, name)
-      await write(context.streams.stdout, scriptOf(name))
+      await writeTo(context.streams.stdout, scriptOf(name))
     })

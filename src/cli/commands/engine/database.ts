@@ -7,7 +7,7 @@ import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 import { confirmLoss } from '../../output/prompt.js'
 import { forgetDeadKey } from './members.js'
 

@@ -16,8 +16,7 @@ import {
   type StoredKind,
 } from '../../options/stored-ids.js'
 import { isoTime, whole } from '../../options/values.js'
-import { print } from '../../output/output.js'
-import { printRecords } from '../../output/print-records.js'
+import { print, printRecords } from '../../output/print.js'
 import { columnsOfKind, toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { recordsOf } from '../../wait/result.js'

@@ -7,8 +7,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { endMs, momentMs } from '../../options/values.js'
-import { print } from '../../output/output.js'
-import { printRecords } from '../../output/print-records.js'
+import { print, printRecords } from '../../output/print.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export const ledgerCommand: CommandFactory = (environment) =>

@@ -5,7 +5,7 @@ import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 
 /** Pauses before each retry of an address that does not answer, in milliseconds. */
 const pausesMs = [1_000, 5_000]

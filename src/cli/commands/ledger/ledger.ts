@@ -11,7 +11,7 @@ import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 

@@ -4,11 +4,11 @@ import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import { newToken, receiver } from '../../../http/receiver.js'
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { Context, StreamsContext, TargetContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { write } from '../../context/io.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { isoTime } from '../../options/values.js'
@@ -198,7 +198,7 @@ function openLines(context: StreamsContext, failed: () => void) {
   const isObjects = printsJson(context)
   let last = Promise.resolve()
   const line = (text: string) => {
-    last = last.then(() => write(stdout, `${escapeControls(text)}\n`))
+    last = last.then(() => writeTo(stdout, `${escapeControls(text)}\n`))
     last.catch(failed)
   }
   return {

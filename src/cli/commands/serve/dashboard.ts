@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { refuse } from '../../../http/answer.js'
 import type { Listening } from '../../../http/listen.js'
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { prepareHome, writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption } from '../../options/databases.js'
 import { repeated } from '../../options/values.js'
@@ -53,7 +53,7 @@ async function serveDashboard(outer: Context, { options }: Invocation): Promise<
     listening = await startListening(context, choices, setup)
     try {
       const url = listening.origin + dashboard.makeLink()
-      await write(context.streams.stdout, `${firstLine(url, outer.globals)}\n`)
+      await writeTo(context.streams.stdout, `${firstLine(url, outer.globals)}\n`)
       context.notify('Serving the dashboard. Ctrl-C ends it.')
       if (open && context.streams.stdout.isTTY) await openBrowser(context, url)
       await aborted(signal)

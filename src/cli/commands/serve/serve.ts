@@ -2,10 +2,10 @@ import { hintOf } from '../../../engine/request/keys.js'
 import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, TargetOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { deliveringOptions, type SecretChoice, secretOptions, targetsOf } from '../../options/webhooks.js'
@@ -90,7 +90,7 @@ async function serve(context: Context, { options }: Invocation): Promise<number>
     backend.start()
     try {
       const link = dashboard && listening.origin + dashboard.makeLink()
-      await write(streams.stdout, `${firstLines(listening.baseUrl, link, context.globals)}\n`)
+      await writeTo(streams.stdout, `${firstLines(listening.baseUrl, link, context.globals)}\n`)
       notify(backend.text)
       await aborted(signal)
     } finally {

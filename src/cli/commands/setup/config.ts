@@ -1,8 +1,8 @@
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions, Profile } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { write } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 import { grid } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
 import { changeProfile, currentProfile, keyNames, parseKeyName, profileKeys, useProfile } from './profiles.js'
@@ -119,7 +119,7 @@ const pathConfig: CommandFactory = ({ command }) =>
     const { folder, config, credentials, engine, catalogue, state } = context.home
     const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
     if (context.globals.format || context.globals.json) await print(context, paths)
-    else await write(context.streams.stdout, `${config}\n`)
+    else await writeTo(context.streams.stdout, `${config}\n`)
   })
 
 const withoutPassword = (location: string): string =>
@@ -128,5 +128,5 @@ const withoutPassword = (location: string): string =>
 /** Prints a value without quotes, for scripts, unless a format was given. */
 async function printBare(context: Context, value: unknown): Promise<void> {
   if (context.globals.format || context.globals.json) return print(context, value ?? null)
-  if (value !== null && value !== undefined) await write(context.streams.stdout, `${value}\n`)
+  if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
 }

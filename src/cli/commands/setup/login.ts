@@ -14,7 +14,7 @@ import {
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { profileInUse } from '../../context/settings.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { print } from '../../output/output.js'
+import { print } from '../../output/print.js'
 import { askSecret } from '../../output/prompt.js'
 import { numberAt, stringAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'

@@ -1,5 +1,6 @@
 import { resultOr } from '../../../api/values/objects.js'
-import { type Context, formats, type HomeContext, type Profile } from '../../context/context.js'
+import { formats } from '../../../runs/output/format.js'
+import type { Context, HomeContext, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'

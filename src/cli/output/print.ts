@@ -1,0 +1,194 @@
+import { isTooLarge, toPrintableJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
+import { toCell } from '../../runs/output/columns.js'
+import { crmKindOfRecords } from '../../runs/output/crm-kind.js'
+import { type FormatName, type Layout, rowFormats } from '../../runs/output/format.js'
+import type { Sink } from '../../runs/output/writer.js'
+import type { Context, GlobalOptions, Streams } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { fieldsOf, fileOf, formatOf, withSink } from './output.js'
+import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
+import { drawable, formatNumber, type Look, lookOn, oneLine } from './text.js'
+
+/** How a result is displayed to a person. */
+export interface View {
+  /** Columns of a list, as dotted paths. */
+  readonly columns?: readonly string[]
+  /** Returns the whole text of this result, of which `body` has each text on one line; `raw` is as it came. */
+  readonly layout?: (body: unknown, look: Look, raw: unknown) => string | Promise<string>
+  /** Columns that a narrow screen leaves out, the first one first. */
+  readonly optional?: readonly string[]
+  /** Whether `--jq` is applied to each record, because there may be too many for memory. */
+  readonly isStream?: boolean
+  /** Columns with ids of this machine. */
+  readonly ids?: readonly string[]
+  /** Returns the time that relative times count from, where it is not that of this machine. */
+  readonly now?: () => Promise<number>
+}
+
+/** Prints a result in the chosen format, to stdout or to the file of `-o`. */
+export async function print(context: Context, body: unknown, view: View = {}): Promise<void> {
+  await withSink(context, (sink) => printTo(sink, context, body, view))
+}
+
+/** Prints a result to a sink that was opened before the request, so that no paid result is without a place to go. */
+export async function printTo(sink: Sink, context: Context, body: unknown, view: View = {}): Promise<void> {
+  const { globals: options } = context
+  try {
+    for await (const text of render(context, body, view)) await sink.write(text)
+  } catch (error) {
+    if (options.jq === undefined || !(error instanceof UsageError)) throw error
+    // The answer may have been paid for.
+    await sink.write(`${toPrintableJson(body, 2)}\n`)
+    await sink.finish()
+    throw error
+  }
+  await sink.finish()
+}
+
+/** Yields a result as text. */
+async function* render(context: Context, body: unknown, view: View): AsyncGenerator<string> {
+  const { globals: options } = context
+  const format = formatOf(context)
+  const fields = fieldsOf(options)
+  const stream: Partial<Streams['stdout']> = fileOf(options) === undefined ? context.streams.stdout : {}
+  if (options.jq !== undefined) {
+    const { filterJson } = await import('./jq.js')
+    yield filterJson(toPrintableJson(body, 0), options.jq, stream.isTTY === true)
+  } else if (format === 'table') {
+    const look = lookOn(context, stream, stream.isTTY ? await view.now?.() : undefined)
+    if (view.layout && !fields) yield drawable(await view.layout(escapeValues(body), look, body), look)
+    else {
+      const { table } = await import('./table.js')
+      yield table(body, recordsIn(body, fields ?? view.columns), { ...view, fields }, look)
+    }
+  } else if (rowFormats[format].whole) {
+    yield rowFormats[format].whole(fields ? pickBodyFields(body, fields) : body)
+  } else {
+    const { rows } = recordsIn(body, fields ?? view.columns)
+    yield* renderRecords(() => rows, format, options, view.columns)
+  }
+}
+
+function pickBodyFields(body: unknown, fields: readonly string[]): unknown {
+  const { rows: found, isList, from } = recordsIn(body, fields)
+  const rows = found.map((row) => pickFields(row, fields))
+  if (!isList) return rows[0]
+  return from === undefined ? rows : { ...(body as object), [from]: rows }
+}
+
+/** Returns a body whose texts are each on one line, without control characters. */
+function escapeValues(value: unknown): unknown {
+  if (typeof value === 'string') return oneLine(value)
+  if (Array.isArray(value)) return value.map(escapeValues)
+  if (!isObject(value) || isTooLarge(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [oneLine(name), escapeValues(inner)]),
+  )
+}
+
+/** Reads the records, from the first one each time it is called. */
+export type Records = () => AsyncIterable<Row> | Iterable<Row>
+
+/** The most rows of a table on a terminal. */
+const tableRows = 1_000
+const chunkRows = 500
+
+/** Prints records as they come, in any format, with memory that does not grow with their number. */
+export async function printRecords(context: Context, records: Records, view: View = {}): Promise<void> {
+  const { globals: options } = context
+  const format = formatOf(context)
+  if (format === 'table') return print(context, await readShown(context, records), view)
+  if (options.jq !== undefined && !view.isStream)
+    return print(context, await Array.fromAsync(records()), view)
+  await withSink(context, async (sink) => {
+    const pieces =
+      options.jq === undefined
+        ? renderRecords(records, format, options, view.columns)
+        : filterRecords(records, options.jq)
+    for await (const text of pieces) await sink.write(text)
+    await sink.finish()
+  })
+}
+
+/** Returns the records of a table, after a notice where there are too many for one. */
+async function readShown(context: Context, records: Records): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  for await (const row of records()) {
+    if (rows.length < tableRows) rows.push(row)
+    else {
+      context.notify(
+        `Only the first ${formatNumber(tableRows)} are shown. For all of them: -o FILE or --format ndjson`,
+      )
+      break
+    }
+  }
+  return rows
+}
+
+/** Yields what a jq expression makes of each record. */
+async function* filterRecords(records: Records, expression: string): AsyncGenerator<string> {
+  const { filterJson } = await import('./jq.js')
+  for await (const rows of chunks(records())) {
+    const lines = rows.map((row) => toPrintableJson(row, 0)).join('\n')
+    yield await filterJson(lines, expression, false)
+  }
+}
+
+/** Yields records as text in a format, in pieces. */
+export async function* renderRecords(
+  records: Records,
+  name: Exclude<FormatName, 'table'>,
+  options: GlobalOptions = {},
+  columns: readonly string[] = [],
+): AsyncGenerator<string> {
+  const format = rowFormats[name]
+  // The columns are those of all records, which can differ: records are read twice instead of held in memory.
+  const names = format.hasColumns ? await namesIn(records()) : []
+  const layout = await layoutOf(name === 'ids' ? {} : options, names, columns)
+  const { head, rows, end } = format.create(layout, { indent: 2 })
+  yield head
+  for await (const some of chunks(records())) yield rows(some)
+  yield end()
+}
+
+/** Returns the columns of records with these names: those of an import, those asked for, else all. */
+async function layoutOf(
+  options: GlobalOptions,
+  names: readonly string[],
+  columns: readonly string[],
+): Promise<Layout<Row>> {
+  if (options.layout !== undefined && names.length > 0) {
+    const { crmColumns } = await import('../../runs/output/crm-layout.js')
+    return { ...crmColumns(options.layout, crmKindOfRecords(names)), record: (row) => row }
+  }
+  const fields = fieldsOf(options)
+  // A file without records has a header, too.
+  const all = names.length > 0 ? names : columns
+  const header = fields ? columnsOf(fields, all) : all
+  return {
+    header,
+    cells: (row) => {
+      const flat = flatten(row)
+      return header.map((name) => toCell(flat[name] ?? valueAt(row, name)))
+    },
+    record: (row) => (fields ? pickFields(row, fields) : row),
+  }
+}
+
+async function namesIn(records: ReturnType<Records>): Promise<string[]> {
+  const names = new Set<string>()
+  for await (const row of records) for (const name of Object.keys(flatten(row))) names.add(name)
+  return [...names]
+}
+
+async function* chunks(records: ReturnType<Records>): AsyncGenerator<Row[]> {
+  let rows: Row[] = []
+  for await (const row of records) {
+    rows.push(row)
+    if (rows.length < chunkRows) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+}
