@@ -63,7 +63,7 @@ const others: Record<string, readonly string[]> = {
   runs: ['better-sqlite3', 'zod', 'node:'],
   reference: ['zod'],
   dashboard: ['hono', 'node:'],
-  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'jq-web', 'node:'],
+  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'ora', 'jq-web', 'node:'],
   index: ['../package.json', 'node:'],
 }
 

@@ -1,4 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
+import { styleText } from 'node:util'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { escapeControls } from '../../api/values/controls.js'
 import type { LeftOutValues } from '../../csv/names.js'
@@ -27,12 +28,18 @@ export interface Look {
 export function lookOf(stream: Stream, env: Env, color = true, now = Date.now()): Look {
   const isTerminal = stream.isTTY === true
   const isColorful = color && wantsColor(isTerminal, env)
-  const style = (on: number, off: number) => (text: string) =>
-    isColorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
+  const style = (name: 'bold' | 'dim' | 'red' | 'green' | 'yellow') => (text: string) =>
+    isColorful && text !== '' ? styleText(name, text, { validateStream: false }) : text
   return {
-    ...{ isTerminal, width: stream.columns || 80, isAscii: isAscii(env), now },
-    ...{ bold: style(1, 22), dim: style(2, 22) },
-    ...{ red: style(31, 39), green: style(32, 39), yellow: style(33, 39) },
+    isTerminal,
+    width: stream.columns || 80,
+    isAscii: isAscii(env),
+    now,
+    bold: style('bold'),
+    dim: style('dim'),
+    red: style('red'),
+    green: style('green'),
+    yellow: style('yellow'),
   }
 }
 

@@ -132,7 +132,7 @@ export async function fileSink(
 /** Writes to a stream, such as stdout, no faster than it takes. */
 export function streamSink(stream: NodeJS.WritableStream): Sink {
   // The failed write is reported by its callback. Without a listener the process would end.
-  stream.on('error', () => {})
+  if (stream.listenerCount('error') === 0) stream.on('error', () => {})
   const nothing = async () => {}
   return {
     output: undefined,
