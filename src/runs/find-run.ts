@@ -234,10 +234,10 @@ export async function checkMember({ target, dialog }: BatchPorts, run: Run): Pro
 export function toRecord(
   { constants, choices, targetOptions, operation }: BatchRequest,
   file: string,
-  { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
+  { member, source, sentMaxAgeMs }: Pick<RecordedRequest, 'member' | 'source' | 'sentMaxAgeMs'>,
 ): string {
   const request: RecordedRequest = {
-    ...{ constants, member, source },
+    ...{ constants, member, source, sentMaxAgeMs },
     choices: {
       ...choices,
       file,

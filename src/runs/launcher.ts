@@ -184,7 +184,9 @@ export class Launcher {
     const { stated, journal } = this.ports.batch
     const noted = journal.stated
     if (!stated || !noted) return rows
-    const about = rows.map(({ hash }) => (hash === undefined ? undefined : noted.find(hash)))
+    const about = rows.map(({ hash, ordinal }) =>
+      hash === undefined || journal.isMaybeSent(ordinal) ? undefined : noted.find(hash),
+    )
     const ordinals = about.filter((ordinal) => ordinal !== undefined)
     if (ordinals.length === 0) return rows
     await this.journalWriter.kept()

@@ -1,6 +1,7 @@
 import type { Caller } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
+import { parseJson } from '../api/values/json.js'
 import { type InputFile, toRecord } from './find-run.js'
 import type { Journal } from './journal/journal.js'
 import type { JournalOptions } from './journal/run-journal.js'
@@ -8,7 +9,7 @@ import type { NewRun, Run, RunIdentity } from './journal/runs.js'
 import type { OpenOutput } from './open-output.js'
 import type { Batch, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
-import type { BatchRequest } from './request.js'
+import type { BatchRequest, RecordedRequest } from './request.js'
 
 /** A batch with its recorded run, if there is one. */
 export interface ResolvedBatch {
@@ -68,6 +69,7 @@ export async function openJournal(
     ...{ store, turns },
     samples: batch.samples,
     notBefore: batch.notBefore,
+    sentMaxAgeMs: sentMaxAgeOf(batch.known),
     others: missingAnswerOf(batch.known),
   }
   return { run, journal: await openOver(records, run, options), target }
@@ -108,6 +110,7 @@ async function begin(
     request: toRecord(request, file, {
       member: await ports.target.member(),
       source: await ports.target.source(),
+      sentMaxAgeMs: sentMaxAgeOf(known),
     }),
     spread: request.choices.distribute ? 1 : 0,
   } as const
@@ -140,6 +143,14 @@ export async function addFiles(
 ): Promise<void> {
   await runs.addFiles(run, files)
   await database.flush()
+}
+
+/** Returns the lowest `maxAgeMs` of the parts that sent rows without an answer; `undefined` where there are none. */
+function sentMaxAgeOf(known: Run | undefined): number | undefined {
+  if (!known || known.sentTo <= known.sentFrom) return undefined
+  const { choices, sentMaxAgeMs } = parseJson(known.request) as Partial<RecordedRequest>
+  // An erasure may have redacted the request.
+  return choices && Math.min(choices.maxAgeMs ?? 0, sentMaxAgeMs ?? Number.POSITIVE_INFINITY)
 }
 
 /** Whether rows may be sent again under their keys. */
@@ -217,6 +228,7 @@ export async function openQuoteJournal(
   const others = missingAnswerOf(known)
   return openOver(records, run, {
     ...{ budget: {}, mayRepeat, retryUnknown, store, samples, others, notBefore },
+    sentMaxAgeMs: sentMaxAgeOf(known),
   })
 }
 

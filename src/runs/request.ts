@@ -110,6 +110,8 @@ export interface RecordedRequest {
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
   readonly batch: Operation['batch']
+  /** The lowest `maxAgeMs` of the parts that sent rows that have no answer yet; 0 where none was reused. */
+  readonly sentMaxAgeMs?: number | undefined
   /** Rows of the output that are invalid, as of the end of its last part. */
   readonly invalid?: number
 }

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { isLong, tries } from '../support/effort.js'
 import { killedBatch, sharedByKilledCommands, toEnrich } from '../support/killed-batch.js'
@@ -24,6 +25,40 @@ it('starts the same file anew after a kill, under the keys of the killed run', a
     expect((await run('0', 'before', '0', '--fresh')).exitCode).toBe(0)
     const { spent, resolvable } = await file.survived(1)
     expect(spent).toBe(resolvable)
+  } finally {
+    file.remove()
+  }
+})
+
+it('records all that was charged by a run with --refresh that was killed and is resumed without it', async () => {
+  const file = await toEnrich(60)
+  try {
+    const { folder, env } = file
+    const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
+    expect((await run()).exitCode).toBe(0)
+    expect((await run('10', 'after', '5', '--refresh', '--concurrency', '8')).signal).toBe('SIGKILL')
+    expect((await run('3', 'after', '5')).signal).toBe('SIGKILL')
+    expect((await run()).exitCode).toBe(0)
+    const { spent, credits, resolvable } = await file.survived(2)
+    expect(credits).toBe(spent)
+    expect(spent).toBeLessThan(2 * resolvable)
+  } finally {
+    file.remove()
+  }
+})
+
+it('records all that was charged where an answer shows what another row under way asks for in another spelling', async () => {
+  const file = await toEnrich(60)
+  try {
+    const { folder, env } = file
+    const domains = [1, 2, 3, 4, 7, 8, 9, 10].map((row) => `company-${row}.example`)
+    const lines = [...domains.map((domain) => `Name of ${domain},`), ...domains.map((domain) => `,${domain}`)]
+    writeFileSync(join(folder, 'in.csv'), `name,domain\n${lines.join('\n')}\n`)
+    const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
+    expect((await run('12', 'after', '0')).signal).toBe('SIGKILL')
+    expect((await run()).exitCode).toBe(0)
+    const { spent, credits } = await file.survived(1)
+    expect(credits).toBe(spent)
   } finally {
     file.remove()
   }

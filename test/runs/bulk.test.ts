@@ -490,6 +490,7 @@ describe.each(states())('%s', (name, open) => {
         journal: {
           answeredUpTo: journal.answeredUpTo,
           resume: (from, to) => journal.resume(from, to),
+          isMaybeSent: (ordinal) => journal.isMaybeSent(ordinal),
           recall: (rows) => journal.recall(rows),
           plan: guarded((rows) => journal.plan(rows)),
           keep: guarded((rows) => journal.keep(rows)),

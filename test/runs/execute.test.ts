@@ -383,6 +383,7 @@ describe('the journal of a run', () => {
       async resume() {
         return new Map()
       },
+      isMaybeSent: () => false,
       async recall(rows) {
         log.push(`recall ${ordinals(rows)}`)
         return rows.map(({ identity }) =>

@@ -41,6 +41,7 @@ describe.each(states())('%s', (name, open) => {
     return {
       answeredUpTo: journal.answeredUpTo,
       resume: (from, to) => journal.resume(from, to),
+      isMaybeSent: (ordinal) => journal.isMaybeSent(ordinal),
       recall: (rows) => journal.recall(rows),
       plan: (rows) => journal.plan(rows),
       keep: async (rows) => {

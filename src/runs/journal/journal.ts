@@ -158,6 +158,8 @@ export interface Journal {
   readonly answeredUpTo: number
   /** Returns answers that earlier parts of the run have for a range of rows, by ordinal. Ranges come in order. */
   resume(from: number, to: number): Promise<ReadonlyMap<number, RecalledAnswer>>
+  /** Whether an earlier part may have sent a row of the range resumed last: only its key shows whether it was paid for. */
+  isMaybeSent(ordinal: number): boolean
   /** Returns the answers of equal rows, in the order of the given ones; `undefined` where there is none. */
   recall(rows: readonly JournalRow[]): Promise<readonly (RecalledAnswer | undefined)[]>
   /**

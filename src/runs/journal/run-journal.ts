@@ -30,6 +30,11 @@ export interface JournalOptions extends RequestOptions {
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** How old answers of other runs may be that are taken, in milliseconds; none are taken where it is absent. */
   readonly store?: { readonly maxAgeMs: number } | undefined
+  /**
+   * The same for rows that an earlier part may have sent: whatever is older was there then, and they were sent all the same.
+   * 0 where none was taken.
+   */
+  readonly sentMaxAgeMs?: number | undefined
   /** Real time before which no answer of another run was given that is taken; any time where it is absent. */
   readonly notBefore?: number | undefined
   /** How equal rows of runs at the same time are asked once; each run asks its own where it is absent. */
@@ -123,6 +128,10 @@ class RunJournal implements Journal {
     return answers
   }
 
+  isMaybeSent(ordinal: number): boolean {
+    return this.#holds.isCovered(ordinal)
+  }
+
   /** Whether a row keeps its answer when its run is resumed. */
   #isFinal({ status, error }: RowAnswer): boolean {
     const { missing, others, mayRepeat, retryUnknown } = this.#options
@@ -170,13 +179,21 @@ class RunJournal implements Journal {
     if (hash === undefined || identity === undefined) return undefined
     const lookup = { ...this.#run, hash, identity }
     const sampled = samples && (await storedAnswer(connection, lookup, notBefore, samples))
-    const since = store && Math.max(notBefore, now() - store.maxAgeMs)
+    const maxAgeMs = store && Math.min(store.maxAgeMs, this.#sentMaxAgeOf(row.ordinal))
+    const since = maxAgeMs ? Math.max(notBefore, now() - maxAgeMs) : undefined
     const stored =
       sampled ?? (since === undefined ? undefined : await storedAnswer(connection, lookup, since))
     if (!stored) return undefined
     const mark = sampled ? { sampled: true as const } : {}
     const { answer, place, answeredAt } = stored
     return { answer, source: 'store', credits: 0, origin: place, storedAt: answeredAt, ...mark }
+  }
+
+
+  /** Returns the age of stored answers below which a row was not sent by earlier parts. */
+  #sentMaxAgeOf(ordinal: number): number {
+    const { sentMaxAgeMs = Number.POSITIVE_INFINITY } = this.#options
+    return this.#holds.isCovered(ordinal) ? sentMaxAgeMs : Number.POSITIVE_INFINITY
   }
 
   async takeTurns(rows: readonly AskedRow[]): Promise<ReadonlySet<number> | undefined> {
@@ -210,7 +227,9 @@ class RunJournal implements Journal {
       const isCovered = this.#holds.isCovered(ordinal)
       this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(wanted) : credits, isCovered)
       // A lower limit would be another request than the one that was sent under that key.
-      const left = lowered === undefined ? this.#turns?.leftOf(ordinal) : undefined
+      // A row that an earlier part sent without a turn has the key of its own.
+      const isFree = lowered === undefined && this.#sentMaxAgeOf(ordinal) > 0
+      const left = isFree ? this.#turns?.leftOf(ordinal) : undefined
       if (left) return left
       const row = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }

@@ -307,6 +307,25 @@ describe.each(states())('%s', (name, open) => {
       expect(await later.recall(asked)).toEqual([undefined])
     })
 
+    it('are not taken for rows that an earlier part sent all the same', async () => {
+      const driver = await open()
+      const { runs, run, taking } = await withOther(driver)
+      const [row = asked[0] as JournalRow] = asked
+      await (await taking(2 * day, 12 * day)).plan([row])
+      const sent = (await runs.find(run.id))[0] as Run
+      const resumed = async (sentMaxAgeMs: number) => {
+        const now = () => 12 * day
+        const journal = await journalFor(driver, sent, { now, store: { maxAgeMs: 9 * day }, sentMaxAgeMs })
+        await journal.resume(0, 1)
+        return (await journal.recall(asked))[0]?.source
+      }
+      expect([await resumed(0), await resumed(day), await resumed(2 * day)]).toEqual([
+        undefined,
+        undefined,
+        'store',
+      ])
+    })
+
     it('stay usable after their run was forgotten, which is no longer listed', async () => {
       const { runs, taking } = await withOther(await open())
       const [other] = await runs.find('other')
