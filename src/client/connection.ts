@@ -111,8 +111,7 @@ export class Wire {
 
   /** Notes that an answer is passed on at a time, in milliseconds. `onDoubted` is called when it is doubted after that. */
   pass(at: number, onDoubted: () => void): void {
-    const old = this.#answers.findIndex((answer) => answer.at > at - doubtedMs)
-    this.#answers.splice(0, old === -1 ? this.#answers.length : old)
+    while ((this.#answers[0]?.at ?? at) <= at - doubtedMs) this.#answers.shift()
     if (this.#answers.length < maxDoubted) this.#answers.push({ at, onDoubted })
   }
 

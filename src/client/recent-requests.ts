@@ -17,13 +17,21 @@ const kinds: Partial<Record<OperationId, Kind>> = {
   'messenger.validate': 'number',
 }
 
-/** A request, until 10 s after its answer. */
-export interface RecentRequest extends AskedSubjects {
+/** A request, until 10 s after its answer. One is kept for each call, so it holds no more than it must. */
+export interface RecentRequest {
+  readonly kind: Kind
+  readonly row: Operation
+  /** Absent where it is large: then its subjects are read at once. */
+  readonly input: Input | undefined
   /** Connections that it was sent over. */
-  readonly connections: Set<object>
+  connections: readonly object[]
+  /** 0 while it is under way. */
   endedAt: number
+  /** Present once they are needed, as are its keys. */
+  subjects: readonly Subject[] | undefined
+  keys: readonly string[] | undefined
   /** Whom an earlier answer was about, where that was another request. */
-  contradiction?: string
+  contradiction: string | undefined
 }
 
 /** How long after its answer another request is compared with a request. */
@@ -32,13 +40,15 @@ const recentMs = 10_000
 /** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
 const mostRecent = 32_768
 
+const none: readonly object[] = []
+
 /** The requests of one server that are under way or were answered in the last 10 s. */
 export class RecentRequests {
-  readonly #open = new Set<RecentRequest>()
-  /** In the order in which they ended. */
-  readonly #ended = new Set<RecentRequest>()
+  /** In the order in which they began. Those before `#first` are forgotten, those from `#unread` are not in `#byKey`. */
+  #requests: RecentRequest[] = []
+  #first = 0
+  #unread = 0
   readonly #byKey = new Map<string, Set<RecentRequest>>()
-  readonly #unread = new Set<RecentRequest>()
   #subjects = 0
 
   /** `now` returns real time. */
@@ -47,61 +57,91 @@ export class RecentRequests {
   /** Remembers a request that is about to be sent; `undefined` where its answer identifies nobody. */
   begin(row: Operation, input: Input): RecentRequest | undefined {
     const kind = kinds[row.id] ?? (pathParameters(row).length > 0 ? 'record' : undefined)
-    const subjects = kind ? subjectsOfRequest(kind, row, input) : []
-    if (kind === undefined || subjects.length === 0) return undefined
-    const request: RecentRequest = { kind, subjects, connections: new Set(), endedAt: 0 }
-    this.#open.add(request)
-    this.#unread.add(request)
-    this.#subjects += subjects.length
+    if (kind === undefined) return undefined
+    const small = isSmall(input) ? input : undefined
+    const subjects = small ? undefined : subjectsOfRequest(kind, row, input)
+    if (subjects?.length === 0) return undefined
+    const request: RecentRequest = {
+      kind,
+      row,
+      input: small,
+      subjects,
+      connections: none,
+      endedAt: 0,
+      keys: undefined,
+      contradiction: undefined,
+    }
+    this.#requests.push(request)
+    this.#subjects += sizeOf(request)
     return request
   }
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
     request.endedAt = this.now()
-    this.#open.delete(request)
-    this.#ended.add(request)
-    for (const oldest of this.#ended) {
-      if (oldest.endedAt > request.endedAt - recentMs && this.#subjects <= mostRecent) break
+    for (let oldest = this.#requests[this.#first]; oldest; oldest = this.#requests[this.#first]) {
+      if (this.#subjects <= mostRecent && this.#isRecent(oldest)) break
       this.#forget(oldest)
     }
+    if (this.#first * 2 < this.#requests.length) return
+    this.#requests = this.#requests.slice(this.#first)
+    this.#unread -= this.#first
+    this.#first = 0
+  }
+
+  /** Whether an answer has what its request asks for as it was written, as most have, or identifies nobody. */
+  fits({ kind, row, input, subjects }: RecentRequest, body: unknown): boolean {
+    if (input && repeats(kind, input, body)) return true
+    const answers = subjectsOfAnswer(kind, row, body)
+    if (answers.length === 0) return true
+    const asked = subjects ?? subjectsOfRequest(kind, row, input ?? {})
+    return asked.length === 0 || asked.some((one) => answers.some((answer) => isSame(one, answer)))
   }
 
   /**
-   * Returns whether an answer belongs to another request: it identifies that one, and not its own. When the request is
+   * Returns whether an answer that does not fit its request belongs to another one, which it identifies. When the request is
    * repeated over a connection that the other one did not use, and the answer is the same, it is its own: two names of
    * one company.
    */
   async isOfAnother(
     request: RecentRequest,
-    row: Operation,
     body: unknown,
     connection: object | undefined,
   ): Promise<boolean> {
-    const answers = subjectsOfAnswer(request.kind, row, body)
-    if (answers.length === 0 || request.subjects.some((asked) => answers.some((one) => isSame(asked, one))))
-      return false
-    // Most answers repeat what was asked for, and need none of this.
+    const answers = subjectsOfAnswer(request.kind, request.row, body)
     const { isName, keysOf, mayBeOwn } = await import('./subject-keys.js')
-    for (const unread of this.#unread) this.#add(unread, keysOf(unread.kind, unread.subjects))
+    const read = (unread: RecentRequest): AskedSubjects => {
+      unread.subjects ??= subjectsOfRequest(unread.kind, unread.row, unread.input ?? {})
+      unread.keys ??= keysOf(unread.kind, unread.subjects)
+      return unread as AskedSubjects
+    }
+    for (; this.#unread < this.#requests.length; this.#unread++) {
+      const unread = this.#requests[this.#unread] as RecentRequest
+      this.#add(unread, read(unread).keys ?? [])
+    }
+    const asked = read(request)
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
-    if (keys.some((key) => !isName(key) && request.keys?.includes(key))) return false
+    if (keys.some((key) => !isName(key) && asked.keys?.includes(key))) return false
     const others = new Set(keys.flatMap((key) => [...(this.#byKey.get(key) ?? [])]))
     others.delete(request)
-    const contradicting = [...others].filter((other) => !mayBeOwn(request, answers, other))
+    const contradicting = [...others].filter(
+      (other) => this.#isRecent(other) && !mayBeOwn(asked, answers, read(other)),
+    )
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
     const isElsewhere =
-      connection !== undefined && contradicting.every(({ connections }) => !connections.has(connection))
+      connection !== undefined && contradicting.every(({ connections }) => !connections.includes(connection))
     if (isElsewhere && request.contradiction === contradiction) return false
     request.contradiction = contradiction
     return true
   }
 
+  #isRecent({ endedAt }: RecentRequest): boolean {
+    return endedAt === 0 || endedAt > this.now() - recentMs
+  }
+
   #add(request: RecentRequest, keys: readonly string[]): void {
-    this.#unread.delete(request)
-    request.keys = keys
     for (const key of keys) {
       const known = this.#byKey.get(key)
       if (known) known.add(request)
@@ -110,9 +150,9 @@ export class RecentRequests {
   }
 
   #forget(request: RecentRequest): void {
-    this.#ended.delete(request)
-    this.#unread.delete(request)
-    this.#subjects -= request.subjects.length
+    this.#first++
+    this.#unread = Math.max(this.#unread, this.#first)
+    this.#subjects -= sizeOf(request)
     for (const key of request.keys ?? []) {
       const known = this.#byKey.get(key)
       known?.delete(request)
@@ -120,6 +160,29 @@ export class RecentRequests {
     }
   }
 }
+
+/** Returns how many subjects a request counts as. One that is small has one. */
+const sizeOf = ({ input, subjects }: RecentRequest): number => (input ? 1 : (subjects?.length ?? 1))
+
+/** Whether a request can be kept as it is: it has neither lists nor long texts. */
+const isSmall = (input: Input): boolean =>
+  Object.values(input).every((value) =>
+    typeof value === 'string' ? value.length <= 256 : typeof value !== 'object' || value === null,
+  )
+
+/** Fields that identify a company or a person, and that requests and answers have under the same name. */
+const repeated: Partial<Record<Kind, readonly string[]>> = {
+  company: ['domain', 'website', 'network_url', 'company_network_url', 'network_id', 'company_network_id'],
+  person: ['network_profile_url', 'network_url', 'premium_profile_url', 'email', 'personal_email', 'network_id'],
+}
+
+/** Whether an answer has a field of its request that identifies it. Most have, and nothing else is read of them. */
+const repeats = (kind: Kind, input: Input, body: unknown): boolean =>
+  isObject(body) &&
+  repeated[kind]?.some((name) => {
+    const value = input[name]
+    return typeof value === 'string' && value === body[name] && value.trim() !== ''
+  }) === true
 
 /** Whether an answer repeats what identifies a request, as it was written. */
 const isSame = (asked: Subject, answer: Subject): boolean =>

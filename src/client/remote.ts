@@ -77,11 +77,14 @@ export function createRemote(options: RemoteOptions): Remote {
   return {
     call: async (id, input, call = {}) => {
       const row = operation(id)
+      const recent = server.recent.begin(row, input)
       try {
-        return await answered(server, row, input, call)
+        return await answered(server, row, input, call, recent)
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         return toRefusal(error, row)
+      } finally {
+        if (recent) server.recent.end(recent)
       }
     },
     supportsIdempotency: () => honours(server),
@@ -149,16 +152,7 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
 }
 
 /** Sends a call until it is answered, or until another attempt could do harm or would not help. */
-async function answered(server: Server, row: Operation, input: Input, call: CallOptions): Promise<Reply> {
-  const recent = server.recent.begin(row, input)
-  try {
-    return await answerOf(server, row, input, call, recent)
-  } finally {
-    if (recent) server.recent.end(recent)
-  }
-}
-
-async function answerOf(
+async function answered(
   server: Server,
   row: Operation,
   input: Input,
@@ -230,7 +224,7 @@ async function attempt(
   try {
     const answer = await connection.exchange(request, headers, signal, (opened) => {
       wire = opened
-      recent?.connections.add(opened)
+      if (recent) recent.connections = [...recent.connections, opened]
     })
     const { names, passOn } = options
     const apiKey = headers['x-api-key']
@@ -249,7 +243,10 @@ async function attempt(
           )
         : await readReply(task)
     const isOfAnother =
-      recent !== undefined && isOk(reply) && (await server.recent.isOfAnother(recent, row, reply.body, wire))
+      recent !== undefined &&
+      isOk(reply) &&
+      !server.recent.fits(recent, reply.body) &&
+      (await server.recent.isOfAnother(recent, reply.body, wire))
     if (isOfAnother) wire?.abandon()
     if (isOfAnother || wire?.hasSurplus) return doubted(row, isOfAnother)
     if (onDoubted) wire?.pass(options.clock.now(), onDoubted)
