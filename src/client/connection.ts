@@ -184,9 +184,11 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
   }
   if (proxy.protocol.startsWith('socks')) {
     const connect = allowance.limit(buildConnector({ timeout: connectMs }))
-    const options = { ...pool, connect, connectTimeout: connectMs, requestTls: tls }
+    const options = { connect, connectTimeout: connectMs }
     const address = proxy.href.replace(/^socks\w*:/, 'socks5:')
-    return withoutWarning('SOCKS5 proxy support', () => new Socks5ProxyAgent(address, options))
+    const agent = withoutWarning('SOCKS5 proxy support', () => new Socks5ProxyAgent(address, options))
+    const tunnel = tunnelThrough(agent as unknown as SocksAgent, buildConnector(tls))
+    return new Pool(base.origin, { ...pool, connect: tunnel, factory })
   }
   /** Pools of connections to the proxy; in tunnels the requests go over pools of their own. */
   const toProxy = (origin: string | URL, { connect }: Opened, headersTimeout = 0) =>
@@ -201,6 +203,24 @@ async function open(settings: ConnectionSettings, allowance: ConnectionAllowance
         : toProxy(origin, options as Opened),
   })
 }
+
+/** What makes a connection in undici's agent, which its types do not have. */
+interface SocksAgent {
+  createSocks5Connection(host: string, port: number): Promise<Socket>
+}
+
+/** Connects through a SOCKS proxy. The pools that the agent makes itself cannot be watched. */
+const tunnelThrough =
+  (agent: SocksAgent, encrypt: Connector): Connector =>
+  (options, callback) => {
+    const isEncrypted = options.protocol === 'https:'
+    const port = Number(options.port) || (isEncrypted ? 443 : 80)
+    agent.createSocks5Connection(options.hostname, port).then(
+      (httpSocket) =>
+        isEncrypted ? encrypt({ ...options, httpSocket }, callback) : callback(null, httpSocket),
+      (error: Error) => callback(error, null),
+    )
+  }
 
 /** Returns what is created, without the warning that begins so: stderr is for messages of this program. */
 function withoutWarning<T>(beginning: string, create: () => T): T {

@@ -4,6 +4,7 @@ import type { Layer } from '../api/calls/compose.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
+import { failedSearchStatuses } from '../api/schemas/enumerations.js'
 import { type Bytes, small, viewOf } from '../api/values/bytes.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { type EventKind, eventOf } from '../api/webhooks/events.js'
@@ -138,14 +139,12 @@ const toContactRecord = (result: Fields): ProxiedRecord => ({
   credits: creditsOfRecord(operation('contacts.enrich'), 'contact_enrichment', result),
 })
 
-/** The statuses with which a search ends. `RATE_LIMITED` is none of them. */
-const lastStatuses: readonly unknown[] = ['FINISHED', 'ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
-
 /** Returns the search in a reply if it has ended and the reply says how many records it found. */
 function finishedSearch(row: Operation, kind: EventKind, id: string, body: unknown): readonly FinishedWork[] {
   const { search, pagination } = body as { readonly search?: Fields; readonly pagination?: Fields }
   const found = search?.accounts_count ?? search?.leads_count ?? pagination?.total_count
-  if (!lastStatuses.includes(search?.status) || typeof found !== 'number') return []
+  const isOver = search?.status === 'FINISHED' || failedSearchStatuses.includes(search?.status)
+  if (!isOver || typeof found !== 'number') return []
   const price = creditsOfRecord(row, kind, {})
   return [{ id, credits: found * price, price }]
 }

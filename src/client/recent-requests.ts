@@ -103,11 +103,7 @@ export class RecentRequests {
    * repeated over a connection that the other one did not use, and the answer is the same, it is its own: two names of
    * one company.
    */
-  async isOfAnother(
-    request: RecentRequest,
-    body: unknown,
-    connection: object | undefined,
-  ): Promise<boolean> {
+  async isOfAnother(request: RecentRequest, body: unknown, connection: object | undefined): Promise<boolean> {
     const answers = subjectsOfAnswer(request.kind, request.row, body)
     const { isName, keysOf, mayBeOwn } = await import('./subject-keys.js')
     const read = (unread: RecentRequest): AskedSubjects => {
@@ -173,7 +169,14 @@ const isSmall = (input: Input): boolean =>
 /** Fields that identify a company or a person, and that requests and answers have under the same name. */
 const repeated: Partial<Record<Kind, readonly string[]>> = {
   company: ['domain', 'website', 'network_url', 'company_network_url', 'network_id', 'company_network_id'],
-  person: ['network_profile_url', 'network_url', 'premium_profile_url', 'email', 'personal_email', 'network_id'],
+  person: [
+    'network_profile_url',
+    'network_url',
+    'premium_profile_url',
+    'email',
+    'personal_email',
+    'network_id',
+  ],
 }
 
 /** Whether an answer has a field of its request that identifies it. Most have, and nothing else is read of them. */

@@ -90,7 +90,9 @@ export class Outage {
   #failures = 0
 
   note(attempted: AttemptResult): void {
-    this.#failures = isPassing(attempted) ? this.#failures + 1 : 0
+    // A doubted answer comes from a server that answers.
+    const isFailure = isPassing(attempted) && !('status' in attempted && attempted.isDoubted)
+    this.#failures = isFailure ? this.#failures + 1 : 0
   }
 
   get lasts(): boolean {

@@ -4,6 +4,7 @@ import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { BulkLauncher } from './bulk.js'
 import { cutAt, judge, lostAnswer, lostCall, type RowAnswer } from './journal/answer.js'
 import type { PlannedRow } from './journal/journal.js'
+import { turnPollMs } from './journal/turns.js'
 import type { JournalWriter } from './journal/writer.js'
 import { prepare, type RowBatch, type RowState } from './plan/row-batch.js'
 import type { CallPorts } from './ports.js'
@@ -111,9 +112,6 @@ export class Calls {
     }
   }
 }
-
-/** How often the answers of other runs are looked for that rows wait for, in milliseconds. */
-const turnPollMs = 50
 
 /** Settles the rows of a row batch that have answers, and sends the others. */
 export class Launcher {

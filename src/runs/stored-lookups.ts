@@ -11,6 +11,7 @@ import type { Clock, Ids } from '../engine/ports/ports.js'
 import { judge, lostCall } from './journal/answer.js'
 import type { Lookup } from './journal/answers.js'
 import type { LookupOptions, LookupStore, LookupTurn } from './journal/single-lookups.js'
+import { turnPollMs } from './journal/turns.js'
 import { identityOf } from './plan/lookup.js'
 
 /** The stored answers, and what they are answers of. */
@@ -26,8 +27,7 @@ interface HeldTurn extends LookupTurn {
   isKnown: boolean
 }
 
-/** How often the answer of an equal lookup is looked for, in milliseconds, and after how many times that is said. */
-const pollMs = 50
+/** How often an equal lookup is looked for before that is said. */
 const pollsBeforeNotice = 20
 
 /** What answering single lookups from the stored answers needs. */
@@ -113,7 +113,7 @@ export function createStoredLookups(ports: StoredLookupPorts) {
       const result = reply ?? turn
       if (result) return result
       if (polls === pollsBeforeNotice) ports.onWait?.()
-      await ports.sleep(pollMs)
+      await ports.sleep(turnPollMs)
     }
   }
   /** Sends a lookup under the key of its turn. */

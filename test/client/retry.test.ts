@@ -82,6 +82,12 @@ describe('retries', () => {
 })
 
 describe('an outage', () => {
+  it('is not what doubted answers are: a call is repeated however many there were', () => {
+    const outage = new Outage()
+    for (let count = 0; count < 20; count++) outage.note({ ...reply(502), isDoubted: true })
+    expect(outage.lasts).toBe(false)
+  })
+
   it('an outage starts after ten failures in a row and ends with the first answer', () => {
     const outage = new Outage()
     for (let count = 0; count < 9; count++) outage.note(reply(503))

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
-import { answering, closeAfterTest, received } from './listeners.js'
+import { accepting, answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
 
@@ -47,6 +48,37 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     if (knowsKeys) expect(unknown).toBeLessThan(calls / 250)
     else expect(unknown).toBeGreaterThan(0)
   })
+})
+
+/** A SOCKS proxy without a password, which connects to a port of this machine wherever it is asked to. */
+const socksProxy = (port: number) =>
+  accepting((socket) => {
+    socket.once('data', () => {
+      socket.write(Buffer.from([5, 0]))
+      socket.once('data', () => {
+        const there = connect(port, '127.0.0.1', () => {
+          socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]))
+          there.pipe(socket).pipe(there)
+        })
+        there.on('error', () => socket.destroy())
+        socket.on('close', () => there.destroy())
+      })
+    })
+  })
+
+it('notices surplus answers behind a SOCKS proxy, too', async () => {
+  const server = await strayServer({ seed, nth: 3 })
+  const { port } = closeAfterTest(await socksProxy(server.port))
+  const env = { http_proxy: `socks5://127.0.0.1:${port}` }
+  const baseUrl = server.baseUrl.replace('127.0.0.1', 'api.example')
+  const remote = closeAfterTest(remoteTo(baseUrl, { env, timeoutMs: 60_000 }))
+  let doubted = 0
+  for (const domain of Array.from({ length: 100 }, (_, n) => `northwind${n}.example`)) {
+    const reply = await remote.call('accounts.enrich', { domain }, { onDoubted: () => doubted++ })
+    if (reply.status === 200) expect(reply.body).toMatchObject({ domain })
+    else expect(reply).toMatchObject({ status: 502, isDoubted: true })
+  }
+  expect(doubted).toBeGreaterThan(0)
 })
 
 /** A server that answers each request as a function says, and a remote to it. */

@@ -87,6 +87,9 @@ export function workStateOf(status: unknown): 'finished' | 'failed' | undefined 
   return failures.test(status) ? 'failed' : undefined
 }
 
+/** The statuses of searches that have failed. `RATE_LIMITED` is none of them: it ends. */
+export const failedSearchStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
+
 /** The fields of an import that choose no records. Its preview takes them, too, and ignores them. */
 export const importFields = ['webhook_url', 'name', 'limit', 'streaming', 'scale', 'custom'] as const
 

@@ -1,5 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import { failedSearchStatuses } from '../../api/schemas/enumerations.js'
 import { creditsOfRecord, foundIn, recordOf } from '../../client/parse-delivery.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
@@ -100,16 +101,13 @@ function progressIn(accepted: AcceptedWork, body: Row): WorkProgress {
   return { ...noProgress, state, done, spent, expected: accepted.expected }
 }
 
-/** The statuses of searches that have failed. `RATE_LIMITED` is none of them: it ends. */
-const fatalStatuses: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
-
 function searchProgress({ expected, operation: row, kind }: AcceptedWork, body: Row): WorkProgress {
   const status = valueAt(body, 'search.status')
   const counts = ['search.leads_count', 'search.accounts_count', 'pagination.total_count']
   // Some servers send all records, and do not count them.
   const done = Math.max(...counts.map((path) => numberAt(body, path) ?? 0), foundIn(kind, body).length)
   const progress = { ...noProgress, expected, done, spent: done * creditsOfRecord(row, kind, {}) }
-  if (fatalStatuses.includes(status))
+  if (failedSearchStatuses.includes(status))
     return { ...progress, state: 'failed', error: `The search ended with the status ${status}` }
   if (status !== 'FINISHED') return progress
   return { ...progress, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }

@@ -189,7 +189,6 @@ class RunJournal implements Journal {
     return { answer, source: 'store', credits: 0, origin: place, storedAt: answeredAt, ...mark }
   }
 
-
   /** Returns the age of stored answers below which a row was not sent by earlier parts. */
   #sentMaxAgeOf(ordinal: number): number {
     const { sentMaxAgeMs = Number.POSITIVE_INFINITY } = this.#options

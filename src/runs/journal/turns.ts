@@ -5,6 +5,9 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { type Indexed, indexAnswers } from './answers.js'
 import type { AnsweredRow, AskedRow, JournalRow } from './journal.js'
 
+/** How often the answer is looked for that somebody else has under way, in milliseconds. */
+export const turnPollMs = 50
+
 /** A request that is about to be sent. */
 export interface TurnRow {
   readonly ordinal: number
