@@ -1,6 +1,12 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer as createRawServer, type Server, type Socket } from 'node:net'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createRawServer,
+  type Server,
+  type Socket,
+} from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Certified } from './certificate.js'
 
@@ -38,6 +44,22 @@ export const accepting = (
     host,
     port,
   )
+
+/** A SOCKS proxy without a password, which connects to a port of this machine wherever it is asked to. */
+export const socksProxy = (port: number) =>
+  accepting((socket) => {
+    socket.once('data', () => {
+      socket.write(Buffer.from([5, 0]))
+      socket.once('data', () => {
+        const there = connect(port, '127.0.0.1', () => {
+          socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]))
+          there.pipe(socket).pipe(there)
+        })
+        there.on('error', () => socket.destroy())
+        socket.on('close', () => there.destroy())
+      })
+    })
+  })
 
 /** Closes a resource when the current test has finished, after those opened later. Returns it. */
 export function closeAfterTest<T extends { close(): Promise<void> }>(one: T): T {

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
-import { accepting, answering, closeAfterTest, received } from './listeners.js'
+import { answering, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
 
@@ -49,22 +48,6 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     else expect(unknown).toBeGreaterThan(0)
   })
 })
-
-/** A SOCKS proxy without a password, which connects to a port of this machine wherever it is asked to. */
-const socksProxy = (port: number) =>
-  accepting((socket) => {
-    socket.once('data', () => {
-      socket.write(Buffer.from([5, 0]))
-      socket.once('data', () => {
-        const there = connect(port, '127.0.0.1', () => {
-          socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]))
-          there.pipe(socket).pipe(there)
-        })
-        there.on('error', () => socket.destroy())
-        socket.on('close', () => there.destroy())
-      })
-    })
-  })
 
 it('notices surplus answers behind a SOCKS proxy, too', async () => {
   const server = await strayServer({ seed, nth: 3 })

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { certify } from './certificate.js'
-import { answering, closeAfterTest, listening } from './listeners.js'
+import { answering, closeAfterTest, listening, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 
 /** A proxy that answers CONNECT with a status, and tunnels to a port of this machine where that is 200. */
@@ -65,4 +65,18 @@ describe('an HTTPS proxy', () => {
       expect([String(error).includes('word'), keys]).toEqual([false, []])
     },
   )
+})
+
+describe('a SOCKS proxy', () => {
+  it('tunnels to a server over TLS, whose certificate is checked', async () => {
+    const tls = certify('api.example')
+    const server = await answering((_, response) => response.end('{"credits":{"enrichment":7}}'), { tls })
+    const { port } = closeAfterTest(await socksProxy(closeAfterTest(server).port))
+    const env = { https_proxy: `socks5://127.0.0.1:${port}` }
+    const [trusting, other] = [tls.cert, certify('api.example').cert].map((ca) =>
+      closeAfterTest(remoteTo('https://api.example/api/v2', { env, ca })),
+    )
+    expect(await trusting?.call('credits.show', {})).toMatchObject({ status: 200 })
+    await expect(other?.call('credits.show', {})).rejects.toThrow('certificate')
+  })
 })
