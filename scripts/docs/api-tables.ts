@@ -13,9 +13,15 @@ import {
   eventNames,
   events,
 } from '../../src/api/webhooks/events.js'
-import { eventExamples } from '../../src/reference/examples.js'
+import {
+  bodyWords,
+  eventExamples,
+  eventWords,
+  priceWords,
+  quotaWords,
+  rateWords,
+} from '../../src/reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../../src/reference/schemas.js'
-import { bodyWords, eventWords, priceWords, quotaWords, rateWords } from '../../src/reference/words.js'
 
 const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
-import { type Operation, operation } from '../api/operations/table.js'
-import { creditsCharged } from '../api/operations/units.js'
+import { creditsCharged, type Operation, operation } from '../api/operations/table.js'
 import { parseBody, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'

@@ -3,8 +3,12 @@ import type { Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { mostLevels } from '../api/operations/facts.js'
-import { type Operation, type OperationId, operation as operationOf } from '../api/operations/table.js'
-import { creditsCharged } from '../api/operations/units.js'
+import {
+  creditsCharged,
+  type Operation,
+  type OperationId,
+  operation as operationOf,
+} from '../api/operations/table.js'
 import { misfitOf } from '../api/validation/fits.js'
 import { type Bytes, join, viewOf } from '../api/values/bytes.js'
 import { exceededLimit, parseExact } from '../api/values/json.js'

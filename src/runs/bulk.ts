@@ -1,7 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
-import { type Operation, operation } from '../api/operations/table.js'
-import { creditsCharged, resolvesNothing } from '../api/operations/units.js'
+import { creditsCharged, type Operation, operation, resolvesNothing } from '../api/operations/table.js'
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StopReason } from './flow.js'

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { appendMovement } from '../../src/engine/credits/ledger.js'
 import {
   type AsyncJob,
   claimJob,
@@ -38,7 +39,6 @@ import {
   updateList,
 } from '../../src/engine/tables/lists.js'
 import { insertMember, insertWorkspace } from '../../src/engine/tables/members.js'
-import { appendMovement } from '../../src/engine/tables/movements.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { member, workspace } from './rows.js'
 

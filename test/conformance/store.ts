@@ -1,4 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  appendMovement,
+  listMovements,
+  readBalances,
+  readConsumed,
+  readConsumption,
+} from '../../src/engine/credits/ledger.js'
 import { keepCursorSecret, readCursorSecret } from '../../src/engine/handlers/pagination.js'
 import { findPersona, type Persona, personaTable } from '../../src/engine/handlers/personas.js'
 import {
@@ -23,13 +30,6 @@ import {
   updateWorkspace,
   writeClock,
 } from '../../src/engine/tables/members.js'
-import {
-  appendMovement,
-  listMovements,
-  readBalances,
-  readConsumed,
-  readConsumption,
-} from '../../src/engine/tables/movements.js'
 import {
   dropClaim,
   dropReplies,

@@ -1,7 +1,6 @@
 import { ApiError } from '../../src/api/calls/errors.js'
-import { addMovement } from '../../src/engine/credits/ledger.js'
+import { addMovement, lockPosition, readBalances } from '../../src/engine/credits/ledger.js'
 import { listWorkspaces } from '../../src/engine/tables/members.js'
-import { lockPosition, readBalances } from '../../src/engine/tables/movements.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Connection } from '../../src/storage/driver/connection.js'
 

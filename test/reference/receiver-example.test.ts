@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EventName, eventNames } from '../../src/api/webhooks/events.js'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender } from '../../src/client/sender.js'
-import { eventExamples } from '../../src/reference/examples.js'
+import { eventExamples } from '../../src/reference/openapi.js'
 
 const root = join(import.meta.dirname, '..', '..')
 const secret = newSecret(new Uint8Array(32).fill(7))

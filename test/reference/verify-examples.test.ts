@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EventName, eventNames } from '../../src/api/webhooks/events.js'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender } from '../../src/client/sender.js'
-import { eventExamples } from '../../src/reference/examples.js'
+import { eventExamples } from '../../src/reference/openapi.js'
 import { sample } from '../support/effort.js'
 
 /** A delivery as it arrived. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
+import { readBalances } from '../../src/engine/credits/ledger.js'
 import { countDeliveries } from '../../src/engine/tables/deliveries.js'
 import { countJobs } from '../../src/engine/tables/jobs.js'
-import { readBalances } from '../../src/engine/tables/movements.js'
 import { findReply } from '../../src/engine/tables/replies.js'
 import { openService, type Service } from './service.js'
 

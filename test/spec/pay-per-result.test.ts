@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
-import { readBalances } from '../../src/engine/tables/movements.js'
+import { readBalances } from '../../src/engine/credits/ledger.js'
 import { type Fields, requests } from './requests.js'
 import { openService, type Service } from './service.js'
 

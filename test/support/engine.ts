@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { readBalances } from '../../src/engine/credits/ledger.js'
 import type {
   Account,
   Clock,
@@ -22,7 +23,6 @@ import type {
   UnknownCompanies,
 } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { readBalances } from '../../src/engine/tables/movements.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { operation } from '../../src/api/operations/table.js'
+import { readBalances } from '../../src/engine/credits/ledger.js'
 import { countDeliveries } from '../../src/engine/tables/deliveries.js'
 import { listRecords } from '../../src/engine/tables/jobs.js'
-import { readBalances } from '../../src/engine/tables/movements.js'
 import type { AcceptedWork } from './accepted-work.js'
 
 const contact = (at: number) => ({

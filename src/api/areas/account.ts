@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
+import { inOrder } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
-import { inOrder } from '../schemas/rules.js'
 
 const quotas = (of: string) => ({
   daily_profile_scraping: value.count(`${of} of profiles today`),

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
+import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/rules.js'
 
 /** Identifies a company: at least one of these fields. */
 const company = () => ({

@@ -1,9 +1,6 @@
 import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
-import * as value from '../schemas/output-fields.js'
-import * as record from '../schemas/records.js'
-import { technologiesFound } from '../schemas/records.js'
 import {
   atLeastOne,
   badRequest,
@@ -13,7 +10,10 @@ import {
   missing,
   notTogether,
   rule,
-} from '../schemas/rules.js'
+} from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { technologiesFound } from '../schemas/records.js'
 
 const imports = (of: string) => ({
   limit: field.limit(of).optional(),

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
+import { cursorOrPage } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { cursorOrPage } from '../schemas/rules.js'
 
 const persona = () =>
   z.object({

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import * as field from '../schemas/fields.js'
+import { cursorOrPage } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { cursorOrPage } from '../schemas/rules.js'
 import { foundCompany } from '../webhooks/events.js'
 
 const states = [

@@ -1,6 +1,10 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
+import { networkHosts } from '../../api/values/network-url.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
+import ownHosts from './shared-host-owners.json' with { type: 'json' }
+import socialHosts from './shared-hosts.json' with { type: 'json' }
+import { readWrittenName } from './written-name.js'
 
 /** Top-level domains under which every name of two labels is registrable. */
 const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|site|xyz'
@@ -48,7 +52,7 @@ const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
  * Returns the address in a cell with more in it: a label, quotes or brackets, a broken scheme, a second address or a remark
  * behind it. Other text becomes nothing.
  */
-export function tidyAddress(text: string): string {
+function tidyAddress(text: string): string {
   const [first = '', ...others] = text
     .replace(invisible, '')
     .trim()
@@ -100,3 +104,36 @@ function toRegistrableDomain(host: string): string | undefined {
 
 /** Providers of free mailboxes. The domain of such an address says nothing about an employer. */
 export const freeMailboxes: ReadonlySet<string> = new Set(providers)
+
+/** Hosts at which many have pages, short links or mailboxes. */
+const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ...freeMailboxes])
+
+/**
+ * Returns the domain of the company that a url, host name or email address stands for. A page below a host that many share,
+ * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.
+ */
+export function toCompanyDomain(text: string, name?: string): string | undefined {
+  const domain = toDomain(text)
+  if (domain === undefined || !shared.has(domain)) return domain
+  return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
+}
+
+const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs
+
+const isBareHost = (text: string, domain: string): boolean =>
+  [text.trim(), tidyAddress(text)].some((one) => one.toLowerCase().replace(aroundHost, '') === domain)
+
+/** Names of owners, without spaces, that their hosts do not have. */
+const owners: Readonly<Record<string, readonly string[]>> = ownHosts
+
+/** Returns whether a name is that of a shared host (`TikTok Ltd.`, `bitly`) or of the company that is known to own it. */
+function isOwner(name: string, domain: string): boolean {
+  const hostNames = [domain.slice(0, domain.indexOf('.')), domain].map(toCompactName)
+  const { folds } = readWrittenName(name, () => undefined)
+  return [...folds.keys()].map(toCompactName).some((fold) => {
+    const hosts = Object.hasOwn(owners, fold) ? owners[fold] : undefined
+    return hostNames.includes(fold) || hosts?.includes(domain) === true
+  })
+}
+
+const toCompactName = (text: string): string => text.replace(/[^\p{L}\p{N}]/gu, '')

@@ -1,8 +1,8 @@
 import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
+import { toCompanyDomain } from './domain.js'
 import { foldText } from './name.js'
-import { toCompanyDomain } from './shared-hosts.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws `InvalidRecordError` when invalid. */
 export type FieldReader<T> = (value: unknown) => T | undefined

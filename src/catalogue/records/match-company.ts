@@ -1,16 +1,17 @@
 import type { CompanyQuery } from '../../engine/ports/ports.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import { toCompanyDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import { toCompanyDomain } from '../normalize/shared-hosts.js'
 import {
   findFormCountries,
   foldTranscribed,
   type NameReading,
   readWrittenName,
+  type TaggedPlace,
 } from '../normalize/written-name.js'
-import { findTaggedPlace } from '../places/tagged-place.js'
+import { gazetteer } from '../places/gazetteer.js'
 import type { CompanyKeys } from './company-row.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
@@ -190,3 +191,17 @@ const hasOtherProfile = (company: CompanyMatch, profiles: readonly NetworkProfil
 
 /** Returns the only one of a list; `undefined` where there are none or several. */
 export const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined)
+
+/** Cities whose key in the gazetteer is lower are so large that their names are hardly used as words. */
+const largeCities = 5_000
+
+/** Returns the place that a tag in a company's name (`- Munich`) means; a small town is bound to its country. */
+function findTaggedPlace(folded: string): TaggedPlace | undefined {
+  const places = gazetteer().named(folded)
+  const [first] = places
+  if (!first) return undefined
+  const isBound = !places.some(
+    ({ code, country, key }) => code === country || (typeof code === 'number' && key < largeCities),
+  )
+  return { countries: [...new Set(places.map(({ country }) => country))], isBound }
+}

@@ -1,10 +1,33 @@
-import type { ProfileFilters } from '../../engine/ports/ports.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { liveOnlyFilters, years } from '../../api/schemas/enumerations.js'
+import { isGiven } from '../../api/schemas/fields.js'
+import type { PeopleFilters, ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, countRows, estimateSelectivity, every } from '../full-text/sql-conditions.js'
-import type { CompanyMatch } from '../records/match-company.js'
+import { parseKeyword } from '../full-text/keyword.js'
+import {
+  type Condition,
+  countRows,
+  type EstimatedCondition,
+  estimateSelectivity,
+  every,
+  ifAny,
+  isOneOf,
+  not,
+  some,
+} from '../full-text/sql-conditions.js'
+import { allOf, anyOf, negate, phrase, type TextQuery, within } from '../full-text/text-query.js'
+import { foldName, foldText } from '../normalize/name.js'
+import { type CompanyMatch, matchCompany } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person-record.js'
-import { type PeopleQuery, toPeopleQuery } from './people-query.js'
+import { inIndustries, ofSizes, ofTypes } from './company-conditions.js'
+import {
+  type EmployerFilter,
+  type EmployerFilters,
+  readEmployerFilters,
+  toPastQuery,
+} from './employer-filters.js'
+import { inPlaces } from './place-condition.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
@@ -94,3 +117,171 @@ export async function countProfiles(
 
 /** No filter of these counts days. */
 const noTime = 0
+
+/** A search of people: a query of their texts and conditions on the columns of `people`. */
+interface PeopleQuery {
+  readonly text: TextQuery | undefined
+  readonly conditions: readonly Condition[]
+  /** The employers, when these are few companies. */
+  readonly staff: EstimatedCondition | undefined
+}
+
+/** Translates the filters of a search; days count up to `now`. 422 names an unsupported filter. */
+async function toPeopleQuery(
+  connection: Connection,
+  filters: PeopleFilters,
+  now: number,
+): Promise<PeopleQuery> {
+  const refused = liveOnlyFilters.filter((name) => isGiven(filters[name]))
+  if (refused.length > 0)
+    throw new ApiError('invalid', {
+      reason: `${refused.join(', ')} cannot be applied by the local catalogue; leave them out`,
+    })
+  const employers = await readEmployerFilters(connection, filters)
+  const past = employers.past_companies
+  const texts = [...toTextQueries(filters), ...(past ? [await toPastQuery(connection, past)] : [])]
+  const companies = await toCompanyCondition(connection, filters)
+  const staff = companies.areFew
+    ? await estimateSelectivity(connection, 'people', companies.condition)
+    : undefined
+  return {
+    text: texts.length === 0 ? undefined : allOf(texts),
+    conditions: [
+      ...personConditions(filters, now),
+      ...(staff ? [] : [companies.condition]),
+      ...employerConditions(filters, employers),
+      ...companyConditionsOf(filters),
+    ],
+    staff,
+  }
+}
+
+/** With more companies than this, scanning all people is quicker than looking up the people of each company. */
+const fewCompanies = 1_000
+
+/** Returns the condition on employers, and whether these are few. */
+async function toCompanyCondition(
+  connection: Connection,
+  { company, included_accounts: accounts }: PeopleFilters,
+): Promise<{ condition: Condition; areFew: boolean }> {
+  const conditions: Condition[] = accounts ? [atAccounts(accounts)] : []
+  if (company) conditions.push(['company = ?', (await matchCompany(connection, company))?.key ?? null])
+  return {
+    condition: every(conditions),
+    areFew: company !== undefined || (accounts?.length ?? fewCompanies) < fewCompanies,
+  }
+}
+
+function toTextQueries(filters: PeopleFilters): TextQuery[] {
+  const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles } = filters
+  const asked = <T>(items: readonly T[] | undefined, of: (items: readonly T[]) => TextQuery): TextQuery[] =>
+    items?.length ? [of(items)] : []
+  return [
+    ...(keyword === undefined ? [] : [within(['name', 'title', 'about'], parseKeyword(keyword))]),
+    ...(job_titles?.includes('*') ? [] : asked(job_titles, hold('title'))),
+    ...asked(excluded_job_titles, (titles) => negate(hold('title')(titles))),
+    ...asked(past_titles, hold('past_titles')),
+    ...asked(excluded_past_titles, (titles) => negate(hold('past_titles')(titles))),
+  ]
+}
+
+/** Returns the conditions on the person. */
+const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
+  ...ifAny(filters.functions, (ids) => isOneOf('function', ids.map(Number))),
+  ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
+  ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(
+    filters.years_of_experience,
+    ofRanges((least) => ['years_of_experience >= ?', least]),
+  ),
+  ...ifAny(filters.years_at_current_company, ofRanges(lasting('months_in_company', now))),
+  ...ifAny(filters.years_in_current_position, ofRanges(lasting('months_in_position', now))),
+  ...nameIs('first_name', filters.first_name),
+  ...nameIs('last_name', filters.last_name),
+]
+
+const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
+  name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
+
+/** Returns the conditions on employers by name, identifier or list. */
+const employerConditions = (
+  filters: PeopleFilters,
+  { included_companies: included, excluded_companies: excluded }: EmployerFilters,
+): Condition[] => [
+  ...(included ? [worksAt(included)] : []),
+  ...(excluded ? [not(worksAt(excluded))] : []),
+  ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
+]
+
+/** Returns the conditions on the employer's record. */
+function companyConditionsOf(filters: PeopleFilters): Condition[] {
+  const wanted = [
+    ...ifAny(filters.company_size, ofSizes),
+    ...ifAny(filters.company_type, ofTypes),
+    ...ifAny(filters.included_industries, inIndustries),
+    ...ifAny(filters.company_headquarters, (ids) => inPlaces('company_headquarters', ids)),
+  ]
+  return [
+    ...(wanted.length === 0 ? [] : [atCompany(wanted)]),
+    ...ifAny(filters.excluded_industries, (industries) => not(atCompany([inIndustries(industries)]))),
+  ]
+}
+
+// Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
+
+/** People with one of some phrases in a text column. */
+const hold = (column: string) => (phrases: readonly string[]) => within([column], anyOf(phrases.map(phrase)))
+
+/** People who work at a company that fulfils conditions over the columns of `companies`. */
+function atCompany(conditions: readonly Condition[]): Condition {
+  const [sql, ...values] = every(conditions)
+  return [
+    `EXISTS (SELECT 1 FROM companies INDEXED BY companies_facts WHERE companies.key = people.company AND ${sql})`,
+    ...values,
+  ]
+}
+
+/** People who work at one of some companies. */
+function worksAt({ given, employers }: EmployerFilter): Condition {
+  const names = given.map(foldName)
+  return some([
+    [`company IN (${companiesByNameOrId})`, JSON.stringify(names), JSON.stringify(given)],
+    isOneOf('employer', names),
+    ...ifAny(
+      employers.map(({ key }) => key),
+      (keys) => isOneOf('company', keys),
+    ),
+  ])
+}
+const companiesByNameOrId = `SELECT key FROM companies WHERE name IN (SELECT value FROM json_each(?))
+  UNION ALL SELECT key FROM companies WHERE network_id IN (SELECT value FROM json_each(?))`
+
+/** People who work at one of some companies, given by the ids of their accounts; there may be very many. */
+const atAccounts = (ids: readonly string[]): Condition => [
+  'company IN (SELECT key FROM companies WHERE id IN (SELECT value FROM json_each(?)))',
+  JSON.stringify(ids),
+]
+
+/** Returns a condition for ranges of years, given by their ids, from a condition for a minimum of years. */
+const ofRanges = (atLeast: (least: number) => Condition) => (ranges: readonly string[]) =>
+  some(
+    ranges.flatMap((id) => {
+      const [from, to] = years[id] ?? []
+      if (from === undefined) return []
+      return [every([atLeast(from), ...(typeof to === 'number' ? [not(atLeast(to + 1))] : [])])]
+    }),
+  )
+
+/** A minimum of full years at a moment, since the position began or as given. */
+const lasting =
+  (given: 'months_in_position' | 'months_in_company', now: number) =>
+  (least: number): Condition => [
+    `position_since <= ? OR ${given} >= ?`,
+    // A person who begins tomorrow counts as less than one year in the position.
+    least === 0 ? endOfTime : dayNumber(now) - least * 10_000,
+    least * 12,
+  ]
+const endOfTime = 9999_12_31
+
+const dayNumber = (at: number): number => Number(new Date(at).toISOString().slice(0, 10).replaceAll('-', ''))

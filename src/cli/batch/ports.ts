@@ -66,7 +66,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
 async function memberOf(context: Context): Promise<string | undefined> {
   if (context.isLocal()) return memberEmail(context)
   const key = (await context.apiKey()) ?? ''
-  const { hashKey } = await import('../../engine/request/keys.js')
+  const { hashKey } = await import('../../engine/request/access.js')
   return `key ${hashKey(key).slice(0, 8)}`
 }
 

@@ -1,6 +1,6 @@
 import { isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { resolvesNothing } from '../../api/operations/units.js'
+import { resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/dry-run.js'
 import type { Context } from '../context/context.js'

@@ -1,7 +1,6 @@
 import { isOk } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { type OperationId, operation } from '../../api/operations/table.js'
-import { resolvesNothing } from '../../api/operations/units.js'
+import { type OperationId, operation, resolvesNothing } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { recordOf } from '../../client/parse-delivery.js'
 import type { Admin } from '../../engine/admin/admin.js'

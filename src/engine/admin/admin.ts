@@ -1,10 +1,65 @@
+import { areaOf, operations } from '../../api/operations/table.js'
+import { parseExact } from '../../api/values/json.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { engineTime } from '../clock.js'
+import {
+  addMovement,
+  forgetSpending,
+  grantDue,
+  holdCredits,
+  lockPosition,
+  readSpentThisWeek,
+} from '../credits/ledger.js'
+import { buildBody } from '../deliveries/payloads.js'
+import { personaTable } from '../handlers/personas.js'
+import { hashKey } from '../request/access.js'
+import {
+  type Delivery,
+  type DeliveryFilter,
+  findDelivery,
+  listDeliveries,
+  replayDeliveries,
+} from '../tables/deliveries.js'
+import {
+  type AsyncJob,
+  countJobs,
+  findJob,
+  insertEnrichments,
+  insertJob,
+  type JobFilter,
+  type JobRecord,
+  type JobState,
+  listEnrichments,
+  listJobs,
+  listRecords,
+  readFirstHold,
+} from '../tables/jobs.js'
+import { type ListedCompany, listCompanies } from '../tables/lists.js'
+import {
+  findPrincipal,
+  findWorkspace,
+  insertMember,
+  listKeys,
+  listMembers,
+  type Member,
+  readClock,
+  revokeKey,
+  updateMember,
+  type Workspace,
+} from '../tables/members.js'
 import { clockAdmin } from './clock.js'
-import { creditAdmin } from './credits.js'
-import { jobAdmin } from './jobs.js'
 import { limitsAdmin } from './limits.js'
-import { keyAdmin, memberAdmin } from './members.js'
 import { reportAdmin } from './report.js'
-import { type AdminPorts, webhookSecretAdmin, workspaceAdmin } from './workspaces.js'
+import {
+  AdminError,
+  type AdminPorts,
+  addKey,
+  checkWhole,
+  readCurrent,
+  UnknownNameError,
+  webhookSecretAdmin,
+  workspaceAdmin,
+} from './workspaces.js'
 
 export { AdminError } from './workspaces.js'
 
@@ -25,3 +80,269 @@ export const createAdmin = (ports: AdminPorts) => ({
   /** Throws while the database can be read but not written. */
   requireWritable: () => ports.store.requireWritable(),
 })
+
+/** Changes the balance of the workspace in use; every change is a movement of its ledger. */
+function creditAdmin(ports: AdminPorts) {
+  return {
+    addCredits: async (amount: number) => {
+      checkWhole(amount, 'An amount of credits', 1)
+      return await adjust(ports, 'top_up', () => amount)
+    },
+    setCredits: async (amount: number) => {
+      checkWhole(amount, 'A balance')
+      return await adjust(ports, 'adjustment', (credits) => amount - credits)
+    },
+  }
+}
+
+async function adjust(
+  { store, clock }: AdminPorts,
+  kind: 'top_up' | 'adjustment',
+  difference: (credits: number) => number,
+): Promise<{ credits: number }> {
+  const { workspace, now } = await store.read((tx) => readCurrent(tx, clock))
+  await grantDue(store, workspace, now)
+  return await store.transaction(async (tx) => {
+    const balance = await lockPosition(tx, workspace.id)
+    const amount = difference(balance.credits)
+    if (amount === 0) return { credits: balance.credits }
+    const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)
+    const step = { workspace_id: workspace.id, kind, debit, credit, amount: Math.abs(amount), at: now }
+    const { credits } = await addMovement(tx, step, balance)
+    return { credits }
+  })
+}
+
+/** Lists and retries accepted work and its deliveries. */
+function jobAdmin(ports: AdminPorts) {
+  const { store, clock } = ports
+  const reading = <T>(work: (tx: Connection, workspaceId: string) => T | Promise<T>) =>
+    store.read(async (tx) => work(tx, (await readCurrent(tx, clock)).workspace.id))
+  const writing = <T>(work: (tx: Connection, workspaceId: string, now: number) => T | Promise<T>) =>
+    store.transaction(async (tx) => {
+      const { workspace, now } = await readCurrent(tx, clock)
+      return work(tx, workspace.id, now)
+    })
+  return {
+    /** Jobs of the workspace in use, newest first. */
+    jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
+      reading((tx, id) => listJobs(tx, id, state ? { state } : {}, { skip: 0, limit })),
+    /** Returns the ids of jobs that begin so, the newest first. */
+    jobsStartingWith: (
+      prefix: string,
+      limit: number,
+      filter: Pick<JobFilter, 'kind' | 'isSearch'> = {},
+    ): Promise<readonly string[]> =>
+      reading(async (tx, id) => idsOf(await listJobs(tx, id, { ...filter, prefix }, { skip: 0, limit }))),
+    /** Returns the ids of all personas, the newest first. */
+    personaIds: (): Promise<readonly string[]> =>
+      reading(async (tx, id) =>
+        idsOf(await personaTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at DESC, id DESC', id)),
+      ),
+    job: (id: string): Promise<AsyncJob> => reading((tx, workspaceId) => readJob(tx, workspaceId, id)),
+    /** Records of a job after an ordinal. */
+    jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
+      reading(async (tx, workspaceId) => {
+        await readJob(tx, workspaceId, id)
+        return listRecords(tx, id, { after }, limit)
+      }),
+    /** Companies of a list after an ordinal, with the accounts they were matched to. */
+    listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
+      reading(async (tx, workspaceId) => {
+        await readJob(tx, workspaceId, id)
+        return listCompanies(tx, id, after, limit)
+      }),
+    /** How many lead searches the workspace has, and how many of them have a lead with contact data. */
+    countSearches: (): Promise<{ readonly all: number; readonly enriched: number }> =>
+      reading(async (tx, id) => ({
+        all: await countJobs(tx, id, { kind: 'lead_search' }),
+        enriched: await countJobs(tx, id, { kind: 'lead_search', enriched: true }),
+      })),
+    /** Queues the work of a failed job again. Returns the new job. */
+    retryJob: (id: string): Promise<AsyncJob> =>
+      writing((tx, workspaceId, now) => retry(ports, tx, workspaceId, id, now)),
+    /** Deliveries of the workspace in use, newest first. */
+    deliveries: (filter: DeliveryFilter, limit: number): Promise<readonly Delivery[]> =>
+      reading((tx, workspaceId) => listDeliveries(tx, workspaceId, filter, limit)),
+    /** Returns the ids of deliveries that begin so, the newest first. */
+    deliveriesStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
+      reading(async (tx, id) => idsOf(await listDeliveries(tx, id, { prefix }, limit))),
+    /** A delivery with its body. */
+    delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
+      reading(async (tx, workspaceId) => {
+        const delivery = await findDelivery(tx, workspaceId, id)
+        if (!delivery)
+          throw new UnknownNameError(`There is no delivery ${id}; see prospect engine deliveries list`)
+        return { ...delivery, body: parseExact(await buildBody(tx, delivery)) }
+      }),
+    /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
+    retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
+      writing((tx, workspaceId, now) => replayDeliveries(tx, workspaceId, deliveryIds, now)),
+  }
+}
+
+const idsOf = (all: readonly { readonly id: string }[]): string[] => all.map(({ id }) => id)
+
+async function readJob(tx: Connection, workspaceId: string, id: string): Promise<AsyncJob> {
+  const job = await findJob(tx, workspaceId, id)
+  if (!job) throw new UnknownNameError(`There is no job ${id}; see prospect engine jobs list`)
+  return job
+}
+
+async function retry(
+  { ids }: AdminPorts,
+  tx: Connection,
+  workspaceId: string,
+  id: string,
+  now: number,
+): Promise<AsyncJob> {
+  const failed = await readJob(tx, workspaceId, id)
+  if (failed.state !== 'failed')
+    throw new AdminError(`The job ${id} is ${failed.state}; only a failed one can be retried`)
+  if (failed.plan.does === 'list')
+    throw new AdminError(
+      'The import of a list cannot be retried; create the list again: prospect lists create',
+    )
+  const workspace = await findWorkspace(tx, workspaceId)
+  const member = (await listMembers(tx, workspaceId)).find((one) => one.id === failed.memberId)
+  if (!workspace || !member) throw new AdminError('The member who requested it no longer exists')
+  // The hold of the first time.
+  const held = (await readFirstHold(tx, workspaceId, failed.id)) ?? 0
+  const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
+  const job: AsyncJob = {
+    ...{ ...failed, ...fresh, id: ids.uuid(), state: 'queued', done: 0, held, spent: 0 },
+    ...{ createdAt: now, finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
+  }
+  await holdCredits(
+    tx,
+    { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' },
+    job.id,
+    now,
+  )
+  await insertJob(tx, job)
+  const enrichments = await listEnrichments(tx, failed.id)
+  await insertEnrichments(
+    tx,
+    enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })),
+  )
+  return job
+}
+
+/** Members of the workspace in use. */
+function memberAdmin(ports: AdminPorts) {
+  const { store, clock, ids } = ports
+  return {
+    addMember: (input: {
+      email: string
+      weeklyLimit?: number
+      consentPersonalEmail?: boolean
+    }): Promise<Member> =>
+      store.transaction(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
+        const email = checkEmail(input.email)
+        if (await find(tx, workspace, email))
+          throw new AdminError(`${email} is already a member; see: prospect engine members list`)
+        if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'A weekly limit')
+        const member: Member = {
+          id: ids.uuid(),
+          workspaceId: workspace.id,
+          email,
+          name: null,
+          weeklyLimit: input.weeklyLimit ?? null,
+          consentPersonalEmail: input.consentPersonalEmail ?? false,
+          createdAt: now,
+        }
+        await insertMember(tx, member)
+        return member
+      }),
+    /** `weeklyLimit: null` removes the limit. */
+    changeMember: (
+      email: string,
+      change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean },
+    ): Promise<Member> =>
+      store.transaction(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const member = await memberOf(tx, workspace, email)
+        if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'A weekly limit')
+        await updateMember(tx, member.id, change)
+        if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
+        return { ...member, ...change }
+      }),
+    /** Returns the email of the member with a key; `undefined` where no member has it. */
+    emailOf: (apiKey: string): Promise<string | undefined> =>
+      store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.member.email),
+    /** Returns the id of the workspace that a key spends from; `undefined` where no member has it. */
+    workspaceOf: (apiKey: string): Promise<string | undefined> =>
+      store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.workspace.id),
+    /** Returns the members, with the credits that each has spent this week. */
+    members: (readSpent = readSpentThisWeek) =>
+      store.read(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
+        const members = []
+        for (const member of await listMembers(tx, workspace.id))
+          members.push({ ...member, spentThisWeek: await readSpent(tx, member, now) })
+        return members
+      }),
+  }
+}
+
+const find = async (tx: Connection, workspace: Workspace, email: string) =>
+  (await listMembers(tx, workspace.id)).find((member) => member.email === email.toLowerCase())
+
+/** Returns the member with an email address; throws when there is none. */
+async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
+  const member = await find(tx, workspace, email)
+  if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)
+  return member
+}
+
+function checkEmail(text: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
+    throw new AdminError(`"${text}" is not an email address; give one such as ada@example.com`)
+  return text.toLowerCase()
+}
+
+/** API keys of the members of the workspace in use. */
+function keyAdmin(ports: AdminPorts) {
+  const { store, clock } = ports
+  return {
+    createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number }) =>
+      store.transaction(async (tx) => {
+        const { workspace, now } = await readCurrent(tx, clock)
+        const member = await memberOf(tx, workspace, input.member)
+        if (input.expiresAt !== undefined && !(input.expiresAt > now))
+          throw new AdminError(
+            `The expiry is in the past; the engine's clock says ${new Date(now).toISOString()}`,
+          )
+        const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
+        const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
+        return { ...made, member: member.email }
+      }),
+    keys: () =>
+      store.read(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const emails = new Map((await listMembers(tx, workspace.id)).map(({ id, email }) => [id, email]))
+        return (await listKeys(tx, workspace.id)).map((key) => ({
+          ...key,
+          member: emails.get(key.memberId) ?? '',
+        }))
+      }),
+    revokeKey: (id: string): Promise<void> =>
+      store.transaction(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const known = (await listKeys(tx, workspace.id)).some(
+          (key) => key.id === id && key.revokedAt === null,
+        )
+        if (!known) throw new AdminError(`There is no valid key ${id}; see: prospect engine keys list`)
+        await revokeKey(tx, id, engineTime(await readClock(tx), clock.now()))
+      }),
+  }
+}
+
+function checkScopes(scopes: readonly string[]): readonly string[] {
+  const areas = new Set(operations().map(({ id }) => areaOf(id)))
+  const wrong = scopes.filter((scope) => !areas.has(scope))
+  if (wrong.length > 0)
+    throw new AdminError(`There is no area ${wrong.join(', ')}; areas are ${[...areas].join(', ')}`)
+  return [...new Set(scopes)]
+}

@@ -2,10 +2,10 @@ import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
 import type { Clock } from '../ports/ports.js'
+import { dropRepliesOfRun } from '../settlement/idempotency.js'
 import { type Dropped, dropEndedJobs } from '../tables/jobs.js'
 import { readClock } from '../tables/members.js'
 import { dropReplies } from '../tables/replies.js'
-import { dropRepliesOfRun } from '../tables/row-replies.js'
 
 /** Jobs deleted per transaction; a job may have many records. */
 const jobsAtOnce = 50

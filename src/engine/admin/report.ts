@@ -2,20 +2,21 @@ import { isListedPlan } from '../../api/operations/plans.js'
 import { readVersion } from '../../storage/database/migrate.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { settleCounters } from '../clock.js'
-import { grantDue, verifyLedger } from '../credits/ledger.js'
+import {
+  type Consumption,
+  grantDue,
+  listMovements,
+  type Movement,
+  readBalances,
+  readConsumption,
+  verifyLedger,
+} from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '../credits/quotas.js'
 import { searchOf } from '../handlers/imports.js'
 import type { DecodedSearch, Search } from '../ports/ports.js'
 import { countDeliveries } from '../tables/deliveries.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
 import { listKeys, listMembers, listWorkspaces } from '../tables/members.js'
-import {
-  type Consumption,
-  listMovements,
-  type Movement,
-  readBalances,
-  readConsumption,
-} from '../tables/movements.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 

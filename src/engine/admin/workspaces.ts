@@ -1,11 +1,11 @@
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
-import { addMovement } from '../credits/ledger.js'
+import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/secrets.js'
 import type { Clock, Ids } from '../ports/ports.js'
-import { hashKey, hintOf, makeKey } from '../request/keys.js'
+import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {
   findWorkspace,
   insertKey,
@@ -19,7 +19,6 @@ import {
   updateWorkspace,
   type Workspace,
 } from '../tables/members.js'
-import { readBalances } from '../tables/movements.js'
 
 /** A refused command of the engine's owner; the message says what to do instead. */
 export class AdminError extends Error {

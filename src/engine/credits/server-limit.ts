@@ -18,9 +18,8 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { periodStart } from '../clock.js'
 import type { Clock } from '../ports/ports.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
-import { checkSpendable } from './ledger.js'
+import { checkSpendable, countSpending, readAllowanceNow, readWeek } from './ledger.js'
 import { findSentKey, forgetSentKey, keepSentKey } from './sent-keys.js'
-import { countSpending, readAllowanceNow, readWeek } from './weekly-limit.js'
 
 /** What limiting the spending at a server needs. */
 export interface ServerLimitPorts {

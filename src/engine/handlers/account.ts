@@ -1,7 +1,7 @@
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
+import { readBalances, readConsumed } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, readQuotas } from '../credits/quotas.js'
-import { readBalances, readConsumed } from '../tables/movements.js'
 import type { HandlersOf } from './handler.js'
 
 /** Handlers of the area `account`. */

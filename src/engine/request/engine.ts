@@ -1,19 +1,48 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
-import type { Caller } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
-import { type OperationId, operation } from '../../api/operations/table.js'
+import type {
+  Caller,
+  CallOptions,
+  Checked,
+  Input,
+  InputReader,
+  ReadRequest,
+  Reply,
+  RunRow,
+} from '../../api/calls/caller.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { fingerprintOf } from '../../api/calls/fingerprint.js'
+import { countingOf, hasBody } from '../../api/operations/facts.js'
+import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import { coerceInput } from '../../api/validation/coerce.js'
+import { withoutBlanks } from '../../api/validation/given-fields.js'
+import { validate } from '../../api/validation/validate.js'
+import { parseExact } from '../../api/values/json.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Awaitable, Driver } from '../../storage/driver/connection.js'
-import { createClockWatch } from '../clock.js'
+import { createClockWatch, engineTime, periodStart } from '../clock.js'
+import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
+import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
+import { checkQuota } from '../credits/quotas.js'
+import { handlerOf } from '../handlers/registry.js'
 import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
-import type { FencingCheck } from '../settlement/settlement.js'
-import { listMembers, type Workspace } from '../tables/members.js'
-import { dropRunReplies } from '../tables/row-replies.js'
-import { accessOf, createAccess } from './access.js'
-import { answer } from './pipeline.js'
+import { requireConsent } from '../records/waterfall.js'
+import {
+  type Claim,
+  type ClaimPorts,
+  claimKey,
+  createRowClaim,
+  dropRunReplies,
+  findRunReply,
+  idempotencyKey,
+} from '../settlement/idempotency.js'
+import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'
+import { listMembers, type Principal, type Workspace } from '../tables/members.js'
+import type { StoredReply } from '../tables/replies.js'
+import { accessOf, checkScope, checkSession, createAccess } from './access.js'
+import { countRequest, rateHeaders } from './rates.js'
 
 /** The parts of an engine. */
-export interface EnginePorts {
+interface EnginePorts {
   readonly store: Driver
   readonly source: Source
   readonly clock: Clock
@@ -90,4 +119,198 @@ function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
     return shape
   }
   return (id) => loaded.get(id) ?? load(id)
+}
+
+/** What the pipeline needs. */
+interface PipelinePorts extends ClaimPorts {
+  readonly store: Driver
+  readonly source: Source
+  /** Settles what counts time when the clock went back. */
+  readonly noticeTime: (now: number) => Awaitable<void>
+  readonly access: (apiKey: string | undefined) => Promise<Principal>
+  /** Whether limits apply that were observed and are not specified. */
+  readonly observedLimits?: boolean | undefined
+  readonly shapes: (id: OperationId) => Awaitable<Shape>
+  readonly topUpUrl: (origin: string | undefined) => string
+  /** Throws 400 for an address that nothing may be delivered to. */
+  readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
+  /** Receives the id of accepted work, once that is durable. */
+  readonly accepted: (jobId: string) => void
+  /** Throws, inside the transaction, when the caller has lost the right to write. */
+  readonly checkFencing?: FencingCheck
+}
+
+/** Returns the headers of the windows that a request was counted in, or refused by. */
+type RateHeaders = () => Reply['headers']
+
+/**
+ * Runs one request through the checks in the order of `docs/rules.md`: key, scope, rates, body, fields, idempotency,
+ * quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
+ */
+export async function answer(
+  ports: PipelinePorts,
+  operation: Operation,
+  readInput: (reader: InputReader) => Awaitable<ReadRequest>,
+  options: CallOptions,
+): Promise<Reply> {
+  let readRateHeaders: RateHeaders | undefined
+  try {
+    const principal = await ports.access(options.apiKey)
+    checkScope(operation, principal)
+    const engineNow = () => engineTime(principal.clock, ports.realNow())
+    const now = engineNow()
+    await ports.noticeTime(now)
+    if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
+    const count = async (live: unknown) => {
+      const admission = await countRequest(ports.store, operation, principal, live, now, ports.observedLimits)
+      readRateHeaders = () => rateHeaders(admission, engineNow())
+      if (admission.refused) throw new ApiError('rate_limited')
+    }
+    const { isCounted, isChosenByLive } = countingOf(operation)
+    if ((isCounted || ports.observedLimits) && !isChosenByLive) await count(undefined)
+    const given = await readInput({ owner: principal.workspace.id, validates: true })
+    if (isCounted && isChosenByLive) await count(given.input.live)
+    const input = await check(ports, operation, given, principal)
+    const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
+    return withHeaders(await replyTo(ports, request, given, options), readRateHeaders)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return withHeaders(toRefusal(error, operation), readRateHeaders)
+  }
+}
+
+/** Adds rate headers as of now, since the work takes time. */
+const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Reply =>
+  readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
+
+/** Returns the stored reply to a permitted request, or the reply of its work. */
+function replyTo(
+  ports: PipelinePorts,
+  request: Request,
+  given: ReadRequest,
+  { row, idempotencyKey: header }: CallOptions,
+): Promise<Reply> {
+  const { idempotent } = request.operation
+  if (idempotent && row) return answerRow(ports, request, row)
+  const key = idempotent ? idempotencyKey(header) : undefined
+  return key === undefined ? doWork(ports, request) : answerOnce(ports, request, given, key)
+}
+
+/** Checks fields (400, 422) with sessions, consent and webhooks. */
+async function check(
+  { shapes, checkWebhook }: PipelinePorts,
+  operation: Operation,
+  given: ReadRequest,
+  principal: Principal,
+): Promise<Input> {
+  const { checked } = given
+  const input = checked ? validFields(checked) : validated(await shapes(operation.id), operation, given.input)
+  checkSession(operation, input, principal.workspace)
+  if (Array.isArray(input.enrichment_type))
+    requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
+  if (typeof input.webhook_url === 'string') await checkWebhook(input.webhook_url, principal.workspace)
+  return input
+}
+
+function validated(shape: Shape, operation: Operation, given: Input): Input {
+  const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
+  return validate(operation.id, shape, typed) as Input
+}
+
+function validFields({ result }: Checked): Input {
+  if ('refusal' in result) throw result.refusal
+  return result.fields
+}
+
+/** With an idempotency key: returns the stored reply, or does the work under a claim. */
+async function answerOnce(
+  ports: PipelinePorts,
+  request: Request,
+  { input, checked }: ReadRequest,
+  key: string,
+): Promise<Reply> {
+  const { operation, principal, now } = request
+  const shape = await ports.shapes(operation.id)
+  const fingerprint =
+    checked?.fingerprint ?? fingerprintOf(operation, withoutBlanks(operation.id, shape, input))
+  const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
+  if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
+  return toReplayedReply(claimed.replay, operation)
+}
+
+/** For a row of a run on this machine: returns its stored reply, or does the work under its claim. */
+async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): Promise<Reply> {
+  const { id } = request.principal.workspace
+  const found = row.fresh
+    ? undefined
+    : await ports.store.read((tx) => findRunReply(tx, id, row.run, row.ordinal))
+  if (!found) return doWork(ports, request, createRowClaim(id, row))
+  return { ...toReplayedReply(found, request.operation), replayed: found.credits }
+}
+
+const toReplayedReply = (
+  { status, body }: Pick<StoredReply, 'status' | 'body'>,
+  operation: Operation,
+): Reply => ({
+  status: status ?? operation.ok,
+  body: parseExact(body ?? 'null'),
+  headers: { 'idempotent-replayed': 'true' },
+  credits: 0,
+})
+
+async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Reply> {
+  try {
+    return await doWork(ports, request, claim)
+  } catch (error) {
+    await claim.drop()
+    throw error
+  }
+}
+
+/** Checks what can be paid, does the work, and charges for what it found, in this order. */
+async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
+  const { operation, principal, now } = request
+  const { ids, source, store } = ports
+  const affordable = await checkLimits(store, request)
+  try {
+    const found = await handlerOf(operation.id)({
+      input: request.input as never,
+      principal,
+      now,
+      affordable,
+      source,
+      store,
+      ids,
+    })
+    const { output: body, used = {}, keep, job } = found
+    const credits = costOf(operation, used)
+    const hasEffect = credits > 0 || keep !== undefined || job !== undefined
+    if (hasEffect || isKept(claim))
+      await settleRequest(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
+    if (job) ports.accepted(job.id)
+    return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
+  } catch (error) {
+    // "Nothing found" is a result too: free, and stored under its key.
+    if (!(error instanceof ApiError) || error.status !== 404) throw error
+    const refusal = toRefusal(error, operation)
+    if (isKept(claim)) await settleRequest(ports, request, refusal, claim)
+    return refusal
+  }
+}
+
+/** Returns whether a reply is stored under its key even when it had no effect. */
+const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
+
+/** Throws when quota, balance or weekly allowance forbid the request. Returns how many units they could pay for. */
+async function checkLimits(store: Driver, request: Request): Promise<number> {
+  const { operation, principal, now, input } = request
+  const { workspace, member } = principal
+  const { quota } = operation
+  if (quota) await store.read((tx) => checkQuota(tx, workspace, quota, now))
+  const credits = creditsNeeded(operation, input)
+  if (credits === 0) return 0
+  const name = `spendable ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
+  const spendable = await store.readShared(name, (tx) => readSpendableCredits(tx, workspace, member, now))
+  checkSpendable(billOf(request, credits), spendable)
+  return unitsFor(operation, Math.min(spendable.credits, spendable.allowance))
 }

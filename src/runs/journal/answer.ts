@@ -2,7 +2,7 @@ import { ConnectionLost, isOk, type Reply, retryAfterMs } from '../../api/calls/
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
-import { resolvesNothing, saysNothingFound } from '../../api/operations/units.js'
+import { resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
 
 /** The result of a row. */
 export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'

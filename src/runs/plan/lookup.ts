@@ -4,7 +4,7 @@ import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
+import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/value-kinds.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import {
   createRowReader,

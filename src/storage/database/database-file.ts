@@ -1,8 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { isPostgres } from '../driver/connection.js'
-import { checkVersion } from '../driver/sqlite/driver.js'
-import { isBusyError } from '../driver/sqlite/errors.js'
+import { checkVersion, isBusyError } from '../driver/sqlite/driver.js'
 
 /** A file of a database that cannot be copied, replaced or removed; `hint` says what to do. */
 export class DatabaseFileError extends Error {

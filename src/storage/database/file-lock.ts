@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { isBusyError } from '../driver/sqlite/errors.js'
+import { isBusyError } from '../driver/sqlite/driver.js'
 
 /** A lock of the operating system, which frees it at once when the process ends or is killed. */
 export interface Lock {

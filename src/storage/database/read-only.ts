@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Driver } from '../driver/connection.js'
-import { createSession, lazily } from '../driver/sqlite/connection.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
-import { translateErrors } from '../driver/sqlite/errors.js'
+import { createSession, lazily, translateErrors } from '../driver/sqlite/driver.js'
 
 /** A database file opened for reading: nothing in it changes, and its schema is not migrated. */
 export type ReadOnlyDatabase = ReturnType<typeof openReadOnly>

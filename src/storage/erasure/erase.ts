@@ -1,9 +1,19 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Driver } from '../driver/connection.js'
-import { type ErasedState, eraseFromState } from './state-tables.js'
-import type { SubjectMatcher } from './traversal.js'
+import { parseBody, parseExact, toJson } from '../../api/values/json.js'
+import { resultOr } from '../../api/values/objects.js'
+import { toRunNumber } from '../database/row-places.js'
+import type { Connection, Driver } from '../driver/connection.js'
+import { promoteAll } from '../state/forwarding.js'
+import { rememberedMs } from '../state/webhook-inbox.js'
+import {
+  eraseFromTables,
+  eraseJson,
+  type PersonalTable,
+  type RowErasure,
+  type SubjectMatcher,
+} from './traversal.js'
 
 /** Numbers of what was erased, by name. */
 type Counts = Readonly<Record<string, number>>
@@ -116,3 +126,157 @@ async function containsWord(file: string, words: readonly string[]): Promise<boo
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'
   }
 }
+
+/** What was erased of what this machine remembered. */
+interface ErasedState {
+  readonly events: number
+  readonly answers: number
+  /** What the runs whose answers mentioned the person have read and written. */
+  readonly files: readonly string[]
+}
+
+/**
+ * Erases a person from received events and from the answers of runs; with `dryRun` it only counts. A row keeps what it cost
+ * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
+ */
+export async function eraseFromState(
+  driver: Driver,
+  subject: SubjectMatcher,
+  now: number,
+  dryRun: boolean,
+): Promise<ErasedState> {
+  const erased = new Set<number>()
+  const { events = 0 } = await eraseFromTables(driver, stateTables(subject, now, dryRun, erased), dryRun)
+  if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
+  return {
+    events,
+    answers: erased.size,
+    files: await driver.read((connection) => filesOf(connection, [...erased])),
+  }
+}
+
+interface PersonalAnswer {
+  readonly place: number
+  readonly identity: string | null
+  readonly error: string | null
+  readonly body: string | null
+}
+
+/** What a row says whose answer was about the person. */
+const emptyAnswer = { status: 'skipped', error: 'forgotten', identity: null, body: null, origin: null }
+
+/** The tables with personal data; `erased` collects the places of answers. */
+function stateTables(
+  subject: SubjectMatcher,
+  now: number,
+  dryRun: boolean,
+  erased: Set<number>,
+): PersonalTable[] {
+  const emptied: number[] = []
+  const answers: PersonalTable<PersonalAnswer> = {
+    table: 'answers',
+    key: ['place'],
+    columns: ['identity', 'error', 'body'],
+    where: () => ['identity IS NOT NULL OR error IS NOT NULL OR body IS NOT NULL'],
+    erase(row) {
+      const erasure = eraseAnswer(subject, row)
+      if (erasure) erased.add(row.place)
+      if (erasure?.change === emptyAnswer) emptied.push(row.place)
+      return erasure
+    },
+  }
+  // Rows of other runs that took one of the answers.
+  const copies: PersonalTable<PersonalAnswer> = {
+    table: 'answers',
+    key: ['place'],
+    columns: [],
+    where: () => ['origin IN (SELECT atom FROM json_each(?))', JSON.stringify(emptied)],
+    erase({ place }) {
+      erased.add(place)
+      return { change: emptyAnswer }
+    },
+  }
+  const tables = [personalEvents(subject, now), answers, copies]
+  return dryRun
+    ? tables
+    : [...tables, personalRequests(subject), personalOpenCalls(subject), personalTurns(subject)]
+}
+
+function eraseAnswer(
+  subject: SubjectMatcher,
+  { identity, error, body }: PersonalAnswer,
+): RowErasure | undefined {
+  if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
+  return body === null ? undefined : eraseJson(subject, 'body', body, emptyAnswer)
+}
+
+/** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */
+const personalEvents = (
+  subject: SubjectMatcher,
+  now: number,
+): PersonalTable<{ readonly seq: number; readonly body: string }> => ({
+  table: 'events',
+  counted: 'events',
+  key: ['seq'],
+  columns: ['body'],
+  erase: ({ seq, body }) =>
+    subject.mentions(parseOrText(body))
+      ? {
+          change: 'delete',
+          also: async (connection) =>
+            connection.run(
+              `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
+                WHERE seq = ? AND received_at >= ? ON CONFLICT DO NOTHING`,
+              ...[seq, now - rememberedMs],
+            ),
+        }
+      : undefined,
+})
+
+/** What was typed for a run. */
+const personalRequests = (subject: SubjectMatcher): PersonalTable<{ readonly request: string }> => ({
+  table: 'runs',
+  key: ['id'],
+  columns: ['request'],
+  erase: ({ request: text }) => {
+    const request = parseOrText(text)
+    const left = subject.redact(request)
+    return left === request ? undefined : { change: { request: toJson(left) } }
+  },
+})
+
+/** The keys of calls whose outcome is unknown. */
+const personalOpenCalls = (subject: SubjectMatcher): PersonalTable<{ readonly idempotency_key: string }> => ({
+  table: 'open_calls',
+  key: ['fingerprint'],
+  columns: ['idempotency_key'],
+  erase: ({ idempotency_key: key }) => (subject.mentions(key) ? { change: 'delete' } : undefined),
+})
+
+/** What runs and lookups have under way, or had when they were killed. */
+const personalTurns = (
+  subject: SubjectMatcher,
+): PersonalTable<{ readonly number: number; readonly calls: string }> => ({
+  table: 'turns',
+  key: ['number'],
+  columns: ['calls'],
+  erase: ({ calls: text }) => {
+    const calls = parseExact(text) as readonly unknown[]
+    const left = calls.filter((call) => !subject.mentions(call))
+    if (left.length === calls.length) return undefined
+    return left.length === 0 ? { change: 'delete' } : { change: { calls: toJson(left) } }
+  },
+})
+
+/** Returns a body as a value; one that is no JSON stays a text. */
+const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
+
+/** Returns the files of the runs that have answers at some places. Single lookups have none. */
+async function filesOf(connection: Connection, places: readonly number[]): Promise<string[]> {
+  const numbers = toJson([...new Set(places.map(toRunNumber))])
+  const files = await connection.all<{ path: string }>(filesSql, numbers, numbers)
+  return files.map(({ path }) => path)
+}
+
+const filesSql = `SELECT file AS path FROM runs WHERE number IN (SELECT atom FROM json_each(?)) AND file <> ''
+  UNION SELECT path FROM run_files WHERE run IN (SELECT atom FROM json_each(?)) ORDER BY path`

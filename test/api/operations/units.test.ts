@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { operation, operations } from '../../../src/api/operations/table.js'
-import { creditsCharged, unitsOf } from '../../../src/api/operations/units.js'
+import { creditsCharged, operation, operations, unitsOf } from '../../../src/api/operations/table.js'
 
 describe('units of a reply', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toCompanyIdentity, toPersonIdentity } from '../../../src/catalogue/normalize/row-identity.js'
+import { toCompanyIdentity, toPersonIdentity } from '../../../src/catalogue/normalize/value-kinds.js'
 
 const same = <T>(identity: (fields: T) => string | undefined, spellings: readonly T[]): void => {
   const found = spellings.map(identity)

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
-import { parsePlace } from '../../../src/catalogue/places/parse-place.js'
-import { findPlace, findRegion } from '../../../src/catalogue/places/place.js'
+import { findPlace, findRegion, parsePlace } from '../../../src/catalogue/places/place.js'
 
 describe('a place', () => {
   it.each([

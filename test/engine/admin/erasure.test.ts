@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
+import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import type { Provider } from '../../../src/engine/ports/ports.js'
 import { claimJob, listRecords } from '../../../src/engine/tables/jobs.js'

@@ -3,9 +3,15 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { createAdmin } from '../../../src/engine/admin/admin.js'
-import { addMovement, charge, verifyLedger } from '../../../src/engine/credits/ledger.js'
+import {
+  addMovement,
+  charge,
+  type LedgerAccount,
+  type MovementKind,
+  readBalances,
+  verifyLedger,
+} from '../../../src/engine/credits/ledger.js'
 import { findWorkspace, insertWorkspace, listMembers } from '../../../src/engine/tables/members.js'
-import { type LedgerAccount, type MovementKind, readBalances } from '../../../src/engine/tables/movements.js'
 import { findReply } from '../../../src/engine/tables/replies.js'
 import { engineSchema } from '../../../src/engine/tables/schema.js'
 import { migrate } from '../../../src/storage/database/migrate.js'

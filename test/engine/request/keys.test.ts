@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { hashKey, isKey, makeKey } from '../../../src/engine/request/keys.js'
+import { hashKey, isKey, makeKey } from '../../../src/engine/request/access.js'
 import { openBench, randomIds, seededIds } from '../../support/engine.js'
 
 describe('P28: keys are stored safely', () => {

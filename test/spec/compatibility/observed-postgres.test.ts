@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readBalances } from '../../../src/engine/credits/ledger.js'
 import { countDeliveries } from '../../../src/engine/tables/deliveries.js'
 import { countRecords } from '../../../src/engine/tables/jobs.js'
-import { readBalances } from '../../../src/engine/tables/movements.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../../support/engine.js'

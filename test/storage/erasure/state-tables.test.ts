@@ -13,7 +13,7 @@ import { type NewRun, type Run, runsOver } from '../../../src/runs/journal/runs.
 import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
 import { toPlace } from '../../../src/storage/database/row-places.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
-import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
+import { eraseFromState } from '../../../src/storage/erasure/erase.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { serverMemory } from '../../../src/storage/state/remote-servers.js'

@@ -1,10 +1,9 @@
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { resultOr } from '../../../api/values/objects.js'
 import { engineTime } from '../../../engine/clock.js'
-
-import { hashKey } from '../../../engine/request/keys.js'
+import { listMovements, readBalances } from '../../../engine/credits/ledger.js'
+import { hashKey } from '../../../engine/request/access.js'
 import { findPrincipal, findWorkspace, readClock, type Workspace } from '../../../engine/tables/members.js'
-import { listMovements, readBalances } from '../../../engine/tables/movements.js'
 import type { Connection, Driver } from '../../../storage/driver/connection.js'
 import { localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'

@@ -1,6 +1,5 @@
 import { parseUrl } from '../../../api/values/url.js'
-import { verifyLedger } from '../../../engine/credits/ledger.js'
-
+import { listMovements, readBalances, verifyLedger } from '../../../engine/credits/ledger.js'
 import {
   countDeliveries,
   type Delivery,
@@ -8,7 +7,6 @@ import {
   listSigningSecrets,
 } from '../../../engine/tables/deliveries.js'
 import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/tables/jobs.js'
-import { listMovements, readBalances } from '../../../engine/tables/movements.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import { isoTime } from '../../options/values.js'
 import type { DoctorContext } from './context.js'

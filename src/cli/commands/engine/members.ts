@@ -1,6 +1,6 @@
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import { hashKey } from '../../../engine/request/keys.js'
+import { hashKey } from '../../../engine/request/access.js'
 import type { Key, Member } from '../../../engine/tables/members.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'

@@ -1,4 +1,4 @@
-import { hintOf } from '../../../engine/request/keys.js'
+import { hintOf } from '../../../engine/request/access.js'
 import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Driver } from '../../../../src/storage/driver/connection.js'
-import { checkVersion, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
-import { fromSqliteError } from '../../../../src/storage/driver/sqlite/errors.js'
+import { checkVersion, fromSqliteError, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
 
 let folder: string
 let driver: Driver
