@@ -1,7 +1,7 @@
+import { undefuse } from './cells.js'
 import type { Encoding } from './detect-encoding.js'
 import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js'
 import { CsvError } from './errors.js'
-import { undefuse } from './formulas.js'
 
 /** One row of a table: its cells, and the line it begins on. */
 export interface CsvRow {

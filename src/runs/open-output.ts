@@ -3,16 +3,18 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../csv/errors.js'
 import { type Mapping, recordFieldOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import { chosenColumns, manyOf, rowColumnsOf } from './output/columns.js'
-import { requireCrmKind } from './output/crm-kind.js'
-import { type Format, formatOfFile, type Layout, rowFormats } from './output/format.js'
 import {
+  chosenColumns,
   createLayout,
   excel,
   explode as explodeFormat,
+  manyOf,
   type OutputRow,
   onlyMissingOf,
-} from './output/layout.js'
+  rowColumnsOf,
+} from './output/columns.js'
+import { requireCrmKind } from './output/crm-kind.js'
+import { type Format, formatOfFile, type Layout, rowFormats } from './output/format.js'
 import {
   createRejects,
   createWriter,

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
@@ -12,7 +11,7 @@ import type { Invocation } from '../options/command-environment.js'
 import { serverAddress } from '../options/databases.js'
 import { groups } from '../options/global-options.js'
 import { durationMs, positiveWhole, repeated, whole } from '../options/values.js'
-import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf } from '../output/output.js'
+import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf, pathOf } from '../output/output.js'
 
 /**
  * Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. Stored
@@ -134,7 +133,7 @@ function delimiter(text: string): string {
 }
 
 /** Reads the options about the file. */
-export function inputChoicesOf(options: Invocation['options'], { cwd }: Pick<Streams, 'cwd'>): InputChoices {
+export function inputChoicesOf(options: Invocation['options'], streams: Pick<Streams, 'cwd'>): InputChoices {
   const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
   return {
     file: text('csv') ?? '',
@@ -147,7 +146,7 @@ export function inputChoicesOf(options: Invocation['options'], { cwd }: Pick<Str
     skipLines: typeof options.skipLines === 'number' ? options.skipLines : undefined,
     header: options.header === false ? false : undefined,
     raw: options.rawCsv === true,
-    rejects: pathOf('--rejects', options.rejects, cwd),
+    rejects: pathOf('--rejects', options.rejects, streams),
     sample: typeof options.sample === 'number' ? options.sample : undefined,
     saveMap: text('saveMap'),
     failOn: text('failOn') === 'none' ? 'none' : 'any',
@@ -199,13 +198,8 @@ export function maxAgeOf(
   return refresh || chosen === 0 ? undefined : chosen
 }
 
-function pathOf(name: string, option: unknown, cwd: string): string | undefined {
-  if (option === '-' || option === '') throw new UsageError(`${name} needs the name of a file.`)
-  return typeof option === 'string' ? resolve(cwd, option) : undefined
-}
-
 /** Reads the options about the run. */
-export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Streams, 'cwd'>): RunChoices {
+export function runChoicesOf(options: Invocation['options'], streams: Pick<Streams, 'cwd'>): RunChoices {
   const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
   return {
     fresh: options.fresh === true,
@@ -219,7 +213,7 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
     lock: typeof options.lock === 'string' ? options.lock : undefined,
     // A resumed run is distributed as before, unless the option is given.
     distribute: options.distribute === true ? true : undefined,
-    summaryJson: pathOf('--summary-json', options.summaryJson, cwd),
+    summaryJson: pathOf('--summary-json', options.summaryJson, streams),
   }
 }
 
@@ -229,7 +223,7 @@ export function rowFormat(context: StreamsContext): BatchChoices['format'] {
   const file = fileOf(globals)
   if (file !== undefined) {
     checkOutputName(file, globals, streams)
-    checkOutputFolder(file, streams)
+    checkOutputFolder('-o', file, streams)
   }
   const isPlain = !globals.format && !globals.json && (file === undefined || !formatOfFile(file))
   const format = isPlain ? 'csv' : formatOf(context)

@@ -1,5 +1,4 @@
-import { stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import type { Run } from '../../runs/journal/runs.js'
@@ -8,9 +7,9 @@ import type { Rejects } from '../../runs/output/writer.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
 import type { Context, StreamsContext } from '../context/context.js'
-import { reportOf, UsageError } from '../context/errors.js'
+import { reportOf } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
-import { openFile } from '../output/output.js'
+import { checkOutputFolder, openFile } from '../output/output.js'
 import { reportError } from '../output/report-error.js'
 import {
   countRows,
@@ -169,7 +168,7 @@ export async function withSummary(
 ): Promise<number> {
   const { summaryJson: file, dryRun } = batch.choices
   if (file === undefined || dryRun) return work(() => {})
-  await checkFile(file)
+  checkOutputFolder('--summary-json', file, context.streams)
   const startedAt = context.clock.now()
   let ended: EndedBatch | undefined
   // A signal that comes when the rows are done has to end the wait for the reader of a pipe.
@@ -200,17 +199,6 @@ const bugOf = (error: unknown) => ({
   hint: '',
   exit_code: exitCodes.bug,
 })
-
-async function checkFile(file: string): Promise<void> {
-  const found = await stat(dirname(file)).catch(() => undefined)
-  if (!found?.isDirectory())
-    throw new UsageError(
-      `--summary-json: ${dirname(file)} is not a folder.`,
-      'Create it, or name another file.',
-    )
-  const there = await stat(file).catch(() => undefined)
-  if (there?.isDirectory()) throw new UsageError(`--summary-json: ${file} is a folder; name a file in it.`)
-}
 
 const inputOf = (file: string, { streams }: StreamsContext): string =>
   file === '-' ? file : resolve(streams.cwd, file)

@@ -103,19 +103,31 @@ export async function openFile(
 }
 
 /** Throws UsageError where the folder of an output is missing or cannot be written, before anything is asked or spent. */
-export function checkOutputFolder(file: string, { cwd }: Streams): void {
+export function checkOutputFolder(option: string, file: string, { cwd }: Streams): void {
   const path = resolve(cwd, file)
   const kind = statSync(path, { throwIfNoEntry: false })
-  if (kind?.isDirectory()) throw new UsageError(`-o ${file} is a folder.`, 'Name a file in it.')
+  if (kind?.isDirectory()) throw new UsageError(`${option} ${file} is a folder.`, 'Name a file in it.')
   if (kind && !kind.isFile()) return
   const folder = dirname(path)
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new UsageError(`-o ${file}: there is no folder ${folder}.`, 'Create it, or name another file.')
+    throw new UsageError(
+      `${option} ${file}: there is no folder ${folder}.`,
+      'Create it, or name another file.',
+    )
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch {
-    throw new UsageError(`-o ${file}: the folder ${folder} cannot be written.`, 'Name a file elsewhere.')
+    throw new UsageError(
+      `${option} ${file}: the folder ${folder} cannot be written.`,
+      'Name a file elsewhere.',
+    )
   }
+}
+
+/** Returns the absolute path that an option names; `undefined` without it. Throws UsageError for stdout, which it cannot be. */
+export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'cwd'>): string | undefined {
+  if (value === '-' || value === '') throw new UsageError(`${option} needs the name of a file.`)
+  return typeof value === 'string' ? resolve(cwd, value) : undefined
 }
 
 /** Whether a path is that of a pipe or device, which can be opened only once. */

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
+import { cellWriter } from '../cells.js'
 import { CsvError } from '../errors.js'
-import { cellWriter } from '../write.js'
 import { type Archive, formatSize, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 

@@ -4,11 +4,10 @@ import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toDomain } from '../../catalogue/normalize/domain.js'
 import { describePhone, toE164 } from '../../catalogue/normalize/phone.js'
 import { normaliseName, synonymsOf } from '../../csv/names.js'
-import { toCell } from './columns.js'
+import { type OutputRow, toCell } from './columns.js'
 import { type CrmKind, pathsOf } from './crm-kind.js'
 import facts from './crm-layouts.json' with { type: 'json' }
 import type { Layout } from './format.js'
-import type { OutputRow } from './layout.js'
 
 type Columns = Readonly<Record<string, string>>
 

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { toPrintableJson } from '../../api/values/json.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
-import { lineWriter } from '../../csv/write.js'
+import { lineWriter } from '../../csv/cells.js'
 
 /** What is written of a row: cells below the names of their columns, or an object. */
 export interface Layout<Row> {

@@ -1,6 +1,6 @@
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowAnswer, RowStatus } from '../journal/answer.js'
-import type { OutputRow } from './layout.js'
+import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */
 export interface RunStop {

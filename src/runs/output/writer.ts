@@ -6,13 +6,13 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
+import { lineWriter } from '../../csv/cells.js'
 import { encoderFor } from '../../csv/encoding.js'
 import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
 import { rejectColumns } from '../../csv/names.js'
-import { lineWriter } from '../../csv/write.js'
 import type { Table } from '../input/table.js'
+import type { OutputRow } from './columns.js'
 import type { Format } from './format.js'
-import type { OutputRow } from './layout.js'
 
 /** Where an output goes. */
 export interface Sink {

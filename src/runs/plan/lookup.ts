@@ -16,8 +16,7 @@ import {
   toPins,
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
-import type { ResultRequest } from '../output/columns.js'
-import { hasResult, onlyMissingOf } from '../output/layout.js'
+import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 import type { Lookup } from './row-batch.js'
 
 /** As much of a batch's request as the lookups of its rows depend on. */

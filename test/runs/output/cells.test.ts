@@ -1,11 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { undefuse } from '../../../src/csv/formulas.js'
+import { undefuse } from '../../../src/csv/cells.js'
 import { parseRows } from '../../../src/csv/parse.js'
-import { resultColumns, toCell } from '../../../src/runs/output/columns.js'
+import {
+  createLayout,
+  excel,
+  type OutputRow,
+  resultColumns,
+  toCell,
+} from '../../../src/runs/output/columns.js'
 import { rowFormats } from '../../../src/runs/output/format.js'
-import { createLayout, excel, type OutputRow } from '../../../src/runs/output/layout.js'
 import { hostile } from '../../csv/hostile.js'
 import { tries } from '../../support/effort.js'
 

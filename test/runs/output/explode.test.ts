@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { explodedColumns, joinedColumns, listColumns } from '../../../src/runs/output/columns.js'
+import {
+  createLayout,
+  explode,
+  explodedColumns,
+  joinedColumns,
+  listColumns,
+  type OutputRow,
+} from '../../../src/runs/output/columns.js'
 import { rowFormats } from '../../../src/runs/output/format.js'
-import { createLayout, explode, type OutputRow } from '../../../src/runs/output/layout.js'
 
 const output = z.object({
   total: z.number(),

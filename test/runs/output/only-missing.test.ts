@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MappingError } from '../../../src/csv/names.js'
-import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../../src/runs/output/layout.js'
+import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../../src/runs/output/columns.js'
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 const row = (cells: readonly string[], body?: unknown): OutputRow => ({

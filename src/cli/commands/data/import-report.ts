@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
 import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
@@ -14,6 +13,7 @@ import {
 } from '../../../runs/output/writer.js'
 import type { StreamsContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
+import { pathOf } from '../../output/output.js'
 import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
 
 /** The result of an import or of its preview. */
@@ -26,14 +26,13 @@ interface ImportResult {
 
 /** Returns the path of `--rejects`; `undefined` without it. Throws UsageError for what cannot be such a file. */
 export function rejectsPath({ streams }: StreamsContext, option: unknown): string | undefined {
-  if (typeof option !== 'string') return undefined
-  if (option === '-' || option === '') throw new UsageError('--rejects needs the name of a file.')
-  if (isWorkbookName(option))
+  const path = pathOf('--rejects', option, streams)
+  if (isWorkbookName(path))
     throw new UsageError(
       '--rejects writes text in the format of the input, no workbooks.',
       'Name a .csv file.',
     )
-  return resolve(streams.cwd, option)
+  return path
 }
 
 /** Returns what counts rejected rows by reason, and writes them to the file of `--rejects`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defuse, undefuse } from '../../src/csv/formulas.js'
+import { defuse, undefuse } from '../../src/csv/cells.js'
 import { anyCodePoint } from '../support/any-text.js'
 import { tries } from '../support/effort.js'
 import { hostile } from './hostile.js'
