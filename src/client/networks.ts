@@ -72,6 +72,6 @@ function networkOf(text: string): readonly [start: Address, bits: number] | unde
   return own >= 0 && bits <= written ? [start, own] : undefined
 }
 
-const isIPv4 = (address: Address): address is IPv4 => address.kind() === 'ipv4'
+export const isIPv4 = (address: Address): address is IPv4 => address.kind() === 'ipv4'
 const ipv4 = (high: number, low: number): IPv4 =>
   new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff])

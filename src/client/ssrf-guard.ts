@@ -1,6 +1,15 @@
 import { parseUrl } from '../api/values/url.js'
 import type { Targets } from '../engine/ports/ports.js'
-import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
+import {
+  type Address,
+  addressOf,
+  covers,
+  embeddedIn,
+  isIPv4,
+  isLinkLocal,
+  isLoopback,
+  kindOf,
+} from './networks.js'
 
 /** Whose lookup it is, and when it ends. */
 export interface AddressLookup {
@@ -41,9 +50,9 @@ export async function destinationOf(
   const literal = addressOf(host)
   const found = literal ? [literal] : (await resolve(host, lookup)).map(addressOf)
   if (found.length === 0) throw Object.assign(new Error(host), { code: 'ENODATA' })
-  const why = found.map((address) => whyRefused(address, url.protocol, targets)).find(Boolean)
-  // The internal address of a name is not disclosed.
-  if (why) return { refused: `${host} ${literal ? 'is' : 'has'} ${why}` }
+  const refusals = found.flatMap((address) => whyRefused(address, url.protocol, targets) ?? [])
+  if (refusals.length > 0)
+    return { refused: sentenceOfRefusals(refusals, host, literal !== undefined, targets) }
   return { url, addresses: found.map(String) }
 }
 
@@ -62,17 +71,54 @@ function whyUnfit(url: URL, text: string): string | undefined {
   return undefined
 }
 
-/** Returns why an address is refused: its own kind, or that of an address it is translated to. */
-function whyRefused(address: Address | undefined, scheme: string, targets: Targets): string | undefined {
-  if (!address) return 'an address that is bound to a network interface, which is never permitted'
-  const forms = [address, ...embeddedIn(address)]
-  if (forms.some(isLinkLocal)) return 'a link-local address, which is never permitted'
-  if (targets.loopback && isLoopback(address)) return undefined
-  const outside = forms.filter((form) => !targets.allow.some((network) => covers(network, form)))
-  const kind = outside.map(kindOf).find(Boolean)
-  if (kind) return `${kind}, which only ${permitting} permit`
-  if (scheme === 'https:' || outside.length === 0) return undefined
-  return `a public address, which takes https; only ${permitting} permit http`
+const publicAddress = 'a public address'
+
+/** Why an address is refused. */
+interface AddressRefusal {
+  /** What it is, such as "a private address". */
+  readonly kind: string
+  /** What allowing it takes; absent where it never is. */
+  readonly networks?: readonly Address[]
 }
 
-const permitting = 'prospect serve and worker with --allow-target CIDR'
+/** Returns why an address is refused: its own kind, or that of an address it is translated to. */
+function whyRefused(
+  address: Address | undefined,
+  scheme: string,
+  targets: Targets,
+): AddressRefusal | undefined {
+  if (!address) return { kind: 'an address that is bound to a network interface' }
+  const forms = [address, ...embeddedIn(address)]
+  if (forms.some(isLinkLocal)) return { kind: 'a link-local address' }
+  if (targets.loopback && isLoopback(address)) return undefined
+  const networks = forms.filter((form) => !targets.allow.some((network) => covers(network, form)))
+  const kind = networks.map(kindOf).find(Boolean)
+  if (kind) return { kind, networks }
+  if (scheme === 'https:' || networks.length === 0) return undefined
+  return { kind: publicAddress, networks }
+}
+
+/** Returns what is blocked and how to allow it. Of a name only loopback addresses are disclosed, no other internal ones. */
+function sentenceOfRefusals(
+  refusals: readonly AddressRefusal[],
+  host: string,
+  isLiteral: boolean,
+  { adviceToAllow = () => '' }: Targets,
+): string {
+  const advised = (blocked: string, networks: readonly string[]) =>
+    `${blocked} ${adviceToAllow(networks)}`.trim()
+  const all = refusals.flatMap(({ networks = [] }) => networks)
+  if (refusals.every(({ networks }) => networks?.every(isLoopback)))
+    return advised('Webhooks to this machine are blocked.', all.map(toNetwork))
+  const [refusal = refusals[0]] = refusals.filter(({ kind }) => kind !== publicAddress)
+  const { kind, networks } = refusal as AddressRefusal
+  const what = `${isLiteral ? 'is' : 'has'} ${kind}`
+  if (!networks) return `${host} ${what}, which is never permitted`
+  if (kind === publicAddress) return advised(`${host} ${what}, which takes https.`, all.map(toNetwork))
+  return advised(
+    `Webhooks to ${host} are blocked, because it ${what}.`,
+    isLiteral ? networks.map(toNetwork) : ['NETWORK'],
+  )
+}
+
+const toNetwork = (address: Address): string => `${address}/${isIPv4(address) ? 32 : 128}`

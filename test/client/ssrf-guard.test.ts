@@ -45,18 +45,26 @@ describe('the addresses of a webhook URL', () => {
 })
 
 describe('refusal messages', () => {
-  it('names the kind of address, and the commands and their option that permit it', async () => {
-    expect(await refusal('https://10.1.2.3/')).toBe(
-      '10.1.2.3 is a private address, which only prospect serve and worker with --allow-target CIDR permit',
-    )
-    expect(await refusal('http://2130706433:8080/')).toBe(
-      '127.0.0.1 is a loopback address, which only prospect serve and worker with --allow-target CIDR permit',
-    )
+  const adviceToAllow = (networks: readonly string[]) => `Allow ${networks.join(' and ')}.`
+
+  it.each([
+    ['http://2130706433:8080/', 'Webhooks to this machine are blocked. Allow 127.0.0.1/32.'],
+    ['http://[::1]/', 'Webhooks to this machine are blocked. Allow ::1/128.'],
+    ['http://localhost/', 'Webhooks to this machine are blocked. Allow 127.0.0.1/32 and ::1/128.'],
+    [
+      'https://10.1.2.3/',
+      'Webhooks to 10.1.2.3 are blocked, because it is a private address. Allow 10.1.2.3/32.',
+    ],
+    ['http://8.8.8.8/', '8.8.8.8 is a public address, which takes https. Allow 8.8.8.8/32.'],
+  ])('names the networks that would have to be allowed for %s', async (url, sentence) => {
+    expect(await refusal(url, { adviceToAllow })).toBe(sentence)
   })
 
   it('does not reveal the internal address of a name', async () => {
-    expect(await refusal('https://private.example/')).toBe(
-      'private.example has a private address, which only prospect serve and worker with --allow-target CIDR permit',
+    const blocked = 'are blocked, because it has a private address.'
+    expect(await refusal('https://private.example/')).toBe(`Webhooks to private.example ${blocked}`)
+    expect(await refusal('http://private-and-public.example/', { adviceToAllow })).toBe(
+      `Webhooks to private-and-public.example ${blocked} Allow NETWORK.`,
     )
   })
 

@@ -40,10 +40,27 @@ export const deliveringOptions = (): Option[] => [
   ).choices(['nested', 'flat'] satisfies DeliveryShape[]),
 ]
 
-/** Returns where deliveries may go: to the networks given, and to loopback in a workspace of one member. */
+/** Returns where a server or worker delivers: to the networks given, and to loopback in a workspace of one member. */
 export const targetsOf =
-  (allow: readonly string[] = [], loopback: boolean): ((members: number) => Targets) =>
-  (members) => ({ allow, loopback: loopback && members === 1 })
+  (
+    program: 'server' | 'worker',
+    allow: readonly string[] = [],
+    loopback: boolean,
+  ): ((members: number) => Targets) =>
+  (members) => ({
+    ...{ allow, loopback: loopback && members === 1 },
+    adviceToAllow: (networks) => `Start the ${program} with ${allowTargets(networks)}.`,
+  })
+
+/** Returns where other commands deliver: to loopback in a workspace of one member. */
+export const targetsOfCommands = (members: number): Targets => ({
+  ...{ allow: [], loopback: members === 1 },
+  adviceToAllow: (networks) =>
+    `Leave out --webhook-url, or start prospect serve ${allowTargets(networks)} and use its --base-url.`,
+})
+
+const allowTargets = (networks: readonly string[]): string =>
+  networks.map((network) => `--allow-target ${network}`).join(' ')
 
 /** Reads an option that names networks. */
 export function networks(text: string, before: readonly string[] = []): string[] {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../../api/calls/caller.js'
 import { compose } from '../../api/calls/compose.js'
-import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
+import type { Clock, Ids } from '../../engine/ports/ports.js'
 import { createClaims } from '../context/claims.js'
 import type {
   ClockContext,
@@ -19,6 +19,7 @@ import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
+import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
 import { createLocal } from './local-target.js'
 import { createRemoteServer } from './remote-target.js'
@@ -36,9 +37,6 @@ export interface Overrides extends TargetOptions {
 const systemClock: Clock = { now: () => Date.now() }
 const randomIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
-
-/** Permits deliveries to loopback addresses while the workspace has one member. */
-const defaultTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
 
 /** The parts of a context that do not depend on the engine's database. */
 type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
@@ -70,7 +68,7 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
 function contextOf(
   shared: Shared,
   home: () => Home,
-  { targets = defaultTargets, names, caller, ...engine }: Overrides,
+  { targets = targetsOfCommands, names, caller, ...engine }: Overrides,
   given: GlobalOptions = {},
 ): Context {
   const { streams, settings, givenKey, conceal, redact } = shared

@@ -4,6 +4,8 @@ export interface Targets {
   readonly allow: readonly string[]
   /** Whether this machine's loopback addresses are allowed, over http too. */
   readonly loopback: boolean
+  /** Returns a sentence that says how to allow networks, for the person or program that is refused. */
+  readonly adviceToAllow?: (networks: readonly string[]) => string
 }
 
 /** One delivery attempt: what is posted, and where it may go. */

@@ -115,7 +115,7 @@ async function openBackend(
 ): Promise<Backend | undefined> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
   const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape } = options
-  const targets = targetsOf(allowTarget, isLoopback(host))
+  const targets = targetsOf('server', allowTarget, isLoopback(host))
   if (upstream !== undefined) {
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })

@@ -38,7 +38,7 @@ async function runWorker(outer: Context, { options }: Invocation): Promise<numbe
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(outer.globals, {})
   const context = outer.withDatabase(database ?? outer.home.engine, {
-    targets: targetsOf(allowTarget, !isShared),
+    targets: targetsOf('worker', allowTarget, !isShared),
     ...{ names, deliveryShape },
   })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))

@@ -104,12 +104,18 @@ describe('jobs of serve', () => {
 
   it.each([
     ['a webhook to loopback on a loopback server', [], 202],
-    ['a webhook to a private network', [], 400, 'http://10.9.8.7/in'],
+    ['a webhook to a private network', [], 400, 'http://10.9.8.7/in', '10.9.8.7/32'],
     ['a webhook to an allowed network', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
-    ['a webhook to loopback on a public server', ['--host', '0.0.0.0', '--public'], 400],
+    [
+      'a webhook to loopback on a public server',
+      ['--host', '0.0.0.0', '--public'],
+      400,
+      undefined,
+      '127.0.0.1/32',
+    ],
   ] as const)(
     '%s with options %j is answered by %i',
-    async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
+    async (_, options, status, hook: string = 'http://127.0.0.1:9/in', network: string = '') => {
       const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
       const { line, stop } = await serving('--no-worker', ...options)
       const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {
@@ -117,7 +123,8 @@ describe('jobs of serve', () => {
         headers: { 'content-type': 'application/json', 'x-api-key': key },
         body: JSON.stringify({ keyword: 'robots', webhook_url: hook }),
       })
-      expect([answer.status, await answer.text()]).toEqual([status, expect.any(String)])
+      const advice = network && `Start the server with --allow-target ${network}.`
+      expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(advice)])
       await stop()
     },
   )
