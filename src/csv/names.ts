@@ -25,6 +25,15 @@ export const rejectColumns = ['_line', '_reason'] as const
 export const isOwnColumn = (name: string): boolean =>
   [...rejectColumns, ...statusColumns].some((own) => own === name)
 
+/** Returns the name of a column in a file without a header. */
+export const toUnnamed = (_: unknown, at: number): string => `column_${at + 1}`
+
+/** Whether a column has no name of its own. */
+export const isUnnamed = (column: string): boolean => /^column_\d+$/.test(column)
+
+/** Whether a cell is the name of a column in a file that was written from one without a header. */
+export const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell === 'column_1'
+
 let known: ReadonlySet<string> | undefined
 
 /** Whether a name is one that columns commonly have. */

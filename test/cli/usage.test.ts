@@ -48,7 +48,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['credits --jsn', 'Did you mean --json?'],
   ['credits --min ten', 'Give 0 or a number above.'],
   ['engine credits add -5', '<credits> does not take \\"-5\\". Give 0 or a number above.'],
-  ['engine keys create', '--member <email> is required.'],
+  ['engine keys create', '--member <member> is required.'],
   ['credits --fields a,,b', '--fields has an empty name.'],
   [
     'accounts enrich --input missing.json',

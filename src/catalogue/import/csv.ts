@@ -1,26 +1,40 @@
-import type { LeftOutValue } from '../../csv/names.js'
+import { isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
-import { ColumnSample, describeMisplaced, isMisplaced, kindsOfField } from '../normalize/value-kinds.js'
+import {
+  ColumnSample,
+  describeMisplaced,
+  isData,
+  isMisplaced,
+  kindsOfField,
+  withFirstRow,
+} from '../normalize/value-kinds.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 
-/** Reads the rows of a CSV file whose first row names the columns. */
+/** Reads the rows of a CSV file whose first row names the columns, or is data. */
 export async function readCsvRows(
   kind: RecordKind,
   batches: AsyncGenerator<readonly CsvRow[]>,
-  { map }: ImportOptions,
+  { map, header }: ImportOptions,
   original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
-  const [header, ...first] = await readNonEmpty(batches)
-  if (!header) throw new ImportError('The file is empty. Its first line must name the columns')
-  const names = header.cells.map((cell) => cell.trim())
-  const { samples, failure } = await readSamples(names.length, first, batches)
-  const columns = mapColumns(kind, names, map, samples)
+  const [top, ...first] = await readNonEmpty(batches)
+  if (!top) throw new ImportError('The file is empty. Its first line must name the columns')
+  const { samples, failure } = await readSamples(top.cells.length, first, batches)
+  const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
+  const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
+  const columns = mapColumns(
+    kind,
+    names.map((name) => name.trim()),
+    map,
+    hasHeader ? samples : withFirstRow(top.cells, samples),
+  )
+  const rows = hasHeader ? first : [top, ...first]
   return {
     ...columns,
-    original: { ...original, header: header.cells },
-    batches: toInputRows(continueWith([first], failure, batches), columns.fields, kind),
+    original: { ...original, header: names },
+    batches: toInputRows(continueWith([rows], failure, batches), columns.fields, kind),
   }
 }
 

@@ -1,5 +1,12 @@
 import { resultOr } from '../../api/values/objects.js'
-import { columnNamed, isOwnColumn, normaliseName, synonymsOf } from '../../csv/names.js'
+import {
+  columnNamed,
+  isColumnName,
+  isOwnColumn,
+  isUnnamed,
+  normaliseName,
+  synonymsOf,
+} from '../../csv/names.js'
 import type { FileColumns, RecordKind } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import {
@@ -108,8 +115,10 @@ function guessFields(
   if (fitting && held === 'person profile') return [{ ...fitting, field: ofProfiles(fitting.field, cells) }]
   const isStanding = fitting !== undefined && isStandIn(fitting.field, held)
   if (fitting && !isStanding) return [fitting]
-  if (named.length === 0 || held === undefined || held === 'person name') return []
-  const field = Object.keys(fields[kind]).find((one) => kindsOfField(kind, one)?.includes(held))
+  if ((named.length === 0 && !isUnnamed(column)) || held === undefined || held === 'person name') return []
+  const known = Object.keys(fields[kind])
+  const field =
+    known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
   return [
     ...(field === undefined ? [] : [{ field: ofProfiles(field, cells), rank: likely }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
@@ -178,6 +187,9 @@ function checkRequired(
     if (oneOf.some((field) => columnOf.has(field))) continue
     throw new ImportError(
       `No column identifies the ${kind}: one must be ${oneOf.join(', ')}. ` +
+        (header.some((name) => isUnnamed(name) || isColumnName(name))
+          ? ''
+          : 'If its first row is data, add --no-header. ') +
         `Choose it with --map ${oneOf[0]}=COLUMN, from ${header.join(', ')}`,
       1,
     )

@@ -22,6 +22,8 @@ export interface ImportOptions {
   readonly isSheet?: boolean
   /** Lines above the header of a CSV file. By default they are recognised. */
   readonly skipLines?: number
+  /** False where the first row of a CSV file is data; recognised when absent. */
+  readonly header?: boolean
   /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
   /** Whether rejected rows come with their cells. */

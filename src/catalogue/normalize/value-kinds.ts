@@ -105,6 +105,15 @@ export function isData(first: readonly string[], samples: readonly (readonly str
   return filled.every(([, cell]) => isValue(cell) && !dotted.test(cell)) || filled.some(isLikeOthers)
 }
 
+/** Returns the first cells of columns with those of a row before them. */
+export const withFirstRow = (
+  first: readonly string[],
+  samples: readonly (readonly string[])[],
+): readonly (readonly string[])[] =>
+  samples.map((cells, at) =>
+    [first[at]?.trim() ?? '', ...cells].filter((cell, index) => index > 0 || cell !== ''),
+  )
+
 /** Returns the kinds that a field is made for; `undefined` for text of any other kind. */
 export function kindsOfField(subject: RowSubject, field: string): readonly ValueKind[] | undefined {
   if (field === 'network_url') return [subject === 'people' ? 'person profile' : 'company profile']

@@ -292,7 +292,7 @@ const find = async (tx: Connection, workspace: Workspace, email: string) =>
 /** Returns the member with an email address; throws when there is none. */
 async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
   const member = await find(tx, workspace, email)
-  if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)
+  if (!member) throw new AdminError(`There is no member ${email}; see: prospect engine members list`)
   return member
 }
 

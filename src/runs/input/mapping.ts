@@ -29,6 +29,7 @@ import {
   columnNamed,
   isColumnName,
   isOwnColumn,
+  isUnnamed,
   type LeaveOut,
   MappingError,
   normaliseName,
@@ -359,9 +360,6 @@ function guesses(request: MappingRequest): Guess[] {
 /** Whether a name is one that columns have. */
 const isRecognised = (column: string): boolean =>
   isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
-
-/** Whether a column has no name of its own. */
-const isUnnamed = (column: string): boolean => /^column_\d+$/.test(column)
 
 /** Columns without a name that may fill a field. Of other text, the first column may be the names of companies. */
 function guessesByValues({ header, samples, fields, subject }: MappingRequest): Guess[] {

@@ -2,12 +2,12 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { ApiError } from '../../api/calls/errors.js'
-import { ColumnSample, isData } from '../../catalogue/normalize/value-kinds.js'
+import { ColumnSample, isData, withFirstRow } from '../../catalogue/normalize/value-kinds.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
 import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
-import { isOwnColumn } from '../../csv/names.js'
+import { isOwnName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
@@ -63,11 +63,11 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
   if (hasHeader) checkHeader(first)
   return {
     path,
-    header: hasHeader ? first.cells : first.cells.map((_, at) => `column_${at + 1}`),
+    header: hasHeader ? first.cells : first.cells.map(toUnnamed),
     hasHeader,
     headerLine: first.line,
     notes: [...describeEncoding(encoding), ...(hasHeader || options.header === false ? [] : [noHeader])],
-    samples: hasHeader ? samples : samples.map((cells, at) => [...nonBlank(first.cells[at]), ...cells]),
+    samples: hasHeader ? samples : withFirstRow(first.cells, samples),
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
     delimiter,
@@ -76,11 +76,6 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     rows: () => (hasHeader ? withoutHeader(rows()) : rows()),
   }
 }
-
-/** Whether a cell is the name of a column in a file that was written from one without a header. */
-const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell === 'column_1'
-
-const nonBlank = (cell = ''): string[] => (cell.trim() === '' ? [] : [cell.trim()])
 
 const noHeader =
   'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.'

@@ -190,6 +190,22 @@ describe('a file to import', () => {
     expect(await domains()).toEqual(['b.example'])
   })
 
+  it('may have no header, which its values show', async () => {
+    const report = await take('a.example,Acme\nb.example,Birch\n')
+    expect(report.mapping).toEqual({ domain: 'column_1' })
+    expect(await domains()).toEqual(['a.example', 'b.example'])
+  })
+
+  it('may have no header, which the header option says, with columns mapped by number', async () => {
+    const report = await take('Acme,sales@a.example\nBirch,\n', { header: false, map: { name: 'column_1' } })
+    expect(report.mapping).toEqual({ name: 'column_1', domain: 'column_2' })
+    expect(await exported(catalogue, 'companies')).toMatchObject([{ domain: 'a.example', name: 'Acme' }])
+    expect(report.rejected.map(({ line }) => line)).toEqual([2])
+    // As its rejects have them, with a header of these names.
+    await take('_line,_reason,column_1,column_2\n2,no domain,Birch,b.example\n', { header: false })
+    expect(await domains()).toEqual(['a.example', 'b.example'])
+  })
+
   it('has columns mapped by the map option', async () => {
     await take('Domain,Real domain,Title\nwrong.example,right.example,Acme', {
       map: { domain: 'Real domain', name: 'title' },

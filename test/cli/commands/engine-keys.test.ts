@@ -23,6 +23,18 @@ describe('engine keys', () => {
     expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
   })
 
+  it('takes a member by the id that members list prints, or its beginning', async () => {
+    const members = (await here.json('engine', 'members', 'list')) as { id: string }[]
+    const id = members[0]?.id ?? ''
+    for (const given of [id, id.slice(0, 8)])
+      expect(await here.json('engine', 'keys', 'create', '--member', given)).toMatchObject({
+        member: 'me@localhost',
+      })
+    expect(await here.json('engine', 'members', 'set', id.slice(0, 8), '--weekly-limit', '7')).toMatchObject({
+      ...{ id, weekly_limit: 7 },
+    })
+  })
+
   it('limits a key to the areas of its scope', async () => {
     const { key } = await create('--scope', 'accounts', '--scope', 'lists')
     expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)

@@ -44,6 +44,10 @@ export const importCommand: CommandFactory = ({ command }) =>
     .addOption(
       new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
     )
+    .option(
+      '--no-header',
+      'the first row is data; columns are column_1, column_2 and so on (default: detected)',
+    )
     .option('--dry-run', 'check the whole file and say what would change, without importing anything')
     .option('--rejects <file>', 'write the rows that cannot be imported to this file, with the reason')
     .addOption(catalogueOption())
@@ -71,7 +75,10 @@ async function runImport(outer: Context, { args, options }: Invocation): Promise
     )
   const isSheet = copy === undefined ? undefined : true
   const pins = map && parsePins(map)
-  const settings: ImportOptions = withoutUndefined({ map: pins, format: from, encoding, isSheet, skipLines })
+  const settings: ImportOptions = withoutUndefined({
+    ...{ map: pins, format: from, encoding, isSheet, skipLines },
+    header: options.header === false ? false : undefined,
+  })
   const open = await openInput(context, file, copy)
   const rejects = rejectsPath(context, options.rejects)
   const isDryRun = options.dryRun === true

@@ -18,7 +18,14 @@ export const membersCommand: CommandFactory = ({ group }) =>
     listMembers,
   ])
 
-const memberColumns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
+const memberColumns = [
+  'id',
+  'email',
+  'weekly_limit',
+  'spent_this_week',
+  'consent_personal_email',
+  'created_at',
+]
 const consent = '--consent-personal-email'
 
 const addMember: CommandFactory = ({ command }) =>
@@ -38,19 +45,28 @@ interface MemberOptions<T> {
   readonly consentPersonalEmail?: boolean
 }
 
+const storedMembers: StoredKind = { noun: 'member', list: 'engine members list' }
+
+/** Returns the email of the member that an email, an id or its beginning names; others as given, for the engine to refuse. */
+async function memberNamed(admin: Admin, given: string): Promise<string> {
+  const members = await admin.members()
+  const id = await expandId(given, storedMembers, among(members.map(({ id }) => id)))
+  return members.find((member) => member.id === id)?.email ?? given
+}
+
 const setMember: CommandFactory = ({ command }) =>
   command('set', 'Change the weekly limit or the consent of a member')
-    .argument('<email>', 'email address of the member')
+    .argument('<member>', 'email address of the member, or the id that members list shows')
     .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
     .option(consent, 'the member has consented to look up personal email addresses')
     .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
-    .printAdmin(async (admin, { args: [email = ''], options }) => {
+    .printAdmin(async (admin, { args: [given = ''], options }) => {
       const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>
       if (weeklyLimit === undefined && consentPersonalEmail === undefined)
         throw new UsageError('There is nothing to change.', `Add --weekly-limit or ${consent}.`)
       const limit = weeklyLimit === 'none' ? null : weeklyLimit
       const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
-      return toMemberView(await admin.changeMember(email, change))
+      return toMemberView(await admin.changeMember(await memberNamed(admin, given), change))
     })
 
 const parseWeeklyLimit = (text: string): number | 'none' => (text === 'none' ? text : whole(text))
@@ -64,7 +80,7 @@ const listMembers: CommandFactory = ({ command }) =>
           ...toMemberView(member),
           spent_this_week: member.spentThisWeek,
         })),
-      { columns: memberColumns },
+      { columns: memberColumns, ids: ['id'] },
     )
 
 const toMemberView = (member: Member) =>
@@ -76,7 +92,7 @@ export const keysCommand: CommandFactory = ({ group }) =>
 
 const createKey: CommandFactory = ({ command }) =>
   command('create', 'Create a key for a member and show it, this once')
-    .requiredOption('--member <email>', 'whose key it is')
+    .requiredOption('--member <member>', 'whose key it is: an email address, or an id of members list')
     .option('--scope <area>', 'an area the key may use (repeatable; default: all)', repeated)
     .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
     .printAdmin(async (admin, { options }) => {
@@ -87,7 +103,7 @@ const createKey: CommandFactory = ({ command }) =>
       }
       const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
       return admin.createKey({
-        ...withoutUndefined({ member, scopes, expiresAt: expires }),
+        ...withoutUndefined({ member: await memberNamed(admin, member), scopes, expiresAt: expires }),
       })
     })
 
