@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { CsvError } from './errors.js'
+import { CsvError, type Reading } from './errors.js'
 import known from './letter-pairs.json' with { type: 'json' }
 
 /** How the bytes of a file become text. */
@@ -54,6 +54,7 @@ const uncertain = (found: Reading, rival: Reading, line: number): CsvError =>
     `the encoding is not certain: this is "${found.sample}" in ${found.label}, and "${rival.sample}" in ${rival.label}. ` +
       'Name the right one with --encoding.',
     line,
+    [found, rival].map(({ label, sample = '' }) => ({ label, sample })),
   )
 
 const lineOfDifference = (bytes: Buffer, label: string, other: string): number =>
@@ -220,9 +221,6 @@ const candidates: readonly (readonly [label: string, script: Script, rarity: num
 const minMargin = 3
 /** The least that text is worth for each of its characters above ASCII; less is no text. */
 const minWorth = -14
-
-/** An encoding, and a cell in it. */
-type Reading = Pick<Encoding, 'label' | 'sample'>
 
 /** Returns the encoding in which lines are the most plausible text, with a rival where another one is as plausible. */
 function byLetters(evidence: Evidence): Encoding & { readonly rival?: Reading } {

@@ -15,6 +15,12 @@ export class Refusal extends Error {
   }
 }
 
+/** An encoding that a file may have, and a cell as it reads in it. */
+export interface Reading {
+  readonly label: string
+  readonly sample?: string
+}
+
 /** A file that cannot be read as a table; `line` counts from 1 as an editor does. */
 export class CsvError extends Error {
   /** Exit code of a command that ends with it. */
@@ -24,6 +30,8 @@ export class CsvError extends Error {
     /** What is wrong, without the line. */
     readonly problem: string,
     readonly line?: number,
+    /** The encodings that the file may have, where that is all that is wrong. */
+    readonly readings?: readonly Reading[],
   ) {
     super(line === undefined ? problem : `Line ${line}: ${problem}`)
     this.name = 'CsvError'

@@ -9,13 +9,15 @@ import type { Driver } from '../storage/driver/connection.js'
 import type { Mapping } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
-import type { BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
+import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
 /** The input of a batch. */
 export interface InputFile {
   readonly table: Table
+  /** The encoding that was asked for, by an option or in a dialog. */
+  readonly encoding: string | undefined
   /** Id for a run that reads it. */
   readonly id: string
   /** Whether it was read from a pipe. */
@@ -30,16 +32,30 @@ const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: tr
 type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
 
 /** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
-export async function openInput(ports: InputPorts, choices: InputChoices): Promise<InputFile> {
+export async function openInput(
+  ports: InputPorts,
+  choices: InputChoices,
+  chooseEncoding: BatchDialog['chooseEncoding'] = (error) => Promise.reject(error),
+): Promise<InputFile> {
   const id = ports.ids.uuid()
+  const openAt = async (path: string) => {
+    const open = async (encoding: string | undefined) => ({
+      table: await openFile(ports, path, { ...choices, encoding }),
+      encoding,
+    })
+    return open(choices.encoding).catch(async (error: unknown) => {
+      if (!(error instanceof CsvError) || !error.readings) throw error
+      return open(await chooseEncoding(error, error.readings))
+    })
+  }
   if (choices.file !== '-') {
-    const table = await openFile(ports, resolve(ports.streams.cwd, choices.file), choices)
-    return { table, id, isPiped: false, keep: () => {} }
+    const opened = await openAt(resolve(ports.streams.cwd, choices.file))
+    return { ...opened, id, isPiped: false, keep: () => {} }
   }
   const folder = await openRunFolder(ports, id)
   const copy = join(folder.path, 'stdin.csv')
   await spool(ports.streams.stdin, copy)
-  return { table: await openFile(ports, copy, choices), id, isPiped: true, keep: folder.keep }
+  return { ...(await openAt(copy)), id, isPiped: true, keep: folder.keep }
 }
 
 /** Opens a CSV file, or a sheet of a workbook, which is converted to a file that ends with this process. */
@@ -61,9 +77,13 @@ async function openFile(
 }
 
 /** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
-export async function openRunInput(ports: RunPorts, { choices, run }: BatchRequest): Promise<InputFile> {
+export async function openRunInput(
+  ports: RunPorts,
+  { choices, run }: BatchRequest,
+  chooseEncoding?: BatchDialog['chooseEncoding'],
+): Promise<InputFile> {
   try {
-    return await openInput(ports, choices)
+    return await openInput(ports, choices, chooseEncoding)
   } catch (error) {
     if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
     throw new Refusal(

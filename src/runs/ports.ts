@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Caller, CallOptions, Input, Reply } from '../api/calls/caller.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
+import type { CsvError, Reading } from '../csv/errors.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
@@ -146,6 +147,8 @@ export interface KnownRun extends Run {
 
 /** What a person sees of a batch and decides. */
 export interface BatchDialog {
+  /** Returns which encoding of several a file has. Throws the error without a person to ask. */
+  chooseEncoding(error: CsvError, readings: readonly Reading[]): Promise<string>
   /** Matches the columns of a file with fields; a person at a terminal may be asked. */
   chooseMapping(request: MappingRequest): Promise<ChosenMapping>
   /** Returns the input of all rows, with required options that no column fills. Throws without a person to ask. */

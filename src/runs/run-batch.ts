@@ -63,12 +63,12 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   const { dialog } = ports
   if (asked.choices.lock !== undefined && !asked.choices.dryRun)
     hold(ports, namedLock(ports, asked.choices.lock), `The lock ${asked.choices.lock}`)
-  const input = await openRunInput(ports, asked)
+  const input = await openRunInput(ports, asked, dialog.chooseEncoding)
   const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
   if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
   dialog.showMapping(mapping)
   const constants = await dialog.completeConstants(mapping)
-  const request = { ...asked, constants, choices: { ...asked.choices, map } }
+  const request = { ...asked, constants, choices: { ...asked.choices, map, encoding: input.encoding } }
   const batch = await planBatch(ports, request, input, mapping)
   const quote = () => makeQuote(ports, batch)
   if (request.choices.dryRun) return { kind: 'quote', quote: await quote() }

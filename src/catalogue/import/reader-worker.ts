@@ -31,8 +31,10 @@ export async function readMessages(port: MessagePort, { kind, options }: ReaderT
     post({ end: true })
   } catch (error) {
     if (error instanceof InputBroken) post({ end: true })
-    else if (error instanceof ImportError) post({ error: { problem: error.problem, line: error.line } })
-    else throw error
+    else if (error instanceof ImportError) {
+      const { problem, line, readings } = error
+      post({ error: { problem, line, readings } })
+    } else throw error
   }
 }
 

@@ -38,7 +38,7 @@ export type MessageFromReader =
   | { readonly taken: true }
   | { readonly batch: PreparedBatch<readonly string[]> }
   | { readonly end: true }
-  | { readonly error: { readonly problem: string; readonly line: number | undefined } }
+  | { readonly error: Pick<ImportError, 'problem' | 'line' | 'readings'> }
 
 /**
  * Reads a file like `prepareFile`. A large file is read in a worker thread, so that the next records are read while the last
@@ -79,8 +79,10 @@ export async function* readInWorker(
     for await (const [value] of messages) {
       const message = value as MessageFromReader
       if ('taken' in message) queue.release()
-      else if ('error' in message) throw new ImportError(message.error.problem, message.error.line)
-      else if ('end' in message) break
+      else if ('error' in message) {
+        const { problem, line, readings } = message.error
+        throw new ImportError(problem, line, readings)
+      } else if ('end' in message) break
       else {
         yield { ...message.batch, records: toRecordList(message.batch.records) }
         worker.postMessage({ written: true } satisfies MessageToReader)

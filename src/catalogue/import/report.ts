@@ -1,4 +1,4 @@
-import { CsvError } from '../../csv/errors.js'
+import { CsvError, type Reading } from '../../csv/errors.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
@@ -47,7 +47,12 @@ export class ImportError extends Error {
   /** What was imported before the error; set by the import. */
   report: ImportReport | undefined
 
-  constructor(problem: string, line?: number) {
+  constructor(
+    problem: string,
+    line?: number,
+    /** The encodings that the file may have, where that is all that is wrong. */
+    readonly readings?: readonly Reading[],
+  ) {
     super(line === undefined ? problem : `Line ${line}: ${problem}`)
     this.name = 'ImportError'
     this.problem = problem
@@ -57,4 +62,4 @@ export class ImportError extends Error {
 
 /** Converts an error in a file's encoding or CSV syntax to an ImportError; returns other errors as they are. */
 export const toImportError = (error: unknown): unknown =>
-  error instanceof CsvError ? new ImportError(error.problem, error.line) : error
+  error instanceof CsvError ? new ImportError(error.problem, error.line, error.readings) : error

@@ -18,6 +18,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { askMissing, type OperationRequest } from '../operation/request.js'
 import { fileOf } from '../output/output.js'
+import { chooseEncoding } from '../output/prompt.js'
 import { formatLeftOut, formatNumber, formatToFix, oneLine } from '../output/text.js'
 import { readRemaining } from '../quote/limits.js'
 import { showQuote } from '../quote/show.js'
@@ -98,6 +99,7 @@ async function gatherRows(
   const { table } = await openInput(
     { ...toRunHome(context), ...filePorts(context), streams: context.streams },
     choices,
+    (error, readings) => chooseEncoding(context, error, readings),
   )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'

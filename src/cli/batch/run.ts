@@ -11,7 +11,7 @@ import { exitOfSignal, interruptible } from '../context/interrupts.js'
 import { profileInUse } from '../context/settings.js'
 import { checkShared, type OperationRequest, requireOptions } from '../operation/request.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
-import { canAsk, confirm } from '../output/prompt.js'
+import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { readRemaining } from '../quote/limits.js'
 import { confirmQuote, showQuote } from '../quote/show.js'
@@ -131,6 +131,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
     return found && 'spendable' in found ? found.spendable.balance : undefined
   }
   return {
+    chooseEncoding: (error, readings) => chooseEncoding(context, error, readings),
     chooseMapping: (request) => chooseMapping(context, choices, request, shape.input),
     completeConstants: ({ columns }) =>
       requireOptions(

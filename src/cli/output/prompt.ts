@@ -1,4 +1,5 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import type { Reading } from '../../csv/errors.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
@@ -100,6 +101,19 @@ export const askChoice = <T extends string>(
     const shown = choices.map(({ value, name }) => ({ value, name: oneLine(name) }))
     return select({ message: oneLine(message), choices: shown }, streams)
   })
+
+/** Asks which of several encodings a file has. Throws the error that names them without a person to ask. */
+export async function chooseEncoding(
+  context: Context,
+  error: Error,
+  readings: readonly Reading[],
+): Promise<string> {
+  const choices = readings.map(({ label, sample }) => ({ value: label, name: `${sample} (${label})` }))
+  const label = await askChoice(context, 'Which of these is spelled right?', choices)
+  if (label === undefined) throw error
+  context.notify(`Next time: --encoding ${label}`)
+  return label
+}
 
 /** Asks for some of several values, at least one. */
 export const askChoices = (

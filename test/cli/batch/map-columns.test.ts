@@ -78,3 +78,43 @@ it('shows a mapping within the width of the terminal, with other columns of a fi
     '"Linkedin URL Unique ID", "Sales Navigator URL" could be network_url too; "Linkedin URL Public" is used.',
   )
 })
+
+describe('an encoding of which two are equally likely', () => {
+  const file = Buffer.from([...Buffer.from('company,domain\nPlat'), 0xec, ...Buffer.from(',a.example\n')])
+  const question = 'Which of these is spelled right?'
+  beforeEach(() => writeFileSync(join(here.home, 'in.csv'), file))
+
+  it.each([
+    ['windows-1250', '\r'],
+    ['windows-1252', `${down}\r`],
+  ])('is asked for at a terminal, and %s is what is read', async (label, key) => {
+    const ended = await here.run([...argv, '--map', 'name=company'], { typed: [[question, key]] })
+    expect([ended.code, ended.stderr]).toEqual([
+      ...[0, expect.stringContaining(`Next time: --encoding ${label}`)],
+    ])
+    const [{ sample }] = (ended.json as { columns: [{ sample: string }] }).columns
+    expect(sample).toBe(new TextDecoder(label).decode(file.subarray(15, 20)))
+  })
+
+  it('is asked for by an import, which then takes the file', async () => {
+    const ended = await here.run(['data', 'import', 'companies', 'in.csv'], {
+      typed: [[question, '\r']],
+    })
+    expect([ended.code, ended.json]).toMatchObject([0, { added: 1 }])
+    expect(await here.json('data', 'export', 'companies', '--format', 'json')).toMatchObject([
+      { name: 'Platě' },
+    ])
+  })
+
+  it.each([
+    ['accounts', 'enrich', '--csv', 'in.csv'],
+    ['lists', 'create', '--name', 'x', '--csv', 'in.csv'],
+    ['data', 'import', 'companies', 'in.csv'],
+  ])('ends a script with both readings: %s %s', async (...words) => {
+    const { code, stderr } = await here.run(words)
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/"Plat[ìě]\W+ in windows-125\d, and .*"Plat[ìě]\W+ in windows-125\d.*--encoding/),
+    ])
+  })
+})

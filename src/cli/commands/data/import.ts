@@ -22,6 +22,7 @@ import { repeated, whole } from '../../options/values.js'
 import { openFile } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
+import { chooseEncoding } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import {
   collectRejects,
@@ -51,7 +52,18 @@ export const importCommand: CommandFactory = ({ command }) =>
     .option('--dry-run', 'check the whole file and say what would change, without importing anything')
     .option('--rejects <file>', 'write the rows that cannot be imported to this file, with the reason')
     .addOption(catalogueOption())
-    .run(runImport)
+    .run(importOrAsk)
+
+/** Imports a file; asks for its encoding, where two are equally likely, and begins again. */
+async function importOrAsk(context: Context, invocation: Invocation): Promise<number> {
+  try {
+    return await runImport(context, invocation)
+  } catch (error) {
+    if (!(error instanceof ImportError) || !error.readings || invocation.args[1] === '-') throw error
+    const encoding = await chooseEncoding(context, error, error.readings)
+    return runImport(context, { ...invocation, options: { ...invocation.options, encoding } })
+  }
+}
 
 async function runImport(outer: Context, { args, options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
