@@ -146,6 +146,22 @@ describe('the output of a batch', () => {
     expect(await here.json('runs', 'list')).toEqual([])
   })
 
+  it.each([
+    ['--rejects', 'accounts enrich --csv in.csv -o out.csv'],
+    ['--summary-json', 'accounts enrich --csv in.csv -o out.csv'],
+    ['--rejects', 'lists create --name x --csv in.csv'],
+    ['--rejects', 'data import companies in.csv'],
+  ])('is refused before the mapping, the quote and the question, as that of %s: %s', async (option, line) => {
+    const { code, stderr } = await here.run([...line.split(' '), option, 'nowhere/file.csv'], {
+      typed: [['Start?', 'y\n']],
+    })
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`${option} nowhere/file.csv: there is no folder`),
+    ])
+    expect(stderr).not.toMatch(/<-|Lookups|Start\?/)
+  })
+
   it.skipIf(process.platform === 'win32')(
     'is refused before the quote in a folder that may not be written',
     async () => {

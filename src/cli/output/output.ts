@@ -103,7 +103,7 @@ export async function openFile(
 }
 
 /** Throws UsageError where the folder of an output is missing or cannot be written, before anything is asked or spent. */
-export function checkOutputFolder(option: string, file: string, { cwd }: Streams): void {
+export function checkOutputFolder(option: string, file: string, { cwd }: Pick<Streams, 'cwd'>): void {
   const path = resolve(cwd, file)
   const kind = statSync(path, { throwIfNoEntry: false })
   if (kind?.isDirectory()) throw new UsageError(`${option} ${file} is a folder.`, 'Name a file in it.')
@@ -124,10 +124,12 @@ export function checkOutputFolder(option: string, file: string, { cwd }: Streams
   }
 }
 
-/** Returns the absolute path that an option names; `undefined` without it. Throws UsageError for stdout, which it cannot be. */
+/** Returns the absolute path that an option names; `undefined` without it. Throws UsageError for stdout and for a folder that cannot be written. */
 export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'cwd'>): string | undefined {
   if (value === '-' || value === '') throw new UsageError(`${option} needs the name of a file.`)
-  return typeof value === 'string' ? resolve(cwd, value) : undefined
+  if (typeof value !== 'string') return undefined
+  checkOutputFolder(option, value, { cwd })
+  return resolve(cwd, value)
 }
 
 /** Whether a path is that of a pipe or device, which can be opened only once. */
