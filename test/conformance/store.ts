@@ -9,6 +9,7 @@ import {
 import { keepCursorSecret, readCursorSecret } from '../../src/engine/handlers/pagination.js'
 import { findPersona, type Persona, personaTable } from '../../src/engine/handlers/personas.js'
 import {
+  countersNamed,
   dropCounter,
   hasCounterAfter,
   readCounter,
@@ -128,6 +129,18 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
       })
       await expect(failed).rejects.toThrow('no')
       expect(await store.read((tx) => readCounter(tx, 'o', 'n'))).toBeUndefined()
+    })
+
+    it('returns the counters of a name with their owners', async () => {
+      await store.transaction(async (tx) => {
+        await setCounter(tx, 'b', 'n', { started_at: 1, count: 2 })
+        await setCounter(tx, 'a', 'n', { started_at: 3, count: 4 })
+        await setCounter(tx, 'a', 'other', { started_at: 1, count: 1 })
+      })
+      expect(await store.read((tx) => countersNamed(tx, 'n'))).toEqual([
+        { owner: 'a', started_at: 3, count: 4 },
+        { owner: 'b', started_at: 1, count: 2 },
+      ])
     })
 
     it('lets counters that began in the future begin now, and keeps their counts', async () => {

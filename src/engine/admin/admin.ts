@@ -8,6 +8,7 @@ import {
   grantDue,
   holdCredits,
   lockPosition,
+  readSpentAtServers,
   readSpentThisWeek,
 } from '../credits/ledger.js'
 import { buildBody } from '../deliveries/payloads.js'
@@ -280,7 +281,11 @@ function memberAdmin(ports: AdminPorts) {
         const { workspace, now } = await readCurrent(tx, clock)
         const members = []
         for (const member of await listMembers(tx, workspace.id))
-          members.push({ ...member, spentThisWeek: await readSpent(tx, member, now) })
+          members.push({
+            ...member,
+            spentThisWeek: await readSpent(tx, member, now),
+            spentAtServers: await readSpentAtServers(tx, member, clock.now()),
+          })
         return members
       }),
   }

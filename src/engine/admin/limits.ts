@@ -2,7 +2,7 @@ import { planOf } from '../../api/operations/plans.js'
 import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, engineTime, settleCounters } from '../clock.js'
-import { grantDue, readBalances, readWeek } from '../credits/ledger.js'
+import { grantDue, readBalances, readSpentAtServers, readWeek, type ServerSpending } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { createAccess } from '../request/access.js'
 import { readCounter } from '../tables/counters.js'
@@ -18,6 +18,8 @@ export interface WeeklyState {
   readonly held: number
   readonly left: number
   readonly resetsAt: number
+  /** The same limit at each server that a governed proxy calls for the member, in real time. */
+  readonly servers: readonly (ServerSpending & { readonly left: number })[]
 }
 
 /** A rate window of a member. It is full until the first request opens it. */
@@ -64,7 +66,7 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
         return {
           plan: workspace.plan,
           credits: { enrichment: credits, held, nextAllocation },
-          weekly: await readWeeklyState(tx, member, now),
+          weekly: await readWeeklyState(tx, member, now, clock.now()),
           quotas: await readQuotas(tx, workspace, now),
           windows: await readWindows(tx, member, workspace.plan, now),
         }
@@ -73,13 +75,22 @@ export function limitsAdmin({ store, clock }: AdminPorts) {
   }
 }
 
-async function readWeeklyState(tx: Connection, member: Member, now: number): Promise<WeeklyState | null> {
+async function readWeeklyState(
+  tx: Connection,
+  member: Member,
+  now: number,
+  realNow: number,
+): Promise<WeeklyState | null> {
   const limit = member.weeklyLimit
   if (limit === null) return null
   const { count: spent, resetsAt } = await readWeek(tx, member, now)
   const held = await readHeldBy(tx, member.id)
   const left = Math.max(0, limit - spent - held)
-  return { limit, spent, held, left, resetsAt }
+  const servers = (await readSpentAtServers(tx, member, realNow)).map((one) => ({
+    ...one,
+    left: Math.max(0, limit - one.spent),
+  }))
+  return { limit, spent, held, left, resetsAt, servers }
 }
 
 async function readWindows(

@@ -10,7 +10,7 @@ import {
   readNumber,
 } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt, nextRenewal } from '../clock.js'
-import { dropCounter, readCounter, setCounter } from '../tables/counters.js'
+import { countersNamed, dropCounter, readCounter, setCounter } from '../tables/counters.js'
 import { type AsyncJob, readHeldBy } from '../tables/jobs.js'
 import {
   findWorkspace,
@@ -355,7 +355,10 @@ type WeeklySpender = Pick<Member, 'id' | 'workspaceId'> & { readonly server?: st
 
 /** Returns the owner and the name of a counter. Those of servers are not affected when the engine's clock goes back. */
 const counterOf = ({ id, server }: WeeklySpender): readonly [owner: string, name: string] =>
-  server === undefined ? [`member:${id}`, 'weekly_credits'] : [`server:${server}`, `weekly_credits ${id}`]
+  server === undefined ? [`member:${id}`, 'weekly_credits'] : [serverOwner + server, serverCounter(id)]
+
+const serverOwner = 'server:'
+const serverCounter = (id: string): string => `weekly_credits ${id}`
 
 /**
  * Returns the week of a member and the credits spent in it. It begins on Monday, 00:00 UTC. For this engine the counter exists
@@ -375,6 +378,25 @@ export const readSpentThisWeek = async (
   member: WeeklySpender,
   now: number,
 ): Promise<number> => (await readWeek(tx, member, now)).count
+
+/** What a member with a weekly limit has spent at a server this week, through a governed proxy. */
+export interface ServerSpending {
+  readonly server: string
+  readonly spent: number
+}
+
+/** Returns what a member has spent this week at each server; `now` is real time. */
+export async function readSpentAtServers(
+  tx: Connection,
+  { id }: Pick<Member, 'id'>,
+  now: number,
+): Promise<readonly ServerSpending[]> {
+  const counters = await countersNamed(tx, serverCounter(id))
+  return counters.flatMap(({ owner, ...counter }) => {
+    const { count: spent } = countedAt(counter, { period: 'week' }, now)
+    return spent === 0 ? [] : [{ server: owner.slice(serverOwner.length), spent }]
+  })
+}
 
 /** Returns the credits a member can still spend this week; held credits count as spent, those at servers in their counter. */
 async function readAllowance(

@@ -18,6 +18,12 @@ const later = "started_at > ? AND owner NOT LIKE 'server:%'"
 export const readCounter = (tx: Connection, owner: string, name: string): Awaitable<Counter | undefined> =>
   tx.get<Counter>(counterSql, owner, name)
 
+const ownersSql = 'SELECT owner, started_at, count FROM counters WHERE name = ? ORDER BY owner'
+
+/** Returns the counters with a name, of all owners and in their order. */
+export const countersNamed = (tx: Connection, name: string) =>
+  tx.all<Counter & { readonly owner: string }>(ownersSql, name)
+
 export async function setCounter(
   tx: Connection,
   owner: string,

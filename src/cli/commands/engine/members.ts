@@ -1,5 +1,6 @@
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Admin } from '../../../engine/admin/admin.js'
+import type { ServerSpending } from '../../../engine/credits/ledger.js'
 import { hashKey } from '../../../engine/request/access.js'
 import type { Key, Member } from '../../../engine/tables/members.js'
 import type { Context } from '../../context/context.js'
@@ -19,12 +20,8 @@ export const membersCommand: CommandFactory = ({ group }) =>
   ])
 
 const memberColumns = [
-  'id',
-  'email',
-  'weekly_limit',
-  'spent_this_week',
-  'consent_personal_email',
-  'created_at',
+  ...['id', 'email', 'weekly_limit', 'spent_this_week', 'spent_at_servers'],
+  ...['consent_personal_email', 'created_at'],
 ]
 const consent = '--consent-personal-email'
 
@@ -79,9 +76,16 @@ const listMembers: CommandFactory = ({ command }) =>
         (await admin.members()).map((member) => ({
           ...toMemberView(member),
           spent_this_week: member.spentThisWeek,
+          ...toServerView(member.spentAtServers),
         })),
       { columns: memberColumns, ids: ['id'] },
     )
+
+/** The credits that governed proxies have spent for a member, in all and at each server; nothing where there are none. */
+const toServerView = (servers: readonly ServerSpending[]) =>
+  servers.length === 0
+    ? {}
+    : { spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0), servers }
 
 const toMemberView = (member: Member) =>
   toView(member, ['id', 'email', 'name', 'weeklyLimit', 'consentPersonalEmail', 'createdAt'])

@@ -74,6 +74,12 @@ function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Reco
         ? ''
         : `${formatNumber(weekly.left)} left of ${formatNumber(weekly.limit)}: ${formatNumber(weekly.spent)} spent, ` +
           `${formatNumber(weekly.held)} held; resets ${formatTime(weekly.resets_at, look)}`,
+    ...Object.fromEntries(
+      (weekly?.servers ?? []).map(({ server, spent, left }) => [
+        `At ${new URL(server).host}`,
+        `${formatNumber(left)} left of ${formatNumber(weekly?.limit ?? 0)}: ${formatNumber(spent)} spent`,
+      ]),
+    ),
   }
 }
 

@@ -130,6 +130,20 @@ describe('the ledger of a governed proxy', () => {
       expect(await one.machine.json('ledger', '--by', 'member')).toEqual([
         { member: 'me@localhost', calls: 1, credits: 3, doubted: 0 },
       ])
+      const there = { server: server.baseUrl, spent: 6 }
+      const members = ['engine', 'members', 'list'] as const
+      expect(await one.machine.json(...members)).toMatchObject([
+        { email: 'me@localhost', spent_this_week: 0, spent_at_servers: 6, servers: [there] },
+      ])
+      expect(await one.machine.json('limits')).toMatchObject({
+        weekly: { limit: 6, spent: 0, left: 6, servers: [{ ...there, left: 0 }] },
+      })
+      const { host } = new URL(server.baseUrl)
+      const terminal = { terminal: true, columns: 110 }
+      const table = (await one.machine.run(members, terminal)).stdout
+      const limits = (await one.machine.run(['limits'], terminal)).stdout
+      expect(table).toMatch(/Spent at servers .*\n.*me@localhost +6 +0 +6 /)
+      expect(limits).toContain(`At ${host}  0 left of 6: 6 spent\n`)
     },
   )
 
