@@ -275,7 +275,7 @@ function memberAdmin(ports: AdminPorts) {
     /** Returns the id of the workspace that a key spends from; `undefined` where no member has it. */
     workspaceOf: (apiKey: string): Promise<string | undefined> =>
       store.read(async (tx) => (await findPrincipal(tx, hashKey(apiKey)))?.workspace.id),
-    /** Returns the members, with the credits that each has spent this week. */
+    /** Returns the members, with the credits that each has spent this week, here and at servers. */
     members: (readSpent = readSpentThisWeek) =>
       store.read(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)

@@ -2,7 +2,13 @@ import { planOf } from '../../api/operations/plans.js'
 import { type CountedWindow, windowsOn } from '../../api/operations/windows.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, engineTime, settleCounters } from '../clock.js'
-import { grantDue, readBalances, readSpentAtServers, readWeek, type ServerSpending } from '../credits/ledger.js'
+import {
+  grantDue,
+  readBalances,
+  readSpentAtServers,
+  readWeek,
+  type ServerSpending,
+} from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import { createAccess } from '../request/access.js'
 import { readCounter } from '../tables/counters.js'
