@@ -1,4 +1,4 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
+/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|match|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ async function main(asked) {
     { startup },
     { http },
     { csv, memory },
+    { match },
     { importCompanies },
     { workbook },
     { search },
@@ -25,6 +26,7 @@ async function main(asked) {
     import('./bench/startup.js'),
     import('./bench/http.js'),
     import('./bench/csv.js'),
+    import('./bench/match.js'),
     import('./bench/import.js'),
     import('./bench/workbook.js'),
     import('./bench/search.js'),
@@ -40,6 +42,7 @@ async function main(asked) {
     http,
     csv,
     memory,
+    match,
     workbook,
     search,
     extraction,
@@ -60,7 +63,7 @@ async function main(asked) {
       if (
         asked.only &&
         asked.only !== name &&
-        (name !== 'import' || ['dashboard', 'postgres'].includes(asked.only))
+        (name !== 'import' || ['dashboard', 'match', 'postgres'].includes(asked.only))
       )
         continue
       process.stderr.write(`${name} …\n`)

@@ -23,9 +23,10 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/migrate',
     'storage/erasure/traversal',
   ],
+  lists: ['api', 'csv', 'catalogue/normalize', 'runs/input'],
   client: ['api', 'engine/ports', 'catalogue/normalize'],
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
-  runs: ['api', 'csv', 'engine/ports', 'engine/credits/cost', 'catalogue/normalize', 'storage'],
+  runs: ['api', 'csv', 'engine/ports', 'engine/credits/cost', 'catalogue/normalize', 'storage', 'lists'],
   reference: ['api'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
   index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'runs', 'reference'],
@@ -41,6 +42,7 @@ const ours: Record<string, readonly string[]> = {
     'reference',
     'index',
     'dashboard',
+    'lists',
   ],
 }
 
@@ -58,6 +60,7 @@ const others: Record<string, readonly string[]> = {
     '@faker-js/faker',
     'node:',
   ],
+  lists: ['better-sqlite3'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
   http: ['hono', '@hono/node-server', 'node:'],
   runs: ['better-sqlite3', 'zod', 'node:'],

@@ -109,6 +109,7 @@ export async function identifyRun(
   const all = [operation.id, fileHash, columns, fields, reading]
   // Which rows are looked up is part of the identity.
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
+  if (choices.knownPrint !== undefined) all.push(['known', choices.knownPrint])
   const sample = choices.sample === undefined ? '' : `${sampleMark}${choices.sample}`
   if (choices.sheet !== undefined) all.push(['sheet', choices.sheet])
   if (choices.skipLines !== undefined) all.push(`skip ${choices.skipLines}`)
@@ -232,6 +233,11 @@ async function sameRun(
     throw new Refusal(
       `${choices.file === '-' ? 'The input from stdin' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
       'Give the same file with --csv, or start a new run with this one.',
+    )
+  if (choices.skipKnown && identity.fileHash === run.fileHash)
+    throw new Refusal(
+      `A list of --skip-known is not what run ${run.id} read: it has changed.`,
+      'Put it back, or give the whole command again: answers that were paid for are reused.',
     )
   throw new Refusal(
     `${run.file} is not what run ${run.id} read: it has changed${place ? ', or this machine has another file there' : ''}.`,

@@ -32,6 +32,8 @@ export interface Items {
   /** Line of each item, in their order. */
   readonly lines: readonly number[]
   readonly problems: readonly ItemProblem[]
+  /** Rows that are left out, because a list of known rows has them. */
+  readonly known: number
   /** Values that the items are without. */
   readonly leftOut: readonly LeftOutValues[]
 }
@@ -44,11 +46,12 @@ export async function readItems(
   mapping: Mapping,
   rejects: Rejects | undefined,
   constants: Input = {},
+  isKnown: (input: Input) => boolean = () => false,
 ): Promise<Items> {
   const shape = { input: item, output: item }
   const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
   const explain = reasonWriter(Object.keys(item.shape), mapping, constants)
-  const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[] }
+  const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[], known: 0 }
   const counter = new LeftOutCounter()
   try {
     for await (const rows of table.rows())
@@ -61,7 +64,8 @@ export async function readItems(
         if (text !== undefined) {
           found.problems.push({ line, text })
           await rejects?.add([{ line, cells, reason: text }])
-        } else {
+        } else if (isKnown(input)) found.known++
+        else {
           for (const { field, value } of leftOut) counter.add(field, value)
           found.items.push(input)
           found.lines.push(line)
@@ -106,10 +110,10 @@ export function checkSize({ body }: Operation, input: Input, file: string): void
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(
   operation: Operation,
-  { items, problems, leftOut }: Pick<Items, 'items' | 'problems' | 'leftOut'>,
+  { items, problems, leftOut, known }: Pick<Items, 'items' | 'problems' | 'leftOut' | 'known'>,
   { spendable, windows }: Remaining,
 ): BatchQuote {
-  const rows = items.length + problems.length
+  const rows = items.length + problems.length + known
   const identities = items.map(identityOf(operation))
   // An item without an identity equals no other.
   const unknown = identities.filter((identity) => identity === undefined).length
@@ -121,6 +125,7 @@ export function quoteItems(
         inStore: 0,
         answered: 0,
         skipped: 0,
+        known,
         most: 0,
         emailOnly: 0,
         stored: 0,

@@ -246,10 +246,12 @@ export class Launcher {
 
   /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
   #isValid(state: RowState): boolean {
-    const isSkipped = this.ports.batch.skip?.(state.row.cells) === true
-    const problem = isSkipped ? null : prepare(this.ports.batch, this.ports.batch.table.header, state)
+    const { batch } = this.ports
+    const { cells } = state.row
+    const unneeded = batch.skip?.(cells) ? 'skipped' : batch.isKnown?.(cells) ? 'known' : undefined
+    const problem = unneeded === undefined ? prepare(batch, batch.table.header, state) : null
     if (problem === undefined) return true
-    const status = isSkipped ? 'skipped' : 'invalid'
+    const status = unneeded ?? 'invalid'
     const answer = { status, error: problem, body: undefined, credits: 0 } as const
     state.settle({ answer, source: null, credits: 0 })
     return false

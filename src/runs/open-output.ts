@@ -26,6 +26,7 @@ import {
   type Sink,
   streamSink,
   type Writer,
+  withoutKnown,
   withRejects,
 } from './output/writer.js'
 import type { RunPorts } from './ports.js'
@@ -85,7 +86,8 @@ export async function openOutput(
       }),
   }
   const writer = createWriter(watched, format)
-  const all = rejects ? withRejects(writer, rejects) : writer
+  const chosen = choices.skipKnown && !choices.keepKnown ? withoutKnown(writer) : writer
+  const all = rejects ? withRejects(chosen, rejects) : chosen
   return { path, files, writer: all, rejects, isAbandoned: () => abandoned }
 }
 

@@ -1,8 +1,10 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Caller, CallOptions, Input, Reply } from '../api/calls/caller.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
+import type { Fields } from '../api/values/objects.js'
 import type { CsvError, Reading } from '../csv/errors.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
+import type { ListKind } from '../lists/keys.js'
 import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
@@ -106,6 +108,8 @@ export interface RunPorts extends RunHome {
     sheet: string | undefined,
     openCopy: () => Promise<FileHandle>,
   ): Promise<FileHandle | undefined>
+  /** Returns the records that `catalogue` or `list:NAME` stands for. */
+  records(source: string, kind: ListKind): AsyncIterable<Fields>
   notify(text: string): void
   /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
   openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>

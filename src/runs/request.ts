@@ -35,6 +35,8 @@ export interface InputChoices {
   /** Absolute path of the file for invalid rows; absent where the output's name gives it. */
   readonly rejects?: string | undefined
   readonly failOn: 'any' | 'none'
+  /** Lists whose rows are not looked up: absolute paths, `catalogue`, `list:NAME`. */
+  readonly skipKnown?: readonly string[] | undefined
 }
 
 /** How old a paid answer may be that a run uses again where nothing else is said: 30 days. */
@@ -75,6 +77,10 @@ export interface BatchChoices extends InputChoices, RunChoices {
   readonly explode?: boolean
   /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
   readonly onlyMissing?: string | undefined
+  /** Writes the rows that `skipKnown` leaves out. */
+  readonly keepKnown?: boolean | undefined
+  /** Fingerprint of the lists of `skipKnown`, in the record of a run. */
+  readonly knownPrint?: string | undefined
 }
 
 /** A requested batch: its operation, the input of rows that have no value for a field, and the options. */

@@ -12,6 +12,7 @@ import {
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
 import type { Run } from './journal/runs.js'
+import { openKnownRows } from './known-lists.js'
 import {
   addFiles,
   noCaller,
@@ -79,13 +80,19 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
 /** Finds the run of a batch, and reads the whole file before the first paid call. */
 async function planBatch(
   ports: BatchPorts,
-  request: BatchRequest,
+  asked: BatchRequest,
   input: ResolvedBatch['input'],
   mapping: Mapping,
 ): Promise<PlannedBatch> {
   const { table } = input
-  const { dryRun } = request.choices
-  const lookup = createLookup(request, mapping, table.header)
+  const { dryRun, skipKnown } = asked.choices
+  const counting = skipKnown && (await ports.dialog.showCounting())
+  const onCounted = (rows: number) => counting?.update({ rows, found: 0, credits: 0, total: undefined })
+  const others = await openKnownRows(ports, asked.operation, skipKnown, onCounted).finally(() =>
+    counting?.stop(),
+  )
+  const request = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
+  const lookup = createLookup(request, mapping, table.header, others)
   const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: request.database }, request.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
@@ -210,7 +217,11 @@ export async function exportRun(
   const records = await openRuns(ports, { database: request.database }, request.records)
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
-  const lookup = createLookup(request, mapping, table.header)
+  const { skipKnown, knownPrint } = request.choices
+  const others = await openKnownRows(ports, request.operation, skipKnown)
+  const isSame = others?.fingerprint === knownPrint
+  if (!isSame) ports.notify('A list of --skip-known has changed, so that no row is left out as known.')
+  const lookup = createLookup(request, mapping, table.header, isSame ? others : undefined)
   const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
   if (!run) throw new Error('a run that is known was not found')
   const { rows, repeats } = await checkTable(

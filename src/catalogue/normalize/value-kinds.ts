@@ -275,7 +275,7 @@ function foldFullName(fields: Fields): string {
 }
 
 /** Returns the first value that is non-blank text or a number, as text. */
-function firstText(...values: readonly unknown[]): string | undefined {
+export function firstText(...values: readonly unknown[]): string | undefined {
   for (const value of values) {
     if (typeof value === 'number') return String(value)
     const text = typeof value === 'string' ? value.trim() : ''

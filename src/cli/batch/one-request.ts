@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { openInput } from '../../runs/find-run.js'
 import { describeMapping } from '../../runs/input/mapping.js'
@@ -12,6 +13,7 @@ import {
   quoteItems,
   readItems,
 } from '../../runs/items.js'
+import { openKnownRows } from '../../runs/known-lists.js'
 import { openRejectsOf } from '../../runs/open-output.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
@@ -27,7 +29,7 @@ import { chooseMapping, printMapping, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, withSummary } from './report.js'
 import { readOverrides } from './request.js'
-import { filePorts, toRunHome } from './run-home.js'
+import { filePorts, listPorts, toRunHome } from './run-home.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
 export async function sendTogether(
@@ -65,7 +67,7 @@ export async function sendTogether(
 
 /** Returns the report of a request for all rows: its companies are all in the list, or none of them. */
 function createReport(
-  { items, problems, leftOut }: Items,
+  { items, problems, leftOut, known }: Items,
   output: string | null,
   code: number,
   ms: number,
@@ -76,8 +78,8 @@ function createReport(
     ...{ at_row: null, rows_left: items.length },
   }
   return {
-    ...{ rows: items.length + problems.length, found: isDone ? items.length : 0, not_found: 0 },
-    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
+    ...{ rows: items.length + problems.length + known, found: isDone ? items.length : 0, not_found: 0 },
+    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0, known },
     invalid_reasons: countReasons({ problems }),
     not_understood: leftOut,
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
@@ -116,7 +118,13 @@ async function gatherRows(
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table
-  const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides)
+  const known = await openKnownRows(
+    { ...listPorts(context), notify: (text) => context.notify(text) },
+    operation,
+    choices.skipKnown,
+  )
+  const isKnown = known && ((input: Input) => known.has(input))
+  const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
   for (const line of formatLeftOut(rows.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
@@ -22,8 +23,15 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
   if (!batch) return
   const options =
     batch.into === undefined
-      ? [csv(rowByRow), ...reading(), ...writing(manyOf(operation, shape) !== undefined), ...running()]
-      : [csv(together), ...reading(), summary()]
+      ? [
+          csv(rowByRow),
+          ...reading(),
+          known(),
+          keepKnown(),
+          ...writing(manyOf(operation, shape) !== undefined),
+          ...running(),
+        ]
+      : [csv(together), ...reading(), known(), summary()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
   if (batch.into === undefined)
     for (const option of storedAnswers())
@@ -69,6 +77,15 @@ const writing = (isMany: boolean): Option[] => [
   ...(isMany ? [new Option('--explode', 'a row for each result, instead of all results in one cell')] : []),
   new Option('--excel', 'write for a spreadsheet: byte order mark, delimiter of your locale'),
 ]
+
+const known = (): Option =>
+  new Option(
+    '--skip-known <file>',
+    'leave out rows that this list has, and pay nothing for them; also catalogue, list:NAME (repeatable)',
+  ).argParser(repeated)
+
+const keepKnown = (): Option =>
+  new Option('--keep-known', 'write the rows that --skip-known leaves out, with the status known')
 
 const summary = (): Option =>
   new Option('--summary-json <file>', 'write the summary of the run to this file, as JSON')
@@ -150,7 +167,20 @@ export function inputChoicesOf(options: Invocation['options'], streams: Pick<Str
     sample: typeof options.sample === 'number' ? options.sample : undefined,
     saveMap: text('saveMap'),
     failOn: text('failOn') === 'none' ? 'none' : 'any',
+    skipKnown: knownLists(options.skipKnown, streams),
   }
+}
+
+/** Returns the lists of `--skip-known`, with the paths of files. */
+function knownLists(option: unknown, { cwd }: Pick<Streams, 'cwd'>): readonly string[] | undefined {
+  if (!Array.isArray(option)) return undefined
+  return option.map(String).map((source) => {
+    if (source === '-' || source === '')
+      throw new UsageError(
+        '--skip-known needs the name of a file: the rows of a run are read more than once.',
+      )
+    return source === 'catalogue' || source.startsWith('list:') ? source : resolve(cwd, source)
+  })
 }
 
 /** Throws UsageError for `--jq` with a command that writes rows of a run. */
@@ -180,6 +210,7 @@ export function choicesOf(context: StreamsContext, { options }: Invocation): Bat
     layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
+    keepKnown: options.keepKnown === true ? true : undefined,
     onlyMissing: typeof options.onlyMissing === 'string' ? options.onlyMissing : undefined,
   }
 }

@@ -11,7 +11,7 @@ import { answersFrom } from '../target/data-source.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
-import { filePorts, toRunHome } from './run-home.js'
+import { filePorts, listPorts } from './run-home.js'
 
 /** Returns a batch, and the context of the database that holds its engine and the records of its run. */
 export function withRunDatabase(
@@ -42,9 +42,8 @@ export function createPorts(context: Context, command: BatchCommand, dialog: Bat
 /** Returns what a run needs of the context of its command. */
 export function createRunPorts(context: Context, command: BatchCommand): RunPorts {
   return {
-    ...toRunHome(context),
+    ...listPorts(context),
     ...filePorts(context),
-    streams: context.streams,
     notify: (text) => context.notify(text),
     target: {
       profile: profileName(context),

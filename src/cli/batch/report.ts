@@ -119,6 +119,7 @@ export function counts(report: RunReport): string {
     [report.invalid, 'invalid'],
     [report.failed, 'failed'],
     [report.skipped, 'skipped'],
+    [report.known, 'known (not looked up)'],
     [
       report.duplicates,
       `of them ${report.duplicates === 1 ? 'a duplicate' : 'duplicates'} (not charged again)`,
@@ -206,7 +207,7 @@ const inputOf = (file: string, { streams }: StreamsContext): string =>
 const nothing: RunReport = {
   invalid_reasons: [],
   not_understood: [],
-  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
+  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, known: 0 },
   ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
   ...{ seconds: 0, output: null, partial: null },
 }
@@ -223,7 +224,7 @@ function createSummary(
 ) {
   const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects } = ended ?? {}
-  const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
+  const { rows, found, not_found, invalid, failed, skipped, known, credits, credits_before } = report
   const { output, partial, invalid_reasons, not_understood } = report
   return {
     // null when no run was begun or recorded.
@@ -239,6 +240,7 @@ function createSummary(
             ? 'stopped'
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
+    known,
     invalid_reasons,
     ...(report.doubted ? { doubted: report.doubted } : {}),
     not_understood,

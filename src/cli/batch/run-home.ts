@@ -1,4 +1,5 @@
 import { convertSheet } from '../../csv/workbook/convert.js'
+import type { ListPorts } from '../../runs/known-lists.js'
 import type { RunHome, RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
@@ -13,6 +14,17 @@ export const filePorts = (
   claimFile: context.claimFile,
   convertSheet: (path, sheet, openCopy) =>
     interruptible(context.streams, (signal) => convertSheet(path, sheet, openCopy, signal)),
+})
+
+/** Returns how a batch opens the lists that its options name. */
+export const listPorts = (context: Context): ListPorts => ({
+  ...toRunHome(context),
+  ...filePorts(context),
+  streams: context.streams,
+  records: async function* (source, kind) {
+    const { readListRecords } = await import('../operation/list-records.js')
+    yield* readListRecords(context, source, kind)
+  },
 })
 
 /** Returns what the records of runs need of a context. */

@@ -109,7 +109,7 @@ const youngGenerationBytes = 32 * 2 ** 20
  * third more memory, and is no faster; with 16 MiB a batch takes 12 MB less and a tenth more time. A maximum can only be
  * set before the heap exists, but V8 reads the growth factor whenever it grows. Returns what stops watching.
  */
-function capYoungGeneration(): () => void {
+export function capYoungGeneration(): () => void {
   const timer = setInterval(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')
     if (!young || young.space_size < youngGenerationBytes) return

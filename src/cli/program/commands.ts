@@ -22,6 +22,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],
   worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
+  match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
   runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
   events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
   limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],

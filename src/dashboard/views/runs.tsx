@@ -203,6 +203,7 @@ const statusNames: Readonly<Record<string, string>> = {
   not_found: 'Not found',
   failed: 'Failed',
   skipped: 'Skipped',
+  known: 'Known',
 }
 
 /** From the rows of the file to those that were found. */

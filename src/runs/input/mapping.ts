@@ -310,6 +310,7 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
     ...{ first_name: ['first_name'], firstname: ['first_name'] },
     ...{ last_name: ['last_name'], lastname: ['last_name'] },
     ...{ company_name: ['company_name'], domain: ['company_domain'], company_domain: ['company_domain'] },
+    ...{ full_name: ['full_name'], personal_email: ['personal_email'] },
     ...{ email: ['email', 'personal_email'], phone_number: ['phone'], phone_numbers: ['phone'] },
     country: ['country'],
   },

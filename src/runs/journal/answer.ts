@@ -5,7 +5,7 @@ import type { Operation } from '../../api/operations/table.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
 
 /** The result of a row. */
-export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
+export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known'
 
 /** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
 export type AnswerSource = 'live' | 'store' | 'duplicate'

@@ -84,6 +84,8 @@ export interface RunReport {
   readonly invalid: number
   readonly failed: number
   readonly skipped: number
+  /** Rows that a list of known rows has. */
+  readonly known: number
   /** Rows that were answered by a call. */
   readonly live: number
   /** Rows that took an answer of an earlier run. */
@@ -149,6 +151,7 @@ export class Tally {
     invalid: 0,
     failed: 0,
     skipped: 0,
+    known: 0,
     live: 0,
     stored: 0,
     duplicates: 0,

@@ -259,12 +259,12 @@ function toOutputError(path: string, error: unknown, partial?: string): OutputEr
 }
 
 /** Writes the rows of a run; failures are OutputErrors. */
-export interface Writer extends Omit<Sink, 'write'> {
-  write(rows: readonly OutputRow[]): Promise<void>
+export interface Writer<Row = OutputRow> extends Omit<Sink, 'write'> {
+  write(rows: readonly Row[]): Promise<void>
 }
 
 /** Writes rows in a format to a sink. */
-export function createWriter(sink: Sink, format: Format<OutputRow>): Writer {
+export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): Writer<Row> {
   let begun = false
   const begin = () => {
     const head = begun ? '' : format.head
@@ -399,6 +399,12 @@ export function createRejects(sink: Sink, toFormat: () => RejectsFormat) {
     },
   }
 }
+
+/** Returns a writer that leaves out rows that a list of known rows has. */
+export const withoutKnown = (writer: Writer): Writer => ({
+  ...writer,
+  write: (rows) => writer.write(rows.filter(({ status }) => status !== 'known')),
+})
 
 /** Returns a writer that also writes invalid rows to the rejects. */
 export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({

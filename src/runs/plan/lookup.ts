@@ -46,7 +46,12 @@ export const toMappingRequest = (
 })
 
 /** Returns how each row of a mapped file becomes an input, with its identity and maximum price. */
-export function createLookup(request: LookupRequest, mapping: Mapping, header: readonly string[]): Lookup {
+export function createLookup(
+  request: LookupRequest,
+  mapping: Mapping,
+  header: readonly string[],
+  known?: { has(input: Input): boolean },
+): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
   const hasFilled = onlyMissing && hasResult(onlyMissing, header)
@@ -60,6 +65,7 @@ export function createLookup(request: LookupRequest, mapping: Mapping, header: r
     stated: statedBy(operation),
     ...rowPriceOf(request),
     skip: (cells) => hasFilled?.(cells) || isBlank(cells),
+    isKnown: known && ((cells) => cells.length === header.length && known.has(reader.input(cells))),
   }
 }
 

@@ -26,6 +26,8 @@ export interface RowCounts {
   readonly stored: number
   /** Rows that are not to be looked up. */
   readonly skipped: number
+  /** Rows that a list of known rows has. */
+  readonly known: number
   /** Lookups that would be sent. */
   readonly lookups: number
   /** Their maximum cost in credits. */
@@ -77,7 +79,10 @@ export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** The cost of a batch, before it starts. */
 export interface BatchQuote
-  extends Pick<RowCounts, 'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'lookups' | 'stored'> {
+  extends Pick<
+    RowCounts,
+    'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'known' | 'lookups' | 'stored'
+  > {
   readonly in_store: number
   /** When the oldest of these answers was given, in ISO 8601; null without any. */
   readonly oldest_in_store: string | null
@@ -121,7 +126,7 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
-  const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
+  const { rows, unique, inStore, invalid, answered, skipped, known, lookups, most, affordable } = counted
   const { invalidReasons: invalid_reasons, leftOut, emailOnly: email_only, stored, oldestStored } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
@@ -137,7 +142,17 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
     quotas,
     seconds,
     rows_affordable: affordable,
-    ...{ answered, skipped, invalid_reasons, email_only, stored, expected_range: range, lookups, basis },
+    ...{
+      answered,
+      skipped,
+      known,
+      invalid_reasons,
+      email_only,
+      stored,
+      expected_range: range,
+      lookups,
+      basis,
+    },
     not_understood: leftOut,
     budget: budget ?? null,
     shortage: shortageOf(max, lookups, spendable),
@@ -231,17 +246,18 @@ class Counter {
   readonly leftOut = new LeftOutCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
-    ...{ affordable: 0, emailOnly: 0, stored: 0 },
+    ...{ known: 0, affordable: 0, emailOnly: 0, stored: 0 },
   }
 
   constructor(private readonly counting: CountRequest) {}
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip, isEmailOnly, onlyCountsStored } = this.counting
+    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
-    const meant = states.filter(({ row }) => skip?.(row.cells) !== true)
+    const unskipped = states.filter(({ row }) => skip?.(row.cells) !== true)
+    const meant = unskipped.filter(({ row }) => isKnown?.(row.cells) !== true)
     const valid = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
@@ -249,7 +265,8 @@ class Counter {
       if (problem === undefined && isEmailOnly?.(state.input)) counted.emailOnly++
       return problem === undefined
     })
-    counted.skipped += states.length - meant.length
+    counted.skipped += states.length - unskipped.length
+    counted.known += unskipped.length - meant.length
     counted.invalid += meant.length - valid.length
     const resumed = await journal.resume(first, first + states.length)
     const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))

@@ -126,6 +126,8 @@ export interface Lookup {
   readonly explain?: (error: ApiError) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
   readonly skip?: ((cells: readonly string[]) => boolean) | undefined
+  /** Whether a row is not looked up, because a list of known rows has it. */
+  readonly isKnown?: ((cells: readonly string[]) => boolean) | undefined
   /** Whether a row without a profile URL is looked up for its email address only. */
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */

@@ -1,0 +1,222 @@
+import { resolve } from 'node:path'
+import { Option } from 'commander'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { toPrintableJson } from '../../../api/values/json.js'
+import type { CsvRow } from '../../../csv/parse.js'
+import type { ListKind } from '../../../lists/keys.js'
+import type { Match } from '../../../lists/list-index.js'
+import { checkPairs, mapList, pairsFor } from '../../../lists/lists.js'
+import { describeMapping, rowInput } from '../../../runs/input/mapping.js'
+import { openKnown, openListFile, openLists } from '../../../runs/known-lists.js'
+import { type Layout, rowFormats } from '../../../runs/output/format.js'
+import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
+import { rowFormat } from '../../batch/options.js'
+import { capYoungGeneration } from '../../batch/run.js'
+import { listPorts } from '../../batch/run-home.js'
+import type { Context } from '../../context/context.js'
+import { Stop, UsageError } from '../../context/errors.js'
+import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { repeated } from '../../options/values.js'
+import { fileOf, openFile } from '../../output/output.js'
+import { startProgress } from '../../output/progress.js'
+import { countRows, duration, formatNumber, formatPath, oneLine } from '../../output/text.js'
+
+/** `prospect match`: which rows of a list are in other lists. */
+export const matchCommand: CommandFactory = ({ command }) =>
+  command('match', 'Which rows of a list are in another one, such as your CRM')
+    .argument('<file>', 'the list: CSV or .xlsx, or - for stdin')
+    .requiredOption('--with <file>', 'the other list; also catalogue, list:NAME (repeatable)', repeated)
+    .option('--take <column>', 'copy this column of the other list (repeatable, or a,b)', repeated)
+    .addOption(
+      new Option('--kind <kind>', 'what the rows are (default: recognised)').choices(['companies', 'people']),
+    )
+    .option('--map <field=Column>', 'which column fills a field (repeatable)', repeated)
+    .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
+    .option('--summary-json <file>', 'write the counts to this file, as JSON')
+    .addOption(
+      new Option(
+        '--fail-on <when>',
+        'exit code 11 when rows were not compared (any) or never (none)',
+      ).choices(['any', 'none']),
+    )
+    .run(match)
+
+async function match(context: Context, { args: [file = ''], options }: Invocation): Promise<number> {
+  const given = options as {
+    with: string[]
+    take?: string[]
+    map?: string[]
+    kind?: ListKind
+    sheet?: string
+  }
+  const { with: sources, map = [] } = given
+  if ([file, ...sources].filter((one) => one === '-').length > 1)
+    throw new UsageError('Only one list can come from stdin.', 'Give the other one as a file.')
+  const take = (given.take ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())
+  if (take.includes('')) throw new UsageError('--take has an empty name.', 'Write: --take "Record ID"')
+  const format = rowFormat(context)
+  const startedAt = context.clock.now()
+  const ports = listPorts(context)
+  const table = await openListFile(ports, file, 'FILE', given.sheet)
+  const { kind, mapping } = mapList(table, file, given.kind, pairsFor(map, table.header))
+  const opened = await openLists(ports, sources, kind, '--with', map)
+  checkPairs(map, [table.header, ...opened.map(({ header }) => header)])
+  const show = (name: string, columns: typeof mapping) => {
+    const what = name === '-' ? 'stdin' : formatPath(resolve(context.streams.cwd, name), context.streams)
+    context.notify(oneLine(`${what}: ${kind}`))
+    for (const line of describeMapping({ ...columns, unused: [] }, context.streams.stderr.columns))
+      context.notify(oneLine(`  ${line}`))
+  }
+  show(file, mapping)
+  for (const { list, mapped } of opened) if (mapped) show(list.name, mapped.mapping)
+  const stopWatching = capYoungGeneration()
+  const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows compared`)
+  const onRows = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const toFields = rowInput(mapping)
+  const tally = createTally()
+  const { output, listed } = await interruptible(context.streams, async (signal) => {
+    const checkSignal = () => {
+      const exit = exitOfSignal(signal)
+      if (exit !== undefined) throw new Stop('The comparison was interrupted.', exit)
+    }
+    const path = fileOf(context.globals)
+    const target = path === undefined ? undefined : resolve(context.streams.cwd, path)
+    const known = await openKnown(ports, opened, kind, take, (rows) => {
+      checkSignal()
+      onRows(rows)
+    })
+    for (const { name, rows } of known.counts)
+      if (opened.some(({ list, mapped }) => list.name === name && !mapped))
+        context.notify(oneLine(`${name}: ${countRows(rows)}`))
+    const layout = createMatchLayout(table.header, take)
+    const sink: Sink =
+      target === undefined
+        ? streamSink(context.streams.stdout)
+        : await openFile(context, target, '-o', signal)
+    const writer = createWriter(sink, rowFormats[format].create(layout))
+    try {
+      for await (const batch of table.rows()) {
+        checkSignal()
+        await writer.write(
+          batch.map((row) => {
+            const isRagged = row.cells.length !== table.header.length
+            const found = isRagged ? undefined : known.find(toFields(row.cells))
+            tally.add(row, found)
+            return { ...row, found }
+          }),
+        )
+        onRows(tally.rows)
+      }
+      await writer.finish()
+    } catch (error) {
+      await writer.abandon()
+      throw error
+    }
+    return { output: target ?? null, listed: known.counts }
+  }).finally(() => {
+    progress.stop()
+    stopWatching()
+  })
+  const seconds = (context.clock.now() - startedAt) / 1_000
+  const exit = tally.ragged > 0 && options.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
+  for (const line of describeTally(tally, seconds)) context.notify(line)
+  if (output !== null) context.notify(`Written to ${formatPath(output, context.streams)}`)
+  if (typeof options.summaryJson === 'string') {
+    const { rows, yes, maybe, no, by, maybeBy, ragged } = tally
+    const summary = {
+      ...{ status: 'finished', exit_code: exit, kind, rows, yes, maybe, no, by, maybe_by: maybeBy },
+      ...{ not_compared: ragged, with: listed, files: { input: file === '-' ? file : table.path, output } },
+      ...{ started_at: new Date(startedAt).toISOString(), seconds },
+    }
+    const sink = await openFile(context, resolve(context.streams.cwd, options.summaryJson), '--summary-json')
+    await sink.write(`${toPrintableJson(summary, 2)}\n`)
+    await sink.finish()
+  }
+  return exit
+}
+
+const matchColumns = ['_match', '_match_by', '_match_file', '_match_line'] as const
+
+/** A row, and its match; `undefined` where it was not compared. */
+interface MatchedRow extends CsvRow {
+  readonly found: Match | undefined
+}
+
+/** The columns of the list, then what was found; columns of an earlier comparison are overwritten. */
+function createMatchLayout(header: readonly string[], take: readonly string[]): Layout<MatchedRow> {
+  const own = new Set<string>([...header, ...matchColumns])
+  const taken = take.map((name) => {
+    const free = own.has(name) ? `match.${name}` : name
+    own.add(free)
+    return free
+  })
+  const names = [...header, ...[...matchColumns, ...taken].filter((name) => !header.includes(name))]
+  const places = [...matchColumns, ...taken].map((name) => names.indexOf(name))
+  const values = (found: Match | undefined): readonly (string | number | null)[] => {
+    if (found === undefined) return []
+    const { verdict, by, list, line, taken: cells } = found
+    return [verdict, by, list, line, ...take.map((_, at) => cells[at] ?? '')]
+  }
+  return {
+    header: names,
+    cells: ({ cells, found }) => {
+      const written = header.map((_, at) => cells[at] ?? '')
+      const added = values(found)
+      for (const [at, place] of places.entries()) written[place] = String(added[at] ?? '')
+      return written
+    },
+    record: ({ cells, found }) => {
+      const added = values(found)
+      return Object.fromEntries([
+        ...header.map((name, at) => [name, cells[at] ?? '']),
+        ...places.map((place, at) => [names[place], added[at] === '' ? null : (added[at] ?? null)]),
+      ])
+    },
+  }
+}
+
+function createTally() {
+  const tally = {
+    ...{ rows: 0, yes: 0, maybe: 0, no: 0, ragged: 0, firstRagged: 0 },
+    by: {} as Record<string, number>,
+    maybeBy: {} as Record<string, number>,
+    add(row: CsvRow, found: Match | undefined) {
+      tally.rows++
+      if (found === undefined) {
+        if (tally.ragged++ === 0) tally.firstRagged = row.line
+        return
+      }
+      const { verdict, by } = found
+      tally[verdict]++
+      const counts = verdict === 'yes' ? tally.by : tally.maybeBy
+      if (verdict !== 'no') counts[by] = (counts[by] ?? 0) + 1
+    },
+  }
+  return tally
+}
+
+const words: Readonly<Record<string, string>> = { network_id: 'network id', profile: 'profile URL' }
+
+function describeTally(tally: ReturnType<typeof createTally>, seconds: number): string[] {
+  const { rows, yes, maybe, no, by, maybeBy, ragged, firstRagged } = tally
+  const list = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts)
+      .map(([key, count]) => `${formatNumber(count)} by ${words[key] ?? key}`)
+      .join(', ')
+  const counted = [`${formatNumber(yes)} yes`, `${formatNumber(maybe)} maybe`, `${formatNumber(no)} no`].join(
+    ' · ',
+  )
+  return [
+    `${countRows(rows)} in ${seconds < 1 ? 'less than a second' : duration(seconds)}: ${counted}`,
+    ...(yes > 0 ? [`Yes: ${list(by)}`] : []),
+    ...(maybe > 0 ? [`Maybe: ${list(maybeBy)}`] : []),
+    ...(ragged === 0
+      ? []
+      : [
+          ragged === 1
+            ? `The row on line ${firstRagged} has more or fewer cells than the header, and was not compared.`
+            : `${formatNumber(ragged)} rows have more or fewer cells than the header, and were not compared; the first is on line ${firstRagged}.`,
+        ]),
+  ]
+}

@@ -1,0 +1,192 @@
+import Database from 'better-sqlite3'
+import { keyColumns, type ListKind, lookups, type RowKeys } from './keys.js'
+
+/** Whether a row is in a list. `maybe` is never counted as yes. */
+export type Verdict = 'yes' | 'maybe' | 'no'
+
+/** What a list says about a row. */
+export interface Match {
+  readonly verdict: Verdict
+  /** What was equal; '' where nothing was. */
+  readonly by: string
+  /** Name of the list that has the row. */
+  readonly list: string
+  /** Line of the list where that row begins; null where it has no lines. */
+  readonly line: number | null
+  /** The cells that were to be taken from that row. */
+  readonly taken: readonly string[]
+}
+
+/** A row of a list: its line, its cells to take as JSON, and its keys. */
+type StoredRow = readonly [line: bigint | null, taken: string | null, ...keys: (bigint | null)[]]
+
+/** Equal keys of more rows than these say little: a placeholder, or a number that many share. */
+const maxCandidates = 100
+const cacheKb = 65_536
+
+/** Lists of one kind, whose keys are in a temporary file without a name, which is gone when closed. */
+export class ListIndex {
+  readonly #database = new Database('')
+  readonly #lists: StoredList[] = []
+  readonly #names: string[] = []
+
+  constructor(private readonly kind: ListKind) {
+    this.#database.pragma('journal_mode = OFF')
+    this.#database.pragma('synchronous = OFF')
+    this.#database.pragma(`cache_size = -${cacheKb}`)
+    this.#database.exec('BEGIN')
+  }
+
+  /** Begins a list. Rows are added to the last one. */
+  begin(name: string): void {
+    this.#lists.at(-1)?.finish()
+    this.#lists.push(new StoredList(this.#database, this.#lists.length, this.kind))
+    this.#names.push(name)
+  }
+
+  add(line: number | null, sets: readonly RowKeys[], taken?: readonly string[]): void {
+    const text = taken ? JSON.stringify(taken) : null
+    for (const keys of sets) this.#lists.at(-1)?.insert.run(line, text, ...keys)
+  }
+
+  /** Ends the last list. Returns what is equal for the same lists, in any order of their rows. */
+  finish(): string {
+    this.#lists.at(-1)?.finish()
+    return JSON.stringify([this.kind, ...this.#lists.map((list) => list.fingerprint())])
+  }
+
+  /** Returns the match in the first list that surely has a row, else in the first that may have it. */
+  find(sets: readonly RowKeys[]): Match {
+    let doubt = noMatch
+    for (const [at, list] of this.#lists.entries()) {
+      const found = list.find(sets)
+      if (found === undefined || (found.verdict === 'maybe' && doubt !== noMatch)) continue
+      const [line, taken] = found.row
+      const match = {
+        ...{ verdict: found.verdict, by: found.by, list: this.#names[at] ?? '' },
+        line: line === null ? null : Number(line),
+        taken: taken === null ? [] : (JSON.parse(taken) as string[]),
+      }
+      if (found.verdict === 'yes') return match
+      doubt = match
+    }
+    return doubt
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}
+
+const noMatch: Match = { verdict: 'no', by: '', list: '', line: null, taken: [] }
+
+interface FoundRow {
+  readonly verdict: 'yes' | 'maybe'
+  readonly by: string
+  readonly row: StoredRow
+}
+
+/** Keys of a row before those of `StoredRow`. */
+const firstKey = 2
+
+class StoredList {
+  readonly insert: Database.Statement
+  readonly #database: Database.Database
+  readonly #table: string
+  readonly #columns: readonly string[]
+  readonly #ways: readonly (typeof lookups)[ListKind][number][]
+  #selects: readonly { readonly at: number; readonly judge: Judge; readonly select: Database.Statement }[] =
+    []
+
+  constructor(database: Database.Database, number: number, kind: ListKind) {
+    this.#database = database
+    this.#table = `list_${number}`
+    this.#columns = keyColumns[kind]
+    this.#ways = lookups[kind]
+    const keys = this.#columns.map((name) => `${name} INTEGER`)
+    database.exec(`CREATE TABLE ${this.#table} (line INTEGER, taken TEXT, ${keys.join(', ')})`)
+    const places = ['?', '?', ...keys.map(() => '?')]
+    this.insert = database.prepare(`INSERT INTO ${this.#table} VALUES (${places.join(', ')})`)
+  }
+
+  /** Makes the list searchable. An index of all rows at once is faster than one that grows. */
+  finish(): void {
+    if (this.#selects.length > 0) return
+    this.#selects = this.#ways.flatMap((way) => {
+      const { column } = way
+      // A key that no row of the list has need not be looked for.
+      const isUsed = this.#database.prepare(
+        `SELECT 1 FROM ${this.#table} WHERE ${column} IS NOT NULL LIMIT 1`,
+      )
+      if (isUsed.get() === undefined) return []
+      this.#database.exec(
+        `CREATE INDEX ${this.#table}_${column} ON ${this.#table} (${column}) WHERE ${column} IS NOT NULL`,
+      )
+      const sql = `SELECT line, taken, ${this.#columns.join(', ')} FROM ${this.#table} WHERE ${column} = ?`
+      // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
+      const select = this.#database.prepare(`${sql} LIMIT ${maxCandidates}`)
+      return [
+        {
+          at: this.#columns.indexOf(column),
+          judge: judgeBy(way, this.#columns),
+          select: select.raw().safeIntegers(),
+        },
+      ]
+    })
+  }
+
+  fingerprint(): unknown {
+    const sums = this.#columns.map((name) => `sum(${name} & 4294967295)`)
+    return this.#database
+      .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${this.#table}`)
+      .raw()
+      .get()
+  }
+
+  find(sets: readonly RowKeys[]): FoundRow | undefined {
+    let doubt: FoundRow | undefined
+    for (const { at, judge, select } of this.#selects) {
+      let before: bigint | null = null
+      for (const keys of sets) {
+        const key = keys[at] ?? null
+        if (key === null || key === before) continue
+        before = key
+        const rows = select.all(key) as StoredRow[]
+        const found = rows.length === 0 ? undefined : judge(keys, rows)
+        if (found?.verdict === 'yes') return found
+        doubt ??= found
+      }
+    }
+    return doubt
+  }
+}
+
+/** Decides whether one of the rows with an equal key is the one that is looked for. */
+type Judge = (keys: RowKeys, rows: readonly StoredRow[]) => FoundRow | undefined
+
+function judgeBy(
+  { by, contradicted, isName, within }: (typeof lookups)[ListKind][number],
+  columns: readonly string[],
+): Judge {
+  const surer = contradicted.map((name) => columns.indexOf(name))
+  const place = within === undefined ? -1 : columns.indexOf(within)
+  const differ = (one: bigint | null | undefined, other: bigint | null | undefined) =>
+    one != null && other != null && one !== other
+  return (keys, rows) => {
+    const isOther = (row: StoredRow) =>
+      surer.some((at) => differ(keys[at], row[at + firstKey] as bigint | null))
+    const isElsewhere = (row: StoredRow) =>
+      place >= 0 && differ(keys[place], row[place + firstKey] as bigint | null)
+    const isPlaced = (row: StoredRow) => place < 0 || (keys[place] != null && row[place + firstKey] != null)
+    const near = place < 0 ? rows : rows.filter((row) => !isElsewhere(row))
+    const [sure, ...others] = near.filter((row) => !isOther(row) && isPlaced(row))
+    const row = sure ?? near[0]
+    if (row === undefined) return undefined
+    const isAmbiguous =
+      isName === true &&
+      others.some((other) =>
+        surer.some((at) => differ(sure?.[at + firstKey] as bigint, other[at + firstKey] as bigint)),
+      )
+    return { verdict: sure && !isAmbiguous ? 'yes' : 'maybe', by, row }
+  }
+}

@@ -1,0 +1,185 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  const companies = ['acme', 'globex', 'initech', 'hooli'].map((name) => `${name},${name}.example,FR`)
+  const stdin = `name,domain,country\n${companies.join('\n')}\n`
+  await here.run(['data', 'import', 'companies', '-'], { stdin })
+  write('companies.csv', [
+    'Company,Website',
+    'Acme,acme.example',
+    'Globex,',
+    'Initech,initech.example',
+    ',nobody.example',
+  ])
+  // Of Globex only the name is known, which is a match in doubt.
+  write('crm.csv', ['Account Name,Domain', 'ACME Ltd,www.acme.example', 'Globex,'])
+})
+afterEach(() => here.remove())
+
+const write = (name: string, lines: readonly string[]) =>
+  writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)
+const read = (name: string) => readFileSync(join(here.home, name), 'utf8')
+const known = ['--skip-known', 'crm.csv']
+const enrich = (...options: string[]) =>
+  here.run([
+    'accounts',
+    'enrich',
+    '--csv',
+    'companies.csv',
+    '--fields',
+    'domain',
+    '-o',
+    'out.csv',
+    '--yes',
+    ...options,
+  ])
+const summary = () => JSON.parse(read('summary.json')) as Readonly<Record<string, unknown>>
+
+describe('--skip-known', () => {
+  it('looks up no row that is surely known, pays nothing for it, leaves it out and counts it', async () => {
+    const { code, stderr } = await enrich(...known, '--summary-json', 'summary.json')
+    expect([code, read('out.csv').trimEnd().split('\n').slice(1)]).toEqual([
+      0,
+      [
+        'Globex,,globex.example,found,,1,lookup',
+        'Initech,initech.example,initech.example,found,,1,lookup',
+        ',nobody.example,,not_found,No company found,0,lookup',
+      ],
+    ])
+    expect(summary()).toMatchObject({
+      rows: 4,
+      found: 2,
+      not_found: 1,
+      known: 1,
+      credits: 2,
+      sources: { lookup: 3 },
+    })
+    expect(stderr).toContain('crm.csv: 2 known rows, by domain "Domain", name "Account Name"')
+    expect(stderr).toContain('2 found · 1 not found · 1 known (not looked up)')
+  })
+
+  it('writes known rows with --keep-known, and counts them in the quote', async () => {
+    expect(
+      (await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--dry-run', '--json', ...known]))
+        .json,
+    ).toMatchObject({
+      ...{ rows: 4, unique: 3, known: 1, lookups: 3, skipped: 0 },
+    })
+    const shown = await here.run(['accounts', 'enrich', '--csv', 'companies.csv', '--dry-run', ...known], {
+      terminal: true,
+    })
+    expect(shown.stdout).toContain('3, 1 known')
+    await enrich(...known, '--keep-known')
+    expect(read('out.csv').split('\n')[1]).toBe('Acme,acme.example,,known,,0,')
+  })
+
+  it('writes a finished run again, and starts a new one that reuses its answers where the list has changed', async () => {
+    await enrich(...known, '--summary-json', 'summary.json')
+    const before = read('out.csv')
+    const again = await enrich(...known)
+    expect([again.stderr.includes('is finished'), read('out.csv') === before]).toEqual([true, true])
+    write('crm.csv', ['Account Name,Domain', 'Initech,initech.example'])
+    await enrich(...known, '--summary-json', 'summary.json')
+    expect(summary()).toMatchObject({ found: 2, known: 1, credits: 1, sources: { lookup: 2, reused: 1 } })
+    expect(read('out.csv')).not.toContain('Initech')
+  })
+
+  it('resumes a run with the same list, refuses a changed one, and exports the answers all the same', async () => {
+    const { stderr } = await enrich(...known, '--max-credits', '1', '--concurrency', '1')
+    const run = /runs resume (\S+)/.exec(stderr)?.[1] ?? ''
+    const crm = read('crm.csv')
+    write('crm.csv', ['Account Name,Domain', 'Other,other.example'])
+    const refused = await here.run(['runs', 'resume', run, '--max-credits', '9'])
+    expect([refused.code, refused.stderr.replaceAll('\n', ' ')]).toEqual([
+      2,
+      expect.stringContaining('A list of --skip-known is not what run'),
+    ])
+    const exported = await here.run(['runs', 'export', run, '--format', 'csv'])
+    expect([exported.code, exported.stdout.match(/,found,/g)]).toEqual([0, [',found,']])
+    writeFileSync(join(here.home, 'crm.csv'), crm)
+    const resumed = await here.run(['runs', 'resume', run, '--max-credits', '9'])
+    expect([
+      resumed.code,
+      read('out.csv').match(/,found,/g)?.length,
+      read('out.csv').includes('Acme'),
+    ]).toEqual([0, 2, false])
+  })
+
+  it('takes the catalogue and a list by its name', async () => {
+    const companies = '[{"domain":"globex.example"},{"domain":"initech.example"}]'
+    await here.run(['lists', 'create', '--name', 'Mine', '--companies', companies, '--wait'])
+    await enrich('--skip-known', 'list:Mine', '--summary-json', 'summary.json')
+    expect(summary()).toMatchObject({ found: 2, known: 1 })
+    await enrich('--skip-known', 'catalogue', '--summary-json', 'summary.json')
+    expect(summary()).toMatchObject({ found: 1, known: 2, sources: { lookup: 1, reused: 1 } })
+  })
+
+  it('knows people by their email addresses, profile URLs and names', async () => {
+    write('people.csv', [
+      'First name,Last name,Company domain',
+      'Ada,Love,acme.example',
+      'Bob,Smith,acme.example',
+    ])
+    write('contacts.csv', ['Full name,Email,Company domain', 'Bob SMITH,bob@acme.example,acme.example'])
+    const args = ['leads', 'enrich', '--csv', 'people.csv', '--skip-known']
+    const { stdout } = await here.run([
+      ...args,
+      'contacts.csv',
+      '--keep-known',
+      '--fields',
+      'full_name',
+      '--yes',
+    ])
+    expect(stdout.split('\n').map((line) => line.split(',')[4])).toEqual([
+      '_status',
+      'not_found',
+      'known',
+      undefined,
+    ])
+    const refused = await here.run([...args, 'crm.csv'])
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is a list of companies')])
+  })
+
+  it('leaves known companies out of a list that is made of a file', async () => {
+    const { stdout, code } = await here.run([
+      'lists',
+      'create',
+      '--name',
+      'New',
+      '--csv',
+      'companies.csv',
+      '--wait',
+      ...known,
+      '--summary-json',
+      'summary.json',
+    ])
+    expect([code, summary()]).toMatchObject([0, { rows: 4, found: 3, known: 1 }])
+    expect(stdout).not.toContain('acme.example')
+  })
+
+  it.each([
+    [['--skip-known', '-'], '--skip-known needs the name of a file'],
+    [['--skip-known', 'nothing.csv'], 'nothing.csv'],
+    [['--skip-known', 'odd.csv'], 'odd.csv: no column is recognised as a domain, a profile URL or a name'],
+    [['--skip-known', 'list:Nope'], 'list:Nope'],
+  ])('refuses %j before anything is spent', async (options, sentence) => {
+    write('odd.csv', ['a,b', '1,2'])
+    const { code, stderr } = await enrich(...options)
+    expect([code > 1, stderr.replaceAll('\n', ' '), existsSync(join(here.home, 'out.csv'))]).toEqual([
+      true,
+      expect.stringContaining(sentence),
+      false,
+    ])
+  })
+
+  it('is refused for phone numbers', async () => {
+    write('phones.csv', ['phone_number', '+33612345678'])
+    const { code, stderr } = await here.run(['messenger', 'validate', '--csv', 'phones.csv', ...known])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('phone numbers')])
+  })
+})

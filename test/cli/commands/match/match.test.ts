@@ -1,0 +1,173 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../../../support/command.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+  write('crm.csv', [
+    'Record ID,Company name,Company Domain Name,Country/Region,LinkedIn Company Page',
+    '1,Acme,acme.example,France,https://www.linkedin.com/company/acme',
+    '2,Globex Inc.,globex.example,Germany,',
+    '3,Initech GmbH,,Germany,',
+    '4,Umbrella,,,',
+  ])
+  write('companies.csv', [
+    'Company,Website,Country,Profile',
+    'ACME SAS,https://www.acme.example/about,FR,',
+    'Initech,,DE,',
+    'Umbrella,,GB,',
+    'Initech,,FR,',
+    'Another Acme,acme.example,FR,linkedin.com/company/acme-two',
+    ',,,',
+  ])
+})
+afterEach(() => here.remove())
+
+const write = (name: string, lines: readonly string[]) =>
+  writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)
+const read = (name: string) => readFileSync(join(here.home, name), 'utf8')
+const match = (...args: string[]) => here.run(['match', ...args])
+
+describe('prospect match', () => {
+  it('writes which rows are in the other list, by what, where, and the columns to take', async () => {
+    const { code, stderr } = await match(
+      'companies.csv',
+      '--with',
+      'crm.csv',
+      '--take',
+      'record id',
+      '-o',
+      'out.csv',
+    )
+    expect(code).toBe(0)
+    expect(read('out.csv').trimEnd().split('\n')).toEqual([
+      'Company,Website,Country,Profile,_match,_match_by,_match_file,_match_line,record id',
+      'ACME SAS,https://www.acme.example/about,FR,,yes,domain,crm.csv,2,1',
+      'Initech,,DE,,yes,name,crm.csv,4,3',
+      'Umbrella,,GB,,maybe,name,crm.csv,5,4',
+      'Initech,,FR,,no,,,,',
+      'Another Acme,acme.example,FR,linkedin.com/company/acme-two,maybe,domain,crm.csv,2,1',
+      ',,,,no,,,,',
+    ])
+    expect(stderr).toContain('6 rows in less than a second: 2 yes · 2 maybe · 2 no\n')
+    expect(stderr).toContain('Yes: 1 by domain, 1 by name\nMaybe: 1 by name, 1 by domain\n')
+  })
+
+  it('takes the first list that surely has a row before one that may have it', async () => {
+    write('other.csv', ['name,domain,country', 'Umbrella,umbrella.example,GB'])
+    const { json } = await match('companies.csv', '--with', 'crm.csv', '--with', 'other.csv', '--json')
+    expect((json as object[])[2]).toMatchObject({ _match: 'yes', _match_file: 'other.csv', _match_line: 2 })
+  })
+
+  it('compares people by email address, profile URL, then name and company', async () => {
+    const header = 'First name,Last name,Email,LinkedIn URL,Company'
+    write('people.csv', [
+      header,
+      'Ada,Love,ADA@acme.example,,Acme',
+      'Grace,Hop,,https://www.linkedin.com/in/grace/,Acme',
+      'Bob,Smith,,,Acme Ltd',
+      'Bob,Smith,,,Globex',
+    ])
+    write('crm-people.csv', [
+      header,
+      'Bob,SMITH,bob@acme.example,,Acme',
+      'G.,H.,,linkedin.com/in/grace,',
+      'Ada,Love,ada@acme.example,,Acme',
+    ])
+    const { stdout } = await match('people.csv', '--with', 'crm-people.csv', '--format', 'tsv')
+    expect(
+      stdout
+        .split('\n')
+        .slice(1, 5)
+        .map((line) => line.split('\t').slice(5).join(' ').trim()),
+    ).toEqual([
+      'yes email crm-people.csv 4',
+      'yes profile crm-people.csv 3',
+      'yes name crm-people.csv 2',
+      'no',
+    ])
+  })
+
+  it('compares with the catalogue, and with a list by its name', async () => {
+    const stdin = 'name,domain,country\nAcme,acme.example,FR\n'
+    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    await here.run([
+      'lists',
+      'create',
+      '--name',
+      'Mine',
+      '--companies',
+      '[{"name":"Initech","country_code":"DE"}]',
+      '--wait',
+    ])
+    const { json, stderr } = await match(
+      'companies.csv',
+      '--with',
+      'catalogue',
+      '--with',
+      'list:Mine',
+      '--take',
+      'domain',
+      '--json',
+    )
+    expect((json as object[]).slice(0, 2)).toMatchObject([
+      { _match: 'yes', _match_file: 'catalogue', _match_line: null, domain: 'acme.example' },
+      { _match: 'yes', _match_file: 'list:Mine', _match_by: 'name' },
+    ])
+    expect(stderr).toContain('catalogue: 1 row')
+  })
+
+  it('reads a list from stdin, writes a workbook and the counts as JSON, and overwrites what it wrote before', async () => {
+    const stdin = read('companies.csv')
+    const first = await here.run(
+      ['match', '-', '--with', 'crm.csv', '-o', 'out.xlsx', '--summary-json', 'counts.json'],
+      { stdin },
+    )
+    expect(first.code).toBe(0)
+    expect(JSON.parse(read('counts.json'))).toMatchObject({
+      ...{ kind: 'companies', rows: 6, yes: 2, maybe: 2, no: 2, by: { domain: 1, name: 1 }, not_compared: 0 },
+      ...{ with: [{ name: 'crm.csv', rows: 4 }], exit_code: 0, files: { input: '-' } },
+    })
+    const again = await match('out.xlsx', '--with', 'crm.csv')
+    expect(again.stdout.split('\n').slice(0, 2)).toEqual([
+      'Company,Website,Country,Profile,_match,_match_by,_match_file,_match_line',
+      'ACME SAS,https://www.acme.example/about,FR,,yes,domain,crm.csv,2',
+    ])
+  })
+
+  it('does not compare a row with too few cells, keeps it, and ends with 11', async () => {
+    write('short.csv', ['Company,Website', 'Acme', 'Acme,acme.example'])
+    const { code, stdout, stderr } = await match('short.csv', '--with', 'crm.csv')
+    expect([code, stdout.split('\n')[1]]).toEqual([11, 'Acme,,,,,'])
+    expect(stderr).toContain(
+      'The row on line 2 has more or fewer cells than the header, and was not compared.',
+    )
+    expect((await match('short.csv', '--with', 'crm.csv', '--fail-on', 'none')).code).toBe(0)
+  })
+
+  it.each([
+    [['companies.csv', '--with', 'crm.csv', '--take', 'Recrod ID'], 'Did you mean'],
+    [['odd.csv', '--with', 'crm.csv'], 'odd.csv: no column is recognised as a domain'],
+    [['companies.csv', '--with', 'odd.csv'], 'odd.csv: no column is recognised as a domain'],
+    [['people.csv', '--with', 'crm.csv'], '--kind companies'],
+    [['companies.csv', '--with', 'crm.csv', '--map', 'domain=Nope'], 'names the column \\"Nope\\"'],
+    [['-', '--with', '-'], 'Only one list can come from stdin.'],
+    [['companies.csv', '--with', 'crm.csv', '-o', 'crm.csv'], 'crm.csv'],
+    [['companies.csv', '--with', 'nothing.csv'], 'cannot be read'],
+    [['companies.csv', '--with', 'list:Nope'], 'list:Nope'],
+  ])('refuses %j with a sentence, and writes nothing', async (args, sentence) => {
+    write('odd.csv', ['a,b', '1,2'])
+    write('people.csv', ['First name,Last name,Email', 'Ada,Love,ada@acme.example'])
+    const before = read('crm.csv')
+    const result = await match(...args)
+    expect(result.code).toBeGreaterThan(1)
+    expect(result.stderr).toContain(sentence)
+    expect([read('crm.csv'), result.stdout, existsSync(join(here.home, 'crm.csv.partial'))]).toEqual([
+      before,
+      '',
+      false,
+    ])
+  })
+})

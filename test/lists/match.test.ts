@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest'
+import type { ListKind } from '../../src/lists/keys.js'
+import type { Match } from '../../src/lists/list-index.js'
+import { mapList, openMatcher, tableList } from '../../src/lists/lists.js'
+import { rowInput } from '../../src/runs/input/mapping.js'
+
+/** Random whole numbers below a limit, the same every time. */
+function createRandom(seed: number) {
+  let state = seed
+  const next = (limit: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return (state >> 8) % limit
+  }
+  const pick = <T>(list: readonly T[]): T => list[next(list.length)] as T
+  const shuffle = <T>(list: readonly T[]): T[] =>
+    list
+      .map((item) => [next(1_000_000), item] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, item]) => item)
+  return { next, pick, shuffle }
+}
+type Random = ReturnType<typeof createRandom>
+
+/** What a row says, as it is compared; absent where the row does not say it. */
+type Facts = Readonly<Record<string, string | undefined>>
+
+interface Column {
+  /** Names that the column may have. */
+  readonly names: readonly string[]
+  /** Facts that the column holds. */
+  readonly facts: readonly string[]
+  /** Ways to write them. */
+  readonly spellings: readonly ((value: string) => string)[]
+}
+
+const sites = [
+  (value: string) => value,
+  (value: string) => `https://www.${value}/about`,
+  (value: string) => ` ${value.toUpperCase()} `,
+]
+const names = [
+  (value: string) => value,
+  (value: string) => `${value} GmbH`,
+  (value: string) => `${value.toUpperCase()}, Inc.`,
+]
+
+const columns: Readonly<Record<ListKind, readonly Column[]>> = {
+  companies: [
+    { names: ['Website', 'Company Domain Name', 'domain'], facts: ['domain'], spellings: sites },
+    {
+      names: ['LinkedIn Company Page', 'network_url'],
+      facts: ['slug'],
+      spellings: [
+        (value) => `https://www.linkedin.com/company/${value}/`,
+        (value) => `linkedin.com/company/${value.toUpperCase()}?x=1`,
+      ],
+    },
+    { names: ['network_id'], facts: ['id'], spellings: [(value) => value] },
+    { names: ['Company', 'Account Name', 'name'], facts: ['name'], spellings: names },
+    {
+      names: ['Country', 'Country/Region'],
+      facts: ['country'],
+      spellings: [(value) => value, (value) => (value === 'FR' ? 'France' : 'Germany')],
+    },
+  ],
+  people: [
+    {
+      names: ['Email', 'Work Email'],
+      facts: ['email'],
+      spellings: [(value) => value, (value) => value.toUpperCase(), (value) => `mailto:${value}`],
+    },
+    { names: ['personal_email'], facts: ['other'], spellings: [(value) => value] },
+    {
+      names: ['LinkedIn URL', 'Person Linkedin Url'],
+      facts: ['slug'],
+      spellings: [
+        (value) => `https://www.linkedin.com/in/${value}`,
+        (value) => `fr.linkedin.com/in/${value}/`,
+      ],
+    },
+    {
+      names: ['Full name', 'Contact name'],
+      facts: ['person'],
+      spellings: [(value) => value, (value) => value.toUpperCase()],
+    },
+    { names: ['Company domain', 'Website'], facts: ['domain'], spellings: sites },
+    { names: ['Company', 'Company name'], facts: ['company'], spellings: names },
+  ],
+}
+
+/** Returns a row about one of a few companies or people, of which it says some things, and some of them wrong. */
+function generateFacts(kind: ListKind, { next, pick }: Random): Facts {
+  const who = next(120)
+  const other = () => (next(8) === 0 ? next(120) : who)
+  const some = (value: string) => (next(3) === 0 ? undefined : value)
+  const letters = (number: number) => [...String(number)].map((digit) => 'abcdefghij'[Number(digit)]).join('')
+  if (kind === 'companies')
+    return {
+      ...{
+        domain: some(`company-${other()}.com`),
+        slug: some(`company-${other()}`),
+        id: some(String(1_000 + other())),
+      },
+      ...{ name: some(`Acme Zorx${letters(other() % 60)}`), country: some(pick(['FR', 'DE'])) },
+    }
+  return {
+    email: some(`p${other()}@company-${who % 20}.com`),
+    other: some(`p${other()}@mail-${next(3)}.com`),
+    ...{ slug: some(`person-${other()}`), person: some(`Maria Mu${letters(other() % 60)}`) },
+    ...{ domain: some(`company-${other() % 20}.com`), company: some(`Acme Zorx${letters(other() % 20)}`) },
+  }
+}
+
+interface Generated {
+  readonly facts: readonly Facts[]
+  readonly table: Parameters<typeof tableList>[1] & Parameters<typeof mapList>[0]
+}
+
+/** Returns a file of generated rows with some of the columns, in any order. */
+function generateTable(kind: ListKind, rows: number, random: Random): Generated {
+  const { next, pick, shuffle } = random
+  const first = columns[kind][next(kind === 'companies' ? 4 : 3) === 1 ? 1 : 0] as Column
+  const used = shuffle(columns[kind].filter((column) => column === first || next(4) > 0))
+  const header = used.map((column) => pick(column.names))
+  if (new Set(header).size < header.length) return generateTable(kind, rows, random)
+  const written = Array.from({ length: rows }, () => generateFacts(kind, random))
+  const cells = written.map((facts) =>
+    used.map((column) => {
+      const value = facts[column.facts[0] ?? '']
+      return value === undefined ? '' : pick(column.spellings)(value)
+    }),
+  )
+  const kept = new Set(used.flatMap((column) => column.facts))
+  return {
+    facts: written.map((facts) =>
+      Object.fromEntries(Object.entries(facts).filter(([name]) => kept.has(name))),
+    ),
+    table: {
+      ...{
+        header,
+        notes: [],
+        samples: header.map((_, at) => cells.map((row) => row[at] ?? '').filter((cell) => cell !== '')),
+      },
+      async *rows() {
+        yield cells.map((row, at) => ({ cells: row, line: at + 2 }))
+      },
+    },
+  }
+}
+
+type Naive = Pick<Match, 'verdict' | 'by' | 'list' | 'line'>
+
+const keysOf: Readonly<
+  Record<ListKind, readonly (readonly [by: string, facts: readonly string[], surer: readonly string[]])[]>
+> = {
+  companies: [
+    ['domain', ['domain'], ['slug', 'id']],
+    ['profile', ['slug'], ['id']],
+    ['network_id', ['id'], []],
+    ['name', ['name'], ['domain', 'slug', 'id']],
+  ],
+  people: [
+    ['email', ['email'], ['slug']],
+    ['profile', ['slug'], []],
+    ['name', ['person', 'domain'], ['slug']],
+    ['name', ['person', 'company'], ['slug', 'domain']],
+  ],
+}
+
+const differ = (one: Facts, other: Facts, facts: readonly string[]): boolean =>
+  facts.some((name) => one[name] !== undefined && other[name] !== undefined && one[name] !== other[name])
+
+/** Compares a row with every row of every list. */
+function matchNaively(kind: ListKind, row: Facts, lists: readonly Generated[]): Naive {
+  let doubt: Naive = { verdict: 'no', by: '', list: '', line: null }
+  for (const [number, { facts: rows }] of lists.entries())
+    for (const [by, facts, surer] of keysOf[kind]) {
+      const values = by === 'email' ? [row.email, row.other].filter((value) => value !== undefined) : ['']
+      for (const value of values) {
+        const isEqual = (other: Facts) =>
+          by === 'email'
+            ? other.email === value || other.other === value
+            : facts.every((name) => row[name] !== undefined && other[name] === row[name])
+        const near = rows
+          .map((other, at) => ({ other, at }))
+          .filter(({ other }) => isEqual(other) && !(by === 'name' && differ(row, other, ['country'])))
+        const isPlaced = (other: Facts) =>
+          kind === 'people' || by !== 'name' || (row.country !== undefined && other.country !== undefined)
+        const sure = near.filter(({ other }) => !differ(row, other, surer) && isPlaced(other))
+        const [found = near[0]] = sure
+        if (!found) continue
+        const isAmbiguous = by === 'name' && sure.some(({ other }) => differ(found.other, other, surer))
+        const verdict = sure.length > 0 && !isAmbiguous ? 'yes' : 'maybe'
+        const match = { verdict, by, list: `list ${number}`, line: found.at + 2 } as const
+        if (verdict === 'yes') return match
+        if (doubt.verdict === 'no') doubt = match
+      }
+    }
+  return doubt
+}
+
+describe('a match of lists', () => {
+  it.each(['companies', 'people'] as const)(
+    'finds what a comparison of every row with every other finds: %s',
+    async (kind) => {
+      const seen = new Set<string>()
+      for (let seed = 1; seed <= 12; seed++) {
+        const random = createRandom(seed * 7_919)
+        const file = generateTable(kind, 220, random)
+        const lists = [generateTable(kind, 120, random), generateTable(kind, 80, random)]
+        const known = lists.map(({ table }, at) =>
+          tableList(`list ${at}`, table, mapList(table, 'list', kind)),
+        )
+        const matcher = await openMatcher(kind, known)
+        const { mapping } = mapList(file.table, 'file', kind)
+        const toFields = rowInput(mapping)
+        for await (const rows of file.table.rows())
+          for (const [at, { cells }] of rows.entries()) {
+            const { verdict, by, list, line } = matcher.find(toFields(cells))
+            const expected = matchNaively(kind, file.facts[at] ?? {}, lists)
+            expect([seed, cells, { verdict, by, list, line }]).toEqual([seed, cells, expected])
+            seen.add(`${verdict} ${by}`)
+          }
+        matcher.close()
+      }
+      expect(seen.size).toBeGreaterThanOrEqual(kind === 'companies' ? 8 : 6)
+    },
+  )
+
+  it('has the same fingerprint for the same rows in another order, and another one for other rows', async () => {
+    const { table } = generateTable('companies', 50, createRandom(1))
+    const other = generateTable('companies', 50, createRandom(2)).table
+    const reversed = {
+      ...table,
+      async *rows() {
+        for await (const rows of table.rows()) yield rows.toReversed()
+      },
+    }
+    const prints = []
+    for (const one of [table, reversed, other]) {
+      const matcher = await openMatcher('companies', [
+        tableList('list', one, mapList(one, 'list', 'companies')),
+      ])
+      prints.push(matcher.fingerprint)
+      matcher.close()
+    }
+    expect([prints[0] === prints[1], prints[0] === prints[2]]).toEqual([true, false])
+  })
+
+  it.each([
+    [['Company', 'Website', 'Country'], ['Acme', 'acme.example', 'FR'], 'companies'],
+    [['Name', 'Website'], ['Acme', 'acme.example'], 'companies'],
+    [['Name', 'Website', 'Email'], ['Acme', 'acme.example', 'info@acme.example'], 'companies'],
+    [['Account', 'LinkedIn Company Page'], ['Acme', 'https://www.linkedin.com/company/acme'], 'companies'],
+    [['Email', 'Company'], ['ada@acme.example', 'Acme'], 'people'],
+    [['First name', 'Last name', 'Company'], ['Ada', 'Love', 'Acme'], 'people'],
+    [['Name', 'Company'], ['Ada Love', 'Acme'], 'people'],
+    [['Profile', 'Company'], ['https://www.linkedin.com/in/ada', 'Acme'], 'people'],
+    [['Full name', 'Email', 'Company domain'], ['Ada Love', 'ada@acme.example', 'acme.example'], 'people'],
+    [['column_1'], ['ada@acme.example'], 'people'],
+  ])('recognises what the rows of %j are', (header, cells, kind) => {
+    expect(mapList({ header, samples: cells.map((cell) => [cell]), notes: [] }, 'list').kind).toBe(kind)
+  })
+
+  it('takes the fields of --map for what the rows are', () => {
+    const table = {
+      header: ['Name', 'Who', 'Site'],
+      samples: [['Acme'], ['x@y.example'], ['acme.example']],
+      notes: [],
+    }
+    expect(mapList(table, 'list', undefined, ['domain=Site']).kind).toBe('companies')
+    expect(mapList(table, 'list', undefined, ['email=Who', 'full_name=Name']).kind).toBe('people')
+    expect(() => mapList(table, 'list', undefined, ['nothing=Who'])).toThrow(
+      '--map names the field "nothing"',
+    )
+  })
+})
