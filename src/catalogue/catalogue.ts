@@ -87,7 +87,7 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     providers: () => createProviders(driver),
     /**
      * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a rejected line changes
-     * nothing. Throws an ImportError when the rest of the file cannot be read.
+     * nothing. Throws a Refusal, with the `report` until then, when the rest of the file cannot be read.
      */
     importFile: async (kind: RecordKind, bytes: AsyncIterable<Uint8Array>, options: ImportOptions = {}) =>
       // Reading files is loaded with the first file.

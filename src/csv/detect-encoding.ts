@@ -1,6 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import { CsvError, type Reading } from './errors.js'
+import { Refusal } from '../api/calls/errors.js'
 import known from './letter-pairs.json' with { type: 'json' }
+
+/** An encoding that a file may have, and a cell as it reads in it. */
+export interface Reading {
+  readonly label: string
+  readonly sample?: string
+}
 
 /** How the bytes of a file become text. */
 export interface Encoding {
@@ -31,7 +37,7 @@ const marks = [
 export const encodingSampleBytes = 1_048_576
 
 /**
- * Returns the encoding of a file: by its mark, else the one that was asked for, else by its first bytes. Throws CsvError
+ * Returns the encoding of a file: by its mark, else the one that was asked for, else by its first bytes. Throws a Refusal
  * where these may as well be other letters in another encoding. What is nothing known is UTF-8 with an error in it.
  */
 export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
@@ -49,13 +55,11 @@ export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
 }
 
 /** Returns the refusal of an encoding that is no more likely than another one. */
-const uncertain = (found: Reading, rival: Reading, line: number): CsvError =>
-  new CsvError(
-    `the encoding is not certain: this is "${found.sample}" in ${found.label}, and "${rival.sample}" in ${rival.label}. ` +
-      'Name the right one with --encoding.',
+const uncertain = (found: Reading, rival: Reading, line: number): Refusal =>
+  new Refusal('csv.encoding_uncertain', {
+    readings: [found, rival].map(({ label, sample = '' }): Reading => ({ label, sample })),
     line,
-    [found, rival].map(({ label, sample = '' }) => ({ label, sample })),
-  )
+  })
 
 const lineOfDifference = (bytes: Buffer, label: string, other: string): number =>
   bytes
@@ -109,19 +113,17 @@ export function unfinished(bytes: Buffer): number {
   return 0
 }
 
-/** Returns a decoder that throws where bytes are no text. Throws CsvError for an encoding that is not known. */
+/** Returns a decoder that throws where bytes are no text. Throws a Refusal for an encoding that is not known. */
 export function decoderFor(label: string) {
   try {
     return new TextDecoder(label, { fatal: true })
   } catch {
-    throw new CsvError(
-      `The encoding "${label}" is not known. Use a name such as utf-8, utf-16le, windows-1252 or shift_jis.`,
-    )
+    throw new Refusal('csv.encoding_unknown', { label })
   }
 }
 
 /**
- * Returns what an encoding is known by after further bytes. Throws CsvError, with the line that `lineAt` returns for a
+ * Returns what an encoding is known by after further bytes. Throws a Refusal, with the line that `lineAt` returns for a
  * position, where these have letters that the encoding does not explain and another one does.
  */
 export function confirmEncoding(
@@ -148,13 +150,12 @@ function confirmLine(label: string, evidence: Evidence, line: Buffer, number: ()
   const { rival, ...found } = byLetters(evidence)
   if (decodeAll(found.label, line) === decodeAll(label, line)) return
   if (rival !== undefined) throw uncertain(found, rival, number())
-  throw new CsvError(
-    found.label === 'utf-8'
-      ? `this is not ${label}, as the lines above are. Name the encoding of the file with --encoding.`
-      : `the lines above may be ${label}, but here "${firstDifference(line, found.label, label)}" is ${found.label}. ` +
-          `If the whole file is, add --encoding ${found.label}.`,
-    number(),
-  )
+  const details = { label, found: found.label, line: number() }
+  if (found.label === 'utf-8') throw new Refusal('csv.encoding_changes', details)
+  throw new Refusal('csv.encoding_contradicted', {
+    ...details,
+    sample: firstDifference(line, found.label, label),
+  })
 }
 
 /** Returns the encoding that text which is not UTF-8 may have; `undefined` where that is not certain. */

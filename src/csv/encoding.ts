@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { Refusal } from '../api/calls/errors.js'
 import { confirmEncoding, decoderFor, type Encoding, suggestEncoding, unfinished } from './detect-encoding.js'
-import { CsvError } from './errors.js'
 import { isColumnName } from './names.js'
 
 /** How many bytes at the beginning of a file say what delimiter it has. */
@@ -12,7 +12,7 @@ export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
   new TextDecoder(label).decode(head.subarray(mark, delimiterSampleBytes), { stream: true })
 
 /**
- * Converts the bytes of a file to UTF-8 without its mark, in pieces of whole characters. Throws CsvError with the line
+ * Converts the bytes of a file to UTF-8 without its mark, in pieces of whole characters. Throws a Refusal with the line
  * of what is not text.
  */
 export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
@@ -23,10 +23,7 @@ export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding)
     const nul = text.indexOf(0)
     if (nul >= 0) {
       lines.pass(text, nul)
-      throw new CsvError(
-        'there is a NUL character here, so this is no text file, or its encoding must be given with --encoding (for example utf-16le).',
-        lines.line,
-      )
+      throw new Refusal('csv.nul', { line: lines.line })
     }
     lines.pass(text)
     yield text
@@ -46,7 +43,7 @@ async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: LineCounter): As
   if (rest.length > 0) throw notUtf8(rest, lines)
 }
 
-function notUtf8(text: Buffer, lines: LineCounter): CsvError {
+function notUtf8(text: Buffer, lines: LineCounter): Refusal {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf(10, from)
     const to = end < 0 ? text.length : end + 1
@@ -56,11 +53,7 @@ function notUtf8(text: Buffer, lines: LineCounter): CsvError {
     }
     from = to
   }
-  const found = suggestEncoding(text)
-  return new CsvError(
-    `this is not valid UTF-8. If the file has another encoding, name it with --encoding (${found ?? 'for example windows-1252'}).`,
-    lines.line,
-  )
+  return new Refusal('csv.not_utf8', { found: suggestEncoding(text), line: lines.line })
 }
 
 async function* decodeText(
@@ -76,10 +69,7 @@ async function* decodeText(
     } catch {
       const good = new TextDecoder(label).decode(bytes).split('\ufffd', 1)[0] ?? ''
       lines.pass(Buffer.from(good))
-      throw new CsvError(
-        `this is not valid ${label}. Name the encoding of the file with --encoding.`,
-        lines.line,
-      )
+      throw new Refusal('csv.encoding_wrong', { label, line: lines.line })
     }
   }
   for await (const chunk of chunks) {
@@ -171,12 +161,11 @@ export function detectDelimiter(sample: string, skipLines?: number): DetectedDel
   return { delimiter: agreedDelimiter(lines.slice(above).map(({ counts }) => counts)), preamble }
 }
 
-/** Returns the first lines of a text, with their ends. Throws CsvError where there are fewer. */
+/** Returns the first lines of a text, with their ends. Throws a Refusal where there are fewer. */
 function firstLines(text: string, count: number): string {
   const ends = /\r\n|\n|\r/g
   for (let line = 0; line < count; line++)
-    if (!ends.exec(text))
-      throw new CsvError(`--skip-lines ${count} leaves no header in the beginning of the file.`)
+    if (!ends.exec(text)) throw new Refusal('csv.no_header_left', { count })
   return text.slice(0, ends.lastIndex)
 }
 
@@ -259,46 +248,41 @@ function readLines(sample: string): readonly TextLine[] {
   return lines
 }
 
-const unpack = 'Unpack it, and give the file that is in it.'
-const exportTable = 'Export its table as CSV.'
-const noTable = 'Give an .xlsx or CSV file.'
-
-/** Files that are no text: how they begin, what they are, and what to do with them. */
-const signatures: readonly (readonly [bytes: string, kind: string, advice: string])[] = [
-  ['\x1f\x8b', 'a gzip file', unpack],
-  ['BZh91AY&SY', 'a bzip2 file', unpack],
-  ['\xfd7zXZ\0', 'an xz file', unpack],
-  ['\x28\xb5\x2f\xfd', 'a Zstandard file', unpack],
-  ["7z\xbc\xaf'\x1c", 'a 7-Zip archive', unpack],
-  ['Rar!\x1a\x07', 'a RAR archive', unpack],
-  ['%PDF-', 'a PDF document', exportTable],
-  ['PAR1\x15', 'a Parquet file', exportTable],
-  ['ARROW1\0\0', 'an Arrow file', exportTable],
-  ['Obj\x01', 'an Avro file', exportTable],
-  ['SQLite format 3\0', 'an SQLite database', exportTable],
-  ['\x89PNG\r\n\x1a\n', 'an image', noTable],
-  ['\xff\xd8\xff', 'an image', noTable],
-  ['GIF87a', 'an image', noTable],
-  ['GIF89a', 'an image', noTable],
-  ['II*\0', 'an image', noTable],
-  ['MM\0*', 'an image', noTable],
+/** Files that are no text: how they begin, and what they are. */
+const signatures: readonly (readonly [bytes: string, type: string])[] = [
+  ['\x1f\x8b', 'gzip'],
+  ['BZh91AY&SY', 'bzip2'],
+  ['\xfd7zXZ\0', 'xz'],
+  ['\x28\xb5\x2f\xfd', 'zstd'],
+  ["7z\xbc\xaf'\x1c", '7z'],
+  ['Rar!\x1a\x07', 'rar'],
+  ['%PDF-', 'pdf'],
+  ['PAR1\x15', 'parquet'],
+  ['ARROW1\0\0', 'arrow'],
+  ['Obj\x01', 'avro'],
+  ['SQLite format 3\0', 'sqlite'],
+  ['\x89PNG\r\n\x1a\n', 'image'],
+  ['\xff\xd8\xff', 'image'],
+  ['GIF87a', 'image'],
+  ['GIF89a', 'image'],
+  ['II*\0', 'image'],
+  ['MM\0*', 'image'],
 ]
 
 /** What a compound document of Microsoft is, by a stream that it has. */
-const compoundKinds: readonly (readonly [stream: string, kind: string, advice: string])[] = [
-  ['EncryptedPackage', 'a workbook with a password', 'Save it without one, or as CSV.'],
-  ['WordDocument', 'an old Word document (.doc)', 'Save its table as .xlsx or CSV.'],
-  ['PowerPoint Document', 'an old presentation (.ppt)', 'Save its table as .xlsx or CSV.'],
+const compoundTypes: readonly (readonly [stream: string, type: string])[] = [
+  ['EncryptedPackage', 'encrypted_workbook'],
+  ['WordDocument', 'doc'],
+  ['PowerPoint Document', 'ppt'],
 ]
 
-/** Returns sentences on a file that is no text by its first bytes; `workbook` for one that may be read as such. */
+/** Returns the type of a file that is no text by its first bytes; `workbook` for one that may be read as such. */
 function fileTypeOf(head: Buffer): string | undefined {
   const start = head.toString('latin1', 0, 64)
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return 'workbook'
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return 'compound'
-  if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return `an image. ${noTable}`
-  const [, kind, advice] = signatures.find(([bytes]) => start.startsWith(bytes)) ?? []
-  return kind && `${kind}. ${advice}`
+  if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return 'image'
+  return signatures.find(([bytes]) => start.startsWith(bytes))?.[1]
 }
 
 const chunkBytes = 65_536
@@ -313,7 +297,7 @@ export async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-/** Returns whether a file begins like a workbook. Throws CsvError for other files that are no text. */
+/** Returns whether a file begins like a workbook. Throws a Refusal for other files that are no text. */
 export async function isWorkbook(path: string): Promise<boolean> {
   // Opening a pipe would wait for its writer. What cannot be opened is reported where it is read.
   const isFile = await stat(path).then(
@@ -330,7 +314,7 @@ export async function isWorkbook(path: string): Promise<boolean> {
     const head = await read(0, 512)
     const type = fileTypeOf(head)
     if (type === undefined || type === 'workbook') return type === 'workbook'
-    throw new CsvError(`${path} is ${type === 'compound' ? await compoundTypeOf(head, read) : type}`)
+    throw notText(path, type === 'compound' ? await compoundTypeOf(head, read) : type)
   } finally {
     await file.close()
   }
@@ -342,20 +326,17 @@ async function compoundTypeOf(
 ): Promise<string> {
   const sectorBytes = 2 ** Math.min(16, head.readUInt16LE(30))
   const directory = await read((head.readUInt32LE(48) + 1) * sectorBytes, sectorBytes)
-  const [, kind, advice] = compoundKinds.find(([stream]) =>
-    directory.includes(Buffer.from(stream, 'utf16le')),
-  ) ?? ['', 'an old Excel workbook (.xls)', 'Save it as .xlsx or CSV.']
-  return `${kind}. ${advice}`
+  return compoundTypes.find(([stream]) => directory.includes(Buffer.from(stream, 'utf16le')))?.[1] ?? 'xls'
 }
 
-/** Throws CsvError where bytes that come through a pipe are no text. */
+const notText = (path: string | undefined, type: string): Refusal =>
+  new Refusal('csv.not_text', { path, type })
+
+/** Throws a Refusal where bytes that come through a pipe are no text. */
 export function checkText(head: Buffer): void {
   const type = fileTypeOf(head)
-  if (type === 'workbook' || type === 'compound')
-    throw new CsvError(
-      'This is a workbook or an archive. Save it as a file, and give its name instead of a pipe.',
-    )
-  if (type) throw new CsvError(`This is ${type}`)
+  if (type === 'workbook' || type === 'compound') throw new Refusal('csv.piped_workbook')
+  if (type) throw notText(undefined, type)
 }
 
 const json = /^\s*(?:\{\s*["}]|\[\s*[{\]])/
@@ -364,14 +345,9 @@ const markup = /^\s*<(?:!doctype|html|\?xml|table|head|meta)\b/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: cells may have some, most of a text are none
 const controls = /[\0-\x08\x0e-\x1f]/g
 
-/** Throws CsvError where the beginning of a file is JSON or HTML, or no text at all. */
-export function checkCsv(name: string, beginning: string): void {
-  const fail = (what: string) => {
-    throw new CsvError(`${name} is ${what}`)
-  }
-  if (json.test(beginning))
-    fail('JSON, not CSV. Convert it to CSV or .xlsx; only prospect data import reads JSON.')
-  if (markup.test(beginning)) fail(`a web page or XML, not CSV. ${exportTable}`)
-  if ((beginning.match(controls)?.length ?? 0) * 3 > beginning.length)
-    fail(`a binary file, not text. ${noTable}`)
+/** Throws a Refusal where the beginning of a file is JSON or HTML, or no text at all. */
+export function checkCsv(path: string | undefined, beginning: string): void {
+  if (json.test(beginning)) throw notText(path, 'json')
+  if (markup.test(beginning)) throw notText(path, 'markup')
+  if ((beginning.match(controls)?.length ?? 0) * 3 > beginning.length) throw notText(path, 'binary')
 }

@@ -87,21 +87,6 @@ export function columnNamed(header: readonly string[], name: string): number {
   return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
 }
 
-/** Columns that cannot be matched to the fields of an operation. */
-export class MappingError extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit = 2
-
-  constructor(
-    message: string,
-    /** Fields of which one is needed and has no column; none where something else is wrong. */
-    readonly needed: readonly string[] = [],
-  ) {
-    super(message)
-    this.name = 'MappingError'
-  }
-}
-
 /** Values of a field that were left out of their records because they were not understood. */
 export interface LeftOutValues {
   readonly field: string

@@ -1,8 +1,8 @@
 import { Parser } from 'csv-parse'
+import { type LocalCode, Refusal } from '../api/calls/errors.js'
 import { undefuse } from './cells.js'
 import type { Encoding } from './detect-encoding.js'
 import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js'
-import { CsvError } from './errors.js'
 
 /** One row of a table: its cells, and the line it begins on. */
 export interface CsvRow {
@@ -22,7 +22,7 @@ export interface RowOptions {
   readonly isSheet?: boolean | undefined
 }
 
-/** Reads the rows of a table from the bytes of its file, header included. Throws CsvError after the rows it could read. */
+/** Reads the rows of a table from the bytes of its file, header included. Throws a Refusal after the rows it could read. */
 export async function* readRows(
   chunks: AsyncIterable<Buffer>,
   encoding: Encoding,
@@ -275,7 +275,7 @@ export class AnyRows {
     return new Promise((resolve) => {
       step((error) => {
         const failure = error
-          ? toCsvError(error, this.#parser.nextLine, this.#parser.limit)
+          ? toRefusal(error, this.#parser.nextLine, this.#parser.limit)
           : this.#parser.failure()
         resolve({ rows: this.#parser.takeRows(), failure })
       })
@@ -296,7 +296,7 @@ class RowParser extends Parser {
   /** Rows and blank lines, and the bytes up to here, when the last of them ended; the parser limits cells only. */
   #ended = 0
   #endedAt = 0
-  #tooWide: CsvError | undefined
+  #tooWide: Refusal | undefined
 
   constructor({ delimiter, firstLine, looseQuotes = false, limit = rowLimit }: ParseOptions) {
     super({
@@ -320,7 +320,7 @@ class RowParser extends Parser {
   }
 
   /** Returns the error of a row that is too large, which the parser itself would accept. */
-  failure(): CsvError | undefined {
+  failure(): Refusal | undefined {
     if (this.#tooWide) return this.#tooWide
     const { bytes, records, empty_lines } = this.info
     if (records + empty_lines !== this.#ended) {
@@ -340,10 +340,7 @@ class RowParser extends Parser {
     if (cells === null) return super.push(null)
     const line = this.nextLine
     if (cells.length > maxCells)
-      this.#tooWide ??= new CsvError(
-        `the row that begins here has ${cells.length.toLocaleString('en')} cells, and ${maxCells.toLocaleString('en')} are the most.`,
-        line,
-      )
+      this.#tooWide ??= new Refusal('csv.row_too_wide', { cells: cells.length, max: maxCells, line })
     if (this.#tooWide) return true
     this.#rows.push({ line, cells })
     if (this.info.lines > line + this.#surplus)
@@ -354,32 +351,17 @@ class RowParser extends Parser {
   }
 }
 
-const tooLong = (line: number, limit: number): CsvError =>
-  new CsvError(
-    `the row that begins here is longer than ${limit} bytes. Most often a quote was opened and never closed.`,
-    line,
-  )
+const tooLong = (line: number, limit: number): Refusal => new Refusal('csv.row_too_long', { limit, line })
 
-function toCsvError(error: unknown, line: number, limit: number): unknown {
-  switch ((error as { code?: unknown }).code) {
-    case 'CSV_QUOTE_NOT_CLOSED':
-      return new CsvError(
-        'a quote is opened in this row and never closed. Close it, or double it ("") to mean a quote.',
-        line,
-      )
-    case 'CSV_INVALID_CLOSING_QUOTE':
-      return new CsvError(
-        'in this row a quoted cell continues after its closing quote. Close the cell where it ends, and double ("") the quotes within it.',
-        line,
-      )
-    case 'INVALID_OPENING_QUOTE':
-      return new CsvError(
-        'in this row a quote stands in the middle of an unquoted cell. Quote the whole cell, and double ("") the quotes within it.',
-        line,
-      )
-    case 'CSV_MAX_RECORD_SIZE':
-      return tooLong(line, limit)
-    default:
-      return error
-  }
+/** Our refusals by the codes of the parser. */
+const codes: Readonly<Record<string, LocalCode>> = {
+  CSV_QUOTE_NOT_CLOSED: 'csv.quote_open',
+  CSV_INVALID_CLOSING_QUOTE: 'csv.quote_continues',
+  INVALID_OPENING_QUOTE: 'csv.quote_inside',
+  CSV_MAX_RECORD_SIZE: 'csv.row_too_long',
+}
+
+function toRefusal(error: unknown, line: number, limit: number): unknown {
+  const code = codes[String((error as { code?: unknown }).code)]
+  return code === undefined ? error : new Refusal(code, { limit, line })
 }

@@ -1,8 +1,8 @@
+import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
 import { toColumnKind } from '../catalogue/normalize/value-kinds.js'
-import { Refusal } from '../csv/errors.js'
-import { columnNamed, MappingError, normaliseName } from '../csv/names.js'
+import { columnNamed, normaliseName } from '../csv/names.js'
 import { type Mapping, mapColumns, parsePins, rowInput, unknownName } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
 import { keyReader, type ListKind, type RowKeys } from './keys.js'
@@ -29,8 +29,8 @@ const needed: Readonly<Record<ListKind, readonly string[]>> = {
 }
 
 /**
- * Returns what the rows of a table are about, where that is not given, and its columns of keys. Throws MappingError; `name` is
- * what the sentence calls the file.
+ * Returns what the rows of a table are about, where that is not given, and its columns of keys. Throws a Refusal, with the
+ * `name` of the file.
  */
 export function mapList(
   table: Pick<Table, 'header' | 'samples' | 'notes'>,
@@ -49,20 +49,14 @@ export function mapList(
     try {
       return { kind: of, mapping: mapColumns({ ...columns, pins }) }
     } catch (error) {
-      if (error instanceof MappingError && error.needed.length > 0) return undefined
+      if (isRefusal(error, 'map.unidentified')) return undefined
       throw error
     }
   }
   const [people, companies] = [kind !== 'companies' && map('people'), kind !== 'people' && map('companies')]
   if (people && (kind === 'people' || isOfPeople(people, companies || undefined, table))) return people
   if (companies) return companies
-  const fields =
-    kind === 'people' ? 'an email address, a profile URL or a name' : 'a domain, a profile URL or a name'
-  throw new MappingError(
-    `${name}: no column is recognised as ${fields}. The file has: ${header.map((one) => `"${one}"`).join(', ')}. ` +
-      `Choose one, for example: --map ${kind === 'people' ? 'email' : 'domain'}="${header.find((one) => one !== '') ?? 'Column'}"`,
-    needed[kind ?? 'companies'],
-  )
+  throw new Refusal('list.unidentified', { name, kind, header })
 }
 
 /** Whether a file is about people: it has their profiles, their names, or email addresses and nothing of a company's own. */
@@ -95,11 +89,11 @@ function isOfPeople(
 export const pairsFor = (pairs: readonly string[], header: readonly string[]): string[] =>
   pairs.filter((pair) => columnNamed(header, pair.slice(pair.indexOf('=') + 1).trim()) >= 0)
 
-/** Throws MappingError for a pair of `--map` whose column no table has. */
+/** Throws a Refusal for a pair of `--map` whose column no table has. */
 export function checkPairs(pairs: readonly string[], headers: readonly (readonly string[])[]): void {
   for (const pair of pairs)
     if (headers.every((header) => pairsFor([pair], header).length === 0))
-      throw unknownName('--map', 'column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
+      throw unknownName({}, 'column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
 }
 
 /** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */
@@ -217,11 +211,6 @@ function checkTaken(lists: readonly KnownList[], take: readonly string[]): void 
   const known = [...new Set(lists.flatMap(({ header }) => header))]
   for (const column of take) {
     if (columnNamed(known, column) >= 0) continue
-    const near = nearest(column, known)
-    const list = known.map((name) => `"${name}"`).join(', ')
-    throw new Refusal(
-      `--take names the column "${column}", which no --with file has.`,
-      near === undefined ? `They have: ${list}.` : `Did you mean "${near}"?`,
-    )
+    throw new Refusal('list.no_column', { column, near: nearest(column, known), known })
   }
 }

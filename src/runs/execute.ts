@@ -27,7 +27,7 @@ export function execute(batch: Batch): Promise<RunReport> {
 }
 
 class Runner {
-  readonly #stopReason = new StopReason()
+  readonly #stopReason: StopReason
   readonly #tally: Tally
   readonly #doubted = new DoubtedRows()
   readonly #journalWriter: JournalWriter
@@ -53,7 +53,8 @@ class Runner {
       ? requestsPerBatch * batch.together.most
       : Math.min(largestBatch, concurrency)
     this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 1)
-    const stopReason = this.#stopReason
+    const stopReason = new StopReason(batch.explainStop)
+    this.#stopReason = stopReason
     this.#rateGate = new RateGate(batch.time, stopReason.signal, () => this.#showProgress())
     const ports = {
       batch,

@@ -3,8 +3,8 @@ import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Input } from '../api/calls/caller.js'
+import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { parseJson, toJson } from '../api/values/json.js'
-import { CsvError, Refusal } from '../csv/errors.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { Mapping } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
@@ -44,8 +44,8 @@ export async function openInput(
       encoding,
     })
     return open(choices.encoding).catch(async (error: unknown) => {
-      if (!(error instanceof CsvError) || !error.readings) throw error
-      return open(await chooseEncoding(error, error.readings))
+      if (!isRefusal(error, 'csv.encoding_uncertain')) throw error
+      return open(await chooseEncoding(error))
     })
   }
   if (choices.file !== '-') {
@@ -68,12 +68,11 @@ async function openFile(
   if (copy === undefined) {
     const table = await openTable(path, { encoding, delimiter, skipLines, header, raw })
     if (sheet === undefined) return table
-    throw new Refusal(`${path} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
+    throw new Refusal('workbook.not_one', { path })
   }
   if (encoding === undefined && delimiter === undefined)
     return openTable(path, { ...sheetOptions, skipLines, header, copy })
-  const option = encoding === undefined ? '--delimiter' : '--encoding'
-  throw new Refusal(`${path} is a workbook, and ${option} is for text files.`, `Leave out ${option}.`)
+  throw new Refusal('workbook.not_text', { path, field: encoding === undefined ? 'delimiter' : 'encoding' })
 }
 
 /** Opens the input of a batch. Throws a Refusal where the file of a recorded run is gone. */
@@ -85,11 +84,8 @@ export async function openRunInput(
   try {
     return await openInput(ports, choices, chooseEncoding)
   } catch (error) {
-    if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
-    throw new Refusal(
-      `${error.message} Run ${run.id} read it there, possibly on another machine.`,
-      'Give its current location with --csv FILE, or its content on stdin with --csv -.',
-    )
+    if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof Refusal)) throw error
+    throw new Refusal('run.file_gone', { cause: error, run: run.id })
   }
 }
 
@@ -168,20 +164,9 @@ export async function findRun(
   }
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
-  const where = `${other.id}${place}`
-  const resume =
-    place === ''
-      ? 'Put the file back to resume it'
-      : `To resume it with the file that it read: prospect runs resume ${where} --csv FILE`
-  throw new Refusal(
-    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', possibly on another machine'}, which has ` +
-      `${formatCount(other.done)} of ${formatCount(other.total)} rows and is not finished.`,
-    `${resume}; to start a new run instead, add --fresh, or forget it: prospect runs forget ${where}`,
-  )
+  const { id, done, total } = other
+  throw new Refusal('run.in_the_way', { file: identity.file, run: id, place, done, total })
 }
-
-/** Returns a number with its thousands separated, the same in every locale. */
-const formatCount = (value: number): string => value.toLocaleString('en-US')
 
 /**
  * Returns the numbers of the sample runs of a file, whose answers its run takes. Throws a Refusal where one of them has rows
@@ -195,11 +180,7 @@ export async function samplesOf(
   if (choices.fresh) return new Set()
   const samples = (await runs.samplesOf(identity)).filter(({ knownBy }) => knownBy !== identity.knownBy)
   const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
-  if (open)
-    throw new Refusal(
-      `A sample of this file, run ${open.id}, still waits for answers to some rows.`,
-      `Finish it first: prospect runs resume ${open.id}${place}`,
-    )
+  if (open) throw new Refusal('run.sample_open', { run: open.id, place })
   for (const run of samples) await runs.index(run)
   return new Set(samples.map(({ number }) => number))
 }
@@ -209,10 +190,7 @@ export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, r
   if (rows === undefined) return
   const last = await runs.lastSentTogether(run, rows)
   if (last < rows) return
-  throw new Refusal(
-    `Run ${run.id} has sent rows up to ${last + 1} together, and waits for their answers.`,
-    `Leave --rows out, or raise it to ${last + 1}.`,
-  )
+  throw new Refusal('run.rows_together', { run: run.id, last: last + 1 })
 }
 
 /** Returns the current record of a run. Throws a Refusal where the batch is not the same run. */
@@ -225,24 +203,13 @@ async function sameRun(
   const [now] = await runs.find(run.id)
   if (now && identity.knownBy === now.knownBy) return now
   if (identity.target !== run.target)
-    throw new Refusal(
-      `Run ${run.id} is for another target: ${run.target}.`,
-      'Choose that target with --profile, --base-url or --local.',
-    )
+    throw new Refusal('run.other_target', { run: run.id, target: run.target })
+  const file = choices.file === '-' ? undefined : identity.file
   if (choices.file !== run.file && identity.fileHash !== run.fileHash)
-    throw new Refusal(
-      `${choices.file === '-' ? 'The input from stdin' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
-      'Give the same file with --csv, or start a new run with this one.',
-    )
+    throw new Refusal('run.other_content', { file, read: run.file, run: run.id })
   if (choices.skipKnown && identity.fileHash === run.fileHash)
-    throw new Refusal(
-      `A list of --skip-known is not what run ${run.id} read: it has changed.`,
-      'Put it back, or give the whole command again: answers that were paid for are reused.',
-    )
-  throw new Refusal(
-    `${run.file} is not what run ${run.id} read: it has changed${place ? ', or this machine has another file there' : ''}.`,
-    'Put the file back, name the same one with --csv FILE, or start a new run with it.',
-  )
+    throw new Refusal('run.known_changed', { run: run.id })
+  throw new Refusal('run.file_changed', { read: run.file, run: run.id, place })
 }
 
 /**

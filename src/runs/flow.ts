@@ -1,14 +1,12 @@
-import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../api/calls/errors.js'
+import { type Failure, Refusal } from '../api/calls/errors.js'
 import { describeBudgetReached, exitCodes } from '../api/calls/exit-codes.js'
-import { CsvError } from '../csv/errors.js'
 import type { BudgetShortage } from './journal/journal.js'
 import type { RunStop } from './output/report.js'
-import { OutputError } from './output/writer.js'
 
 type Cause = Omit<RunStop, 'rows_left'>
 
-/** Rows that were paid for without a recorded answer are sent again under the same keys. */
-const notLost = 'Check free space and permissions; paid results are kept.'
+/** Returns the sentences and the exit code of a refusal that ends a run. */
+export type Explain = (refusal: Refusal) => Pick<RunStop, 'reason' | 'hint' | 'exit_code'>
 
 /** Whether and why a run ends before its last row. The first cause counts. */
 export class StopReason {
@@ -16,6 +14,9 @@ export class StopReason {
   #cause: Cause | undefined
   #bug: { readonly error: unknown } | undefined
   #isFault = false
+
+  /** `explain` returns what a refusal means to a person. */
+  constructor(private readonly explain: Explain) {}
 
   /** Aborted when the run has to end. */
   get signal(): AbortSignal {
@@ -59,17 +60,9 @@ export class StopReason {
   /** Ends the run because reading, writing or recording failed; any other error is a bug. */
   fail(error: unknown): void {
     this.#isFault = true
-    if (error instanceof CsvError || error instanceof OutputError)
-      this.#end({ reason: error.message, exit_code: error.exit })
-    else if (error instanceof ApiError) {
-      const isDoubted = error instanceof RefusedInDoubt
-      const failure = isDoubted ? error.failure : failureOf(error.status, { error: error.message })
-      const hint = error.code === 'storage_failed' ? notLost : failure.hint
-      this.#end({ reason: failure.text, hint, exit_code: failure.exit })
-    } else {
-      this.#bug ??= { error }
-      this.#end({ reason: 'Internal error', exit_code: exitCodes.bug })
-    }
+    const known = error instanceof Refusal ? this.explain(error) : undefined
+    if (!known) this.#bug ??= { error }
+    this.#end(known ?? { reason: 'Internal error', exit_code: exitCodes.bug })
   }
 
   /** Throws the bug that ended the run, if one did. */

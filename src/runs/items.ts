@@ -1,18 +1,18 @@
 import type { z } from 'zod'
 import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
-import { refusalOf } from '../api/calls/errors.js'
+import { Refusal, refusalOf } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
-import { Refusal } from '../csv/errors.js'
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
-import { identityOf, reasonWriter } from './plan/lookup.js'
+import { identityOf } from './plan/lookup.js'
 import { type BatchQuote, createQuote } from './plan/quote.js'
+import { checkWidth, type Lookup } from './plan/row-batch.js'
 import type { Remaining } from './ports.js'
 
 /** Returns the schema of the items of an array field. */
@@ -44,13 +44,13 @@ export async function readItems(
   item: z.ZodObject,
   table: Table,
   mapping: Mapping,
+  explain: Lookup['explain'],
   rejects: Rejects | undefined,
   constants: Input = {},
   isKnown: (input: Input) => boolean = () => false,
 ): Promise<Items> {
   const shape = { input: item, output: item }
   const { input: toInput, validate } = createRowReader(operation, shape, mapping, constants)
-  const explain = reasonWriter(Object.keys(item.shape), mapping, constants)
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as ItemProblem[], known: 0 }
   const counter = new LeftOutCounter()
   try {
@@ -59,9 +59,12 @@ export async function readItems(
         if (isBlank(cells)) continue
         const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
         const input = toInput(cells, (field, value) => leftOut.push({ field, value }))
-        const refusal = refusalOf(() => validate(input))
-        const text = raggedText(cells, table.header) ?? (refusal && explain(refusal))
-        if (text !== undefined) {
+        const refusal = refusalOf(() => {
+          checkWidth(cells, table.header)
+          validate(input)
+        })
+        if (refusal) {
+          const text = explain(refusal)
           found.problems.push({ line, text })
           await rejects?.add([{ line, cells, reason: text }])
         } else if (isKnown(input)) found.known++
@@ -71,10 +74,7 @@ export async function readItems(
           found.lines.push(line)
         }
         if (found.items.length > mostItems)
-          throw new Refusal(
-            `${table.path} has more than ${mostItems.toLocaleString('en-US')} companies, the maximum for a list.`,
-            'Split the file.',
-          )
+          throw new Refusal('run.too_many_items', { path: table.path, max: mostItems })
       }
   } catch (error) {
     await rejects?.abandon()
@@ -82,11 +82,6 @@ export async function readItems(
   }
   await rejects?.finish()
   return { ...found, leftOut: counter.counts }
-}
-
-function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
-  if (cells.length === header.length) return undefined
-  return `it has ${cells.length} cells, and the header has ${header.length}`
 }
 
 /** Returns why rows are not among the items, the most frequent reason first. */
@@ -100,11 +95,7 @@ export function countReasons({ problems }: Pick<Items, 'problems'>): ReasonCount
 export function checkSize({ body }: Operation, input: Input, file: string): void {
   const bytes = Buffer.byteLength(toJson(input))
   if (body === undefined || bytes <= body.bytes) return
-  const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
-  throw new Refusal(
-    `${file} makes a request of ${mebibytes(bytes)}; the limit is ${mebibytes(body.bytes)}.`,
-    'Split the file.',
-  )
+  throw new Refusal('run.request_too_large', { file, bytes, max: body.bytes })
 }
 
 /** Returns the quote of items that go out in one free request. */

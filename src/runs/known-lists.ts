@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import type { Input } from '../api/calls/caller.js'
+import { Refusal } from '../api/calls/errors.js'
 import type { Identity } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import { Refusal } from '../csv/errors.js'
 import type { ListKind } from '../lists/keys.js'
 import {
   type KnownList,
@@ -56,10 +56,7 @@ export async function openLists(
   for (const source of sources) {
     if (isRecords(source)) {
       if (source !== 'catalogue' && kind === 'people')
-        throw new Refusal(
-          `${option} ${source} is a list of companies, and the rows are people.`,
-          aboutCompanies(option),
-        )
+        throw new Refusal('list.of_companies', { option, source })
       opened.push({ list: recordList(source, () => ports.records(source, kind)), header: [] })
       continue
     }
@@ -82,16 +79,8 @@ function mapAs(
   if (kind === 'companies' || own.length > 0) return mapList(table, source, kind, own)
   const found = mapList(table, source)
   if (found.kind === kind) return found
-  throw new Refusal(
-    `${option} ${source} is a list of companies, and the rows are people.`,
-    aboutCompanies(option),
-  )
+  throw new Refusal('list.of_companies', { option, source })
 }
-
-const aboutCompanies = (option: string): string =>
-  option === '--with'
-    ? 'Give a list of people, or compare the companies they work at with --kind companies.'
-    : 'Give a list of people.'
 
 /** Opens what finds rows in lists; closed with the command. */
 export async function openKnown(
@@ -133,11 +122,7 @@ export async function openKnownRows(
   if (sources.length === 0) return undefined
   const option = '--skip-known'
   const kind = kinds[operation.batch?.identity ?? 'company']
-  if (kind === undefined)
-    throw new Refusal(
-      `${option} knows companies and people, and these rows are phone numbers.`,
-      `Leave out ${option}.`,
-    )
+  if (kind === undefined) throw new Refusal('list.of_numbers', { option })
   const opened = await openLists(ports, sources, kind, option)
   const matcher = await openKnown(ports, opened, kind, [], onRow)
   for (const [at, { name, rows }] of matcher.counts.entries()) {

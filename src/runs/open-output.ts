@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { Refusal } from '../csv/errors.js'
+import { Refusal } from '../api/calls/errors.js'
 import { type Mapping, recordFieldOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import {
@@ -81,7 +81,7 @@ export async function openOutput(
     ...sink,
     write: (text) =>
       sink.write(text).catch((error) => {
-        abandoned = (error as { code?: unknown }).code === 'EPIPE'
+        abandoned = (error as { code?: unknown }).code === 'output.closed'
         throw error
       }),
   }
@@ -97,10 +97,7 @@ const maxSheetRows = 1_048_575
 /** Throws a Refusal where a workbook would have more rows than it can. */
 export function checkSheetRows(output: string | undefined, rows: number): void {
   if (!isWorkbookName(output) || rows <= maxSheetRows) return
-  throw new Refusal(
-    `The input has ${rows.toLocaleString('en-US')} rows, and a workbook holds ${maxSheetRows.toLocaleString('en-US')}.`,
-    'Use -o FILE.csv.',
-  )
+  throw new Refusal('output.too_many_rows', { rows, max: maxSheetRows })
 }
 
 const refusedBy =
@@ -124,7 +121,7 @@ function besideOf(output: string | null): string | undefined {
 async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
   const kind = await nodeFiles.kind(path).catch(() => undefined)
   if (kind !== 'file' && kind !== 'nothing') return false
-  hold(ports, fileLock(ports, trueName(path)), `The file ${path}`)
+  hold(ports, fileLock(ports, trueName(path)), { of: 'file', name: path })
   return true
 }
 

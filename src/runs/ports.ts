@@ -1,11 +1,11 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Caller, CallOptions, Input, Reply } from '../api/calls/caller.js'
+import type { Refusal } from '../api/calls/errors.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Fields } from '../api/values/objects.js'
-import type { CsvError, Reading } from '../csv/errors.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import type { ListKind } from '../lists/keys.js'
-import type { InFlightCounter, RateGate, StopReason, Time } from './flow.js'
+import type { Explain, InFlightCounter, RateGate, StopReason, Time } from './flow.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import type { RowAnswer } from './journal/answer.js'
@@ -14,7 +14,7 @@ import type { Run, TargetAlias } from './journal/runs.js'
 import type { DoubtedWhen, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
-import type { Lookup, RowState } from './plan/row-batch.js'
+import type { ExplainRows, Lookup, RowState } from './plan/row-batch.js'
 
 /** How several rows are sent in one request. */
 export interface Together {
@@ -91,6 +91,12 @@ interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
   workers(): number
 }
 
+/** Makes the sentences of a run: below its command there are codes only. */
+export interface RunSentences {
+  readonly explainStop: Explain
+  readonly explainRows: ExplainRows
+}
+
 /** What a run needs from its command. */
 export interface RunPorts extends RunHome {
   readonly target: BatchTarget
@@ -101,7 +107,7 @@ export interface RunPorts extends RunHome {
   }
   /**
    * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where
-   * the given one is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text.
+   * the given one is no workbook. Throws a Refusal where it cannot be converted, or is another file that is no text.
    */
   convertSheet(
     path: string,
@@ -111,6 +117,7 @@ export interface RunPorts extends RunHome {
   /** Returns the records that `catalogue` or `list:NAME` stands for. */
   records(source: string, kind: ListKind): AsyncIterable<Fields>
   notify(text: string): void
+  readonly sentences: RunSentences
   /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */
   openFile(path: string, option: string, signal?: AbortSignal): Promise<Sink>
   /** Throws where an option may not write to a path, or read it. */
@@ -151,8 +158,8 @@ export interface KnownRun extends Run {
 
 /** What a person sees of a batch and decides. */
 export interface BatchDialog {
-  /** Returns which encoding of several a file has. Throws the error without a person to ask. */
-  chooseEncoding(error: CsvError, readings: readonly Reading[]): Promise<string>
+  /** Returns which encoding of several a file has. Throws the refusal that names them without a person to ask. */
+  chooseEncoding(refusal: Refusal): Promise<string>
   /** Matches the columns of a file with fields; a person at a terminal may be asked. */
   chooseMapping(request: MappingRequest): Promise<ChosenMapping>
   /** Returns the input of all rows, with required options that no column fills. Throws without a person to ask. */
@@ -200,6 +207,7 @@ export interface Batch extends Lookup {
   /** Ends the run early: no further row is sent, and calls under way are awaited. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: RunProgress) => void
+  readonly explainStop: Explain
   /** Tells a person about something that happened on the way. */
   readonly notify?: (text: string) => void
   /** Called when all rows before an ordinal have recorded answers: a target need not keep their replies any longer. */

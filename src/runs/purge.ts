@@ -51,7 +51,7 @@ export async function forgetRun(
   run: Run,
   { records: { runs, locks, now }, held, discardReplies }: ForgetOptions,
 ): Promise<void> {
-  if (!held.has(run.knownBy)) await holdRun(home, locks, run.knownBy, `Run ${run.id}`)
+  if (!held.has(run.knownBy)) await holdRun(home, locks, run.knownBy, { of: 'run', name: run.id })
   held.add(run.knownBy)
   const { lostAt } = (await runs.find(run.id))[0] ?? run
   await runs.forget(run, now())

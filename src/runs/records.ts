@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import { Refusal } from '../api/calls/errors.js'
 import { resultOr } from '../api/values/objects.js'
-import { Refusal } from '../csv/errors.js'
 import type { Clock } from '../engine/ports/ports.js'
 import { isLocked, type Lock, takeLock } from '../storage/database/file-lock.js'
 import type { Driver } from '../storage/driver/connection.js'
@@ -64,8 +64,7 @@ const runLock = (home: HomeOnly, knownBy: string): string => join(lockFolder(hom
 
 /** Returns the path of a named lock. Throws a Refusal for an invalid name. */
 export function namedLock(home: HomeOnly, name: string): string {
-  if (!/^[\w.-]{1,100}$/.test(name))
-    throw new Refusal('--lock takes a name of letters, digits, dots, - and _.', 'For example: --lock nightly')
+  if (!/^[\w.-]{1,100}$/.test(name)) throw new Refusal('run.lock_name')
   return join(lockFolder(home), `name-${name}`)
 }
 
@@ -115,7 +114,7 @@ export async function holdRun(
   home: Pick<RunHome, 'onClose'>,
   locks: RunLocks,
   knownBy: string,
-  what: string,
+  what: LockedThing,
 ): Promise<void> {
   const held = await locks.take(knownBy)
   if (!held) throw inUse(what, await locks.holder(knownBy), locks.freedAfterMs)
@@ -124,9 +123,9 @@ export async function holdRun(
 
 /**
  * Holds a lock until the command ends, and records its holder for others. Throws a Refusal (exit 15) when another process
- * has it. `what` is the subject of its sentence.
+ * has it.
  */
-export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: string): void {
+export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: LockedThing): void {
   const lock = tryLock(path)
   if (!lock) throw inUse(what, readHolder(path))
   home.onClose(() => lock.release())
@@ -150,14 +149,17 @@ export async function holdLookups(home: Pick<RunHome, 'home' | 'onClose'>): Prom
     home.onClose(() => lock.release())
     return name
   }
-  throw inUse('Every lock of single lookups', undefined)
+  throw inUse({ of: 'lookups' }, undefined)
 }
 
-function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Refusal {
-  const text = `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`
-  const killed =
-    freedAfterMs === undefined ? '' : ` One that was killed frees it after ${freedAfterMs / 1_000} seconds.`
-  return new Refusal(text, `Wait until it ends, or stop it.${killed}`, 15, 'locked')
+const inUse = (what: LockedThing, holder: string | undefined, freedAfterMs?: number): Refusal =>
+  new Refusal('run.locked', { ...what, holder, freedAfterMs })
+
+/** What a lock is of. */
+export interface LockedThing {
+  readonly of: 'run' | 'file' | 'lock' | 'lookups'
+  /** Its id, path or name; absent for the run of the command itself. */
+  readonly name?: string
 }
 
 const holderOf = (clock: Clock): string =>

@@ -63,7 +63,7 @@ interface PlannedBatch extends ResolvedBatch {
 export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<BatchResult> {
   const { dialog } = ports
   if (asked.choices.lock !== undefined && !asked.choices.dryRun)
-    hold(ports, namedLock(ports, asked.choices.lock), `The lock ${asked.choices.lock}`)
+    hold(ports, namedLock(ports, asked.choices.lock), { of: 'lock', name: asked.choices.lock })
   const input = await openRunInput(ports, asked, dialog.chooseEncoding)
   const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
   if (asked.choices.mapOnly) return { kind: 'mapping', mapping }
@@ -92,10 +92,10 @@ async function planBatch(
     counting?.stop(),
   )
   const request = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
-  const lookup = createLookup(request, mapping, table.header, others)
+  const lookup = createLookup(request, mapping, table.header, ports.sentences.explainRows, others)
   const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: request.database }, request.records)
-  if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
+  if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
   await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
   const notBefore = await ports.target.answersFrom()
   const known = await findKnown(request, identity, records.runs, notBefore)
@@ -200,6 +200,7 @@ async function executeBatch(
     signal,
     onProgress: (step) => progress.update(step),
     notify: (text) => ports.notify(text),
+    explainStop: ports.sentences.explainStop,
   }).finally(() => progress.stop())
   return {
     ...{ kind: 'executed', run, report, rejects: output.rejects, signal },
@@ -221,7 +222,13 @@ export async function exportRun(
   const others = await openKnownRows(ports, request.operation, skipKnown)
   const isSame = others?.fingerprint === knownPrint
   if (!isSame) ports.notify('A list of --skip-known has changed, so that no row is left out as known.')
-  const lookup = createLookup(request, mapping, table.header, isSame ? others : undefined)
+  const lookup = createLookup(
+    request,
+    mapping,
+    table.header,
+    ports.sentences.explainRows,
+    isSame ? others : undefined,
+  )
   const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
   if (!run) throw new Error('a run that is known was not found')
   const { rows, repeats } = await checkTable(
@@ -246,6 +253,7 @@ export async function exportRun(
     ...{ table: selected.table, ...lookup, repeats, operation: request.operation.id },
     ...{ caller: noCaller, journal, writer, total: selected.count, signal },
     time: { now: () => ports.clock.now(), sleep: async () => {} },
+    explainStop: ports.sentences.explainStop,
   })
   return { run, report, isAbandoned: isAbandoned() }
 }

@@ -236,7 +236,7 @@ describe('rejects', () => {
         '_line;_reason;domain;country;note\n',
         '3;"""domain"" is empty";;;"two\nlines"\n',
         `5;"""domain"" is empty";;;'=1\n`,
-        '6;"Line 6 has 1 cell; the header has 3";short\n',
+        '6;"the row has 1 cell; the header has 3";short\n',
       ].join(''),
     )
     expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
@@ -257,7 +257,7 @@ describe('rejects', () => {
     const argv = ['--map', 'country=Land', '--summary-json', 'sum.json']
     const reasons = [
       { reason: '"Website" is empty', rows: 1 },
-      { reason: 'Has 1 cell; the header has 2', rows: 1 },
+      { reason: 'the row has 1 cell; the header has 2', rows: 1 },
     ]
     const ended = await batch('accounts enrich', file, argv, { caller: target(company) })
     expect(JSON.parse(await read('sum.json'))).toMatchObject({

@@ -206,7 +206,7 @@ describe('the file of another command', () => {
     const ports = { home, clock: { now: Date.now }, onClose: onTestFinished } as unknown as Parameters<
       typeof hold
     >[0]
-    hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), 'The file')
+    hold(ports, fileLock({ home }, join(realpathSync(at('x')), 'a.csv')), { of: 'file', name: 'a.csv' })
     expect(await enrich('-o', 'y/a.csv')).toMatch(/^15 .*y\/a\.csv is in use by another command/s)
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CsvError } from '../../src/csv/errors.js'
+import type { Refusal } from '../../src/api/calls/errors.js'
 import { AnyRows, type CsvRow, PlainRows, parseRows } from '../../src/csv/parse.js'
 import { tries } from '../support/effort.js'
 
@@ -37,7 +37,7 @@ async function parsed(bytes: Buffer, looseQuotes: boolean, of: readonly number[]
     for await (const some of parseRows(inPieces(bytes, of), options)) rows.push(...some)
     return { rows }
   } catch (error) {
-    return { rows, line: (error as CsvError).line }
+    return { rows, line: (error as Refusal).details.line as number }
   }
 }
 
@@ -47,7 +47,7 @@ async function parsedByOne(bytes: Buffer, looseQuotes: boolean): Promise<Outcome
   const last = first.failure ? undefined : await parser.end()
   const failure = first.failure ?? last?.failure
   const rows = [...first.rows, ...(last?.rows ?? [])]
-  return failure ? { rows, line: (failure as CsvError).line } : { rows }
+  return failure ? { rows, line: (failure as Refusal).details.line as number } : { rows }
 }
 
 describe('the fast path of the CSV parser', () => {

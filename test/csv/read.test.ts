@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { Refusal } from '../../src/api/calls/errors.js'
+import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { detectDelimiter, sampleOf } from '../../src/csv/encoding.js'
-import { CsvError } from '../../src/csv/errors.js'
 import { type CsvRow, type RowOptions, readRows } from '../../src/csv/parse.js'
+import { inWords } from '../support/in-words.js'
 
 const utf16le = (text: string) => Buffer.from(text, 'utf16le')
 const utf16be = (text: string) => Buffer.from(text, 'utf16le').swap16()
@@ -45,9 +47,9 @@ async function readAll(content: string | Uint8Array, options?: Options) {
   return read
 }
 
-async function refusal(content: string | Uint8Array, options?: Options): Promise<CsvError> {
+async function refusal(content: string | Uint8Array, options?: Options): Promise<Refusal> {
   const { error } = await readOn(content, options)
-  if (error instanceof CsvError) return error
+  if (error instanceof Refusal) return error
   throw error ?? new Error('the file was accepted')
 }
 
@@ -81,7 +83,9 @@ describe('the encoding of a file', () => {
   })
 
   test('is refused with a suggestion when it is unknown', async () => {
-    await expect(readOn('a\n1\n', { encoding: 'utf-9' })).rejects.toThrow(/"utf-9".*windows-1252/)
+    await expect(inWords(() => readOn('a\n1\n', { encoding: 'utf-9' }))).rejects.toThrow(
+      /"utf-9".*windows-1252/,
+    )
   })
 
   test('may split a character between two chunks', async () => {
@@ -178,7 +182,7 @@ describe('the rows of a file', () => {
       ['a', 'b'],
       ['1', '2'],
     ])
-    expect(error).toBeInstanceOf(CsvError)
+    expect(error).toBeInstanceOf(Refusal)
   })
 
   test('may contain a quote in the middle of an unquoted cell', async () => {
@@ -218,19 +222,19 @@ describe('a file that is not a table is refused with its line', () => {
     ],
   ])('because of %s', async (_, content, line, sentence) => {
     const error = await refusal(content)
-    expect(error.line).toBe(line)
-    expect(error.message).toMatch(sentence)
-    expect(error.message).toContain(`Line ${line}: `)
+    expect(error.details.line).toBe(line)
+    expect(sentenceOf(error)).toMatch(sentence)
+    expect(sentenceOf(error)).toContain(`Line ${line}: `)
   })
 
   test('when a row exceeds the size limit', async () => {
     const content = `a,b\n1,2\n3,"${'x'.repeat(5_000)}"\n`
     expect((await readAll(content)).cells).toHaveLength(3)
-    expect((await refusal(content, { limit: 4_000 })).line).toBe(3)
+    expect((await refusal(content, { limit: 4_000 })).details.line).toBe(3)
   })
 
   test('when the error is far beyond the first chunk', async () => {
     const error = await refusal(`a,b\n${'1,2\n'.repeat(200_000)}3,"x\n`)
-    expect(error.line).toBe(200_002)
+    expect(error.details.line).toBe(200_002)
   })
 })

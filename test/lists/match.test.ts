@@ -271,7 +271,10 @@ describe('a match of lists', () => {
     expect(mapList(table, 'list', undefined, ['domain=Site']).kind).toBe('companies')
     expect(mapList(table, 'list', undefined, ['email=Who', 'full_name=Name']).kind).toBe('people')
     expect(() => mapList(table, 'list', undefined, ['nothing=Who'])).toThrow(
-      '--map names the field "nothing"',
+      expect.objectContaining({
+        code: 'map.unknown_name',
+        details: expect.objectContaining({ name: 'nothing' }),
+      }),
     )
   })
 })

@@ -2,13 +2,11 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
-import { ApiError, failureOf, RefusedInDoubt } from '../../src/api/calls/errors.js'
-import { CsvError } from '../../src/csv/errors.js'
+import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
 import { execute } from '../../src/runs/execute.js'
 import type { Journal } from '../../src/runs/journal/journal.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
-import { OutputError } from '../../src/runs/output/writer.js'
 import type { Batch } from '../../src/runs/ports.js'
 import { openState } from '../../src/storage/state/open.js'
 import { tries } from '../support/effort.js'
@@ -151,9 +149,9 @@ describe('the rows of a batch', () => {
     const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
       ['found', '', '1', 'lookup'],
-      ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
+      ['invalid', 'the row has 1 cell; the header has 2', '0', ''],
       ['invalid', 'country XX is unknown', '0', ''],
-      ['invalid', 'Line 6 has 3 cells; the header has 2', '0', ''],
+      ['invalid', 'the row has 3 cells; the header has 2', '0', ''],
     ])
     expect(fake.domains()).toEqual(['a'])
     expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
@@ -492,7 +490,7 @@ describe('a refusal that applies to every row', () => {
       const { report } = await runDomains(
         domains(12),
         (input, nth) => {
-          if (nth > 10) throw new RefusedInDoubt(failure)
+          if (nth > 10) throw new ApiError('outcome_unknown', { reply: { status, body } })
           return company(input.domain)
         },
         { concurrency: 1 },
@@ -700,7 +698,10 @@ describe('a failure in the middle of a run', () => {
       ...sink,
       write: async (text: string) => {
         if (sink.text().length > 200)
-          throw new OutputError('out.csv cannot be written: the disk is full (ENOSPC).', 'ENOSPC')
+          throw new Refusal('output.failed', {
+            path: 'out.csv',
+            cause: Object.assign(new Error(), { code: 'ENOSPC' }),
+          })
         await sink.write(text)
       },
     }
@@ -723,12 +724,12 @@ describe('a failure in the middle of a run', () => {
     const batch = await companyBatch(await csvOf(['a', 'b']), fake.caller, sink)
     const rows = async function* () {
       yield* batch.table.rows()
-      throw new CsvError('a quote is never closed.', 9)
+      throw new Refusal('csv.quote_open', { line: 9 })
     }
     const report = await execute({ ...batch, table: { header: batch.table.header, rows } })
     expect(report).toMatchObject({
       rows: 2,
-      stopped: { exit_code: 2, reason: 'Line 9: a quote is never closed.' },
+      stopped: { exit_code: 2, reason: expect.stringContaining('Line 9: a quote is opened') },
     })
     expect(sink.ended()).toBe('abandoned')
   })

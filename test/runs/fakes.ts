@@ -1,5 +1,8 @@
 import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
+import { ApiError } from '../../src/api/calls/errors.js'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { runSentences } from '../../src/cli/batch/row-reasons.js'
+import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
 import { openTable } from '../../src/runs/input/table.js'
 import { answeredUpTo } from '../../src/runs/journal/answers.js'
@@ -154,6 +157,8 @@ export async function companyBatch(
     journal: await newJournal(),
     writer: createWriter(sink, rowFormats.csv.create(createLayout(table.header, results))),
     time: fakeTime(),
+    explainStop: runSentences.explainStop,
+    explain: (refusal) => (refusal instanceof ApiError ? refusal.message : sentenceOf(refusal)),
     ...more,
   }
 }

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import type { Input } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
-import { CsvError } from '../../src/csv/errors.js'
 import { hashOf } from '../../src/csv/identity-filter.js'
 import { execute } from '../../src/runs/execute.js'
 import { checkTable, openTable } from '../../src/runs/input/table.js'
@@ -30,7 +29,7 @@ const enriched = [
   "Bar,info@bar.example,FR,'=SUM(A1),found,bar.example,Industry of bar.example,,1,lookup",
   ',,,,invalid,,,Missing required keys: domain,0,',
   'Foo,foo.example,DE,again,found,foo.example,Industry of foo.example,,0,duplicate',
-  'Baz,too,many,cells,invalid,,,Line 8 has 6 cells; the header has 5,0,',
+  'Baz,too,many,cells,invalid,,,the row has 6 cells; the header has 5,0,',
   'Bar SA,bar.example,FR,+33612345678,found,bar.example,Industry of bar.example,,0,duplicate',
   '',
 ].join('\n')
@@ -77,8 +76,7 @@ test('an output can be enriched again: it keeps its cells and has its status col
 
 test('an unclosed quote is refused with its line before anything is sent', async () => {
   const table = await openTable(await folder.file('domain;name\na;"x\nb;y\n'))
-  await expect(checkTable(table)).rejects.toThrow(CsvError)
-  await expect(checkTable(table)).rejects.toThrow(/^Line 2: /)
+  await expect(checkTable(table)).rejects.toMatchObject({ code: 'csv.quote_open', details: { line: 2 } })
 })
 
 test('the check of a table finds the identities that occur twice', async () => {

@@ -63,24 +63,53 @@ export const errors = {
 /** The name of an error in the table. */
 export type ErrorCode = keyof typeof errors
 
-/** Values for the placeholders of an error's text, and extra fields of its body. */
-export type Details = Readonly<Record<string, string | number>>
+/** What a refusal is about: plain data, of which a sentence is made where a person reads it. */
+export type Details = Readonly<Record<string, unknown>>
 
-/** A refusal with a row in the error table; the text comes from there. */
-export class ApiError extends Error {
-  readonly status: number
+/** The code of a refusal that is no error of the API: the area it comes from, and what is wrong. */
+export type LocalCode =
+  `${'csv' | 'database' | 'engine' | 'field' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'proxy' | 'record' | 'run' | 'workbook'}.${string}`
+
+/**
+ * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and
+ * the table above those on the wire. Where something is in a file, `line` counts from 1 as an editor does.
+ */
+export class Refusal extends Error {
+  override readonly name: string = 'Refusal'
 
   constructor(
-    readonly code: ErrorCode,
+    readonly code: ErrorCode | LocalCode,
     readonly details: Details = {},
-    readonly headers: Readonly<Record<string, string>> = {},
+    message: string = code,
   ) {
     // A refusal is not a bug: its stack is never read, and recording one costs more than the rest.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
-    super(errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')))
+    super(message)
     Error.stackTraceLimit = stackTraceLimit
-    this.name = 'ApiError'
+  }
+}
+
+/** Whether an error is the refusal with a code. */
+export const isRefusal = (error: unknown, code: Refusal['code']): error is Refusal =>
+  error instanceof Refusal && error.code === code
+
+/** A refusal with a row in the error table; its message is the text on the wire. */
+export class ApiError extends Refusal {
+  override readonly name = 'ApiError'
+  declare readonly code: ErrorCode
+  readonly status: number
+
+  constructor(
+    code: ErrorCode,
+    details: Details = {},
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(
+      code,
+      details,
+      errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')),
+    )
     this.status = errors[code].status
   }
 }
@@ -95,12 +124,12 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
 }
 
 /** Returns the refusal that work throws; `undefined` where it throws none. */
-export function refusalOf(work: () => unknown): ApiError | undefined {
+export function refusalOf(work: () => unknown): Refusal | undefined {
   try {
     work()
     return undefined
   } catch (error) {
-    if (error instanceof ApiError) return error
+    if (error instanceof Refusal) return error
     throw error
   }
 }
@@ -119,14 +148,6 @@ export interface Failure {
   readonly hint: string
   /** Whether every further request would get it too. */
   readonly stops: boolean
-}
-
-/** A refusal that ends a run, for a row that may have been sent before: its cost is unknown. */
-export class RefusedInDoubt extends ApiError {
-  constructor(readonly failure: Failure) {
-    super('outcome_unknown')
-    this.message = failure.text
-  }
 }
 
 /**

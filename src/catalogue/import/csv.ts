@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
@@ -10,7 +11,6 @@ import {
   withFirstRow,
 } from '../normalize/value-kinds.js'
 import { mapColumns } from './map-columns.js'
-import { ImportError } from './report.js'
 
 /** Reads the rows of a CSV file whose first row names the columns, or is data. */
 export async function readCsvRows(
@@ -20,7 +20,7 @@ export async function readCsvRows(
   original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
   const [top, ...first] = await readNonEmpty(batches)
-  if (!top) throw new ImportError('The file is empty. Its first line must name the columns')
+  if (!top) throw new Refusal('import.empty')
   const { samples, failure } = await readSamples(top.cells.length, first, batches)
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)

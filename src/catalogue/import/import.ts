@@ -1,3 +1,4 @@
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { LeftOutCounter } from '../../csv/names.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
@@ -34,7 +35,7 @@ import {
   type RecordList,
 } from './prepare.js'
 import { readBatches } from './reader.js'
-import { addRejected, createTally, ImportError, type ImportReport, type ImportTally } from './report.js'
+import { addRejected, createTally, type ImportReport, type ImportTally } from './report.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -126,8 +127,8 @@ async function takeBatches(
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {
-    if (error instanceof ImportError) error.report = report()
-    throw error
+    if (!(error instanceof Refusal) || error instanceof ApiError) throw error
+    throw new Refusal(error.code, { ...error.details, report: report() })
   }
   return report()
 }

@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
@@ -20,7 +21,6 @@ import {
 } from '../normalize/readers.js'
 import { fitsColumn, isStandIn, kindsOfField, toColumnKind } from '../normalize/value-kinds.js'
 import { fields } from '../records/fields.js'
-import { ImportError } from './report.js'
 
 /** Fields that identify a record of each kind: a file needs at least one of each group. */
 export const requiredFields: Readonly<Record<RecordKind, readonly (readonly string[])[]>> = {
@@ -167,14 +167,12 @@ function matchFields(kind: RecordKind, column: string): readonly Guess[] {
 /** Returns the field. Throws when records of the kind do not have it. */
 export function checkField(kind: RecordKind, field: string): string {
   if (Object.hasOwn(fields[kind], field) || (kind === 'people' && field === 'phone')) return field
-  throw new ImportError(
-    `There is no field '${field}' of ${kind}; choose one of ${Object.keys(fields[kind]).join(', ')}`,
-  )
+  throw new Refusal('import.no_field', { kind, field, known: Object.keys(fields[kind]) })
 }
 
 function findColumn(header: readonly string[], column: string): number {
   const at = columnNamed(header, column)
-  if (at < 0) throw new ImportError(`There is no column '${column}'; choose one of ${header.join(', ')}`, 1)
+  if (at < 0) throw new Refusal('import.no_column', { column, known: header, line: 1 })
   return at
 }
 
@@ -185,13 +183,7 @@ function checkRequired(
 ): void {
   for (const oneOf of requiredFields[kind]) {
     if (oneOf.some((field) => columnOf.has(field))) continue
-    throw new ImportError(
-      `No column identifies the ${kind}: one must be ${oneOf.join(', ')}. ` +
-        (header.some((name) => isUnnamed(name) || isColumnName(name))
-          ? ''
-          : 'If its first row is data, add --no-header. ') +
-        `Choose it with --map ${oneOf[0]}=COLUMN, from ${header.join(', ')}`,
-      1,
-    )
+    const isNamed = header.some((name) => isUnnamed(name) || isColumnName(name))
+    throw new Refusal('import.unidentified', { kind, oneOf, field: oneOf[0], header, isNamed, line: 1 })
   }
 }

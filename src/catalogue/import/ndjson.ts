@@ -1,9 +1,9 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { isOwnColumn } from '../../csv/names.js'
 import type { ImportOptions, InputRow, InputRows, RawRecord, RecordKind } from '../kinds/kind.js'
 import { checkField, findField } from './map-columns.js'
-import { ImportError } from './report.js'
 
 /** Maximum length of a record, in characters. */
 const maxRecordLength = 16 * 1_048_576
@@ -99,7 +99,7 @@ async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<read
     yield scanText(scan, text)
     if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
   }
-  if (scan.depth > 0) throw new ImportError('The array has no closing bracket; complete the file', scan.line)
+  if (scan.depth > 0) throw new Refusal('import.array_open', { line: scan.line })
 }
 
 /**
@@ -151,5 +151,4 @@ function startsScalar(scan: ReturnType<typeof createScan>, char = ''): boolean {
   return scan.inScalar && !inside
 }
 
-const tooLongError = (line: number) =>
-  new ImportError('The record that begins here is longer than 16 MiB; split it', line)
+const tooLongError = (line: number) => new Refusal('import.record_too_long', { line })

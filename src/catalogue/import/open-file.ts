@@ -26,7 +26,7 @@ export async function openFile(
   }
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
   if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
-  checkCsv('The file', sample)
+  checkCsv(undefined, sample)
   const csv = detectDelimiter(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
   const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
   return readCsvRows(kind, rows, options, { ...original, ...csv })

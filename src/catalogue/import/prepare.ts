@@ -18,7 +18,6 @@ import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
 import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
-import { toImportError } from './report.js'
 
 /** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
 export interface PreparedByKind {
@@ -73,7 +72,7 @@ const preparers: {
   posts: () => preparePost,
 }
 
-/** Reads the bytes of a file like `prepareRows`. Throws an ImportError when the file cannot be read to its end. */
+/** Reads the bytes of a file like `prepareRows`. Throws a Refusal when the file cannot be read to its end. */
 export async function* prepareFile<R>(
   kind: RecordKind,
   bytes: AsyncIterable<Uint8Array>,
@@ -81,11 +80,7 @@ export async function* prepareFile<R>(
   ids: Ids,
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<PreparedBatch<R[]>> {
-  try {
-    yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep, options.keepsRows)
-  } catch (error) {
-    throw toImportError(error)
-  }
+  yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep, options.keepsRows)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { on } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { ApiError, type LocalCode, Refusal } from '../../api/calls/errors.js'
 import { prepareFile } from './prepare.js'
 import {
   type MessageFromReader,
@@ -9,7 +10,6 @@ import {
   type ReaderTask,
   Semaphore,
 } from './reader.js'
-import { ImportError } from './report.js'
 
 /** Maximum number of batches that were read but not yet written. */
 const maxQueuedBatches = 2
@@ -31,10 +31,8 @@ export async function readMessages(port: MessagePort, { kind, options }: ReaderT
     post({ end: true })
   } catch (error) {
     if (error instanceof InputBroken) post({ end: true })
-    else if (error instanceof ImportError) {
-      const { problem, line, readings } = error
-      post({ error: { problem, line, readings } })
-    } else throw error
+    else if (!(error instanceof Refusal) || error instanceof ApiError) throw error
+    else post({ refusal: error.code as LocalCode, details: error.details })
   }
 }
 

@@ -2,6 +2,7 @@ import { on } from 'node:events'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { type Details, type LocalCode, Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { readHead } from './open-file.js'
@@ -13,7 +14,6 @@ import {
   type ReaderOptions,
   type RecordList,
 } from './prepare.js'
-import { ImportError } from './report.js'
 
 /** Size from which a file is read in a worker thread. A smaller one is read before the worker would have started. */
 const workerMinBytes = 2 * 1_048_576
@@ -38,7 +38,7 @@ export type MessageFromReader =
   | { readonly taken: true }
   | { readonly batch: PreparedBatch<readonly string[]> }
   | { readonly end: true }
-  | { readonly error: Pick<ImportError, 'problem' | 'line' | 'readings'> }
+  | { readonly refusal: LocalCode; readonly details: Details }
 
 /**
  * Reads a file like `prepareFile`. A large file is read in a worker thread, so that the next records are read while the last
@@ -79,10 +79,8 @@ export async function* readInWorker(
     for await (const [value] of messages) {
       const message = value as MessageFromReader
       if ('taken' in message) queue.release()
-      else if ('error' in message) {
-        const { problem, line, readings } = message.error
-        throw new ImportError(problem, line, readings)
-      } else if ('end' in message) break
+      else if ('refusal' in message) throw new Refusal(message.refusal, message.details)
+      else if ('end' in message) break
       else {
         yield { ...message.batch, records: toRecordList(message.batch.records) }
         worker.postMessage({ written: true } satisfies MessageToReader)

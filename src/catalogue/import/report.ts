@@ -1,4 +1,3 @@
-import { CsvError, type Reading } from '../../csv/errors.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
@@ -38,28 +37,3 @@ export function addRejected(tally: ImportTally, { line, reason }: RejectedRecord
   tally.rejectedTotal += 1
   if (tally.rejected.length < maxRejectedKept) tally.rejected.push({ line, reason })
 }
-
-/** A file that cannot be read to its end; a usage error. */
-export class ImportError extends Error {
-  /** The message without the line. */
-  readonly problem: string
-  readonly line: number | undefined
-  /** What was imported before the error; set by the import. */
-  report: ImportReport | undefined
-
-  constructor(
-    problem: string,
-    line?: number,
-    /** The encodings that the file may have, where that is all that is wrong. */
-    readonly readings?: readonly Reading[],
-  ) {
-    super(line === undefined ? problem : `Line ${line}: ${problem}`)
-    this.name = 'ImportError'
-    this.problem = problem
-    this.line = line
-  }
-}
-
-/** Converts an error in a file's encoding or CSV syntax to an ImportError; returns other errors as they are. */
-export const toImportError = (error: unknown): unknown =>
-  error instanceof CsvError ? new ImportError(error.problem, error.line, error.readings) : error

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { z } from 'zod'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { nearest } from '../../api/values/nearest.js'
 import { isObject } from '../../api/values/objects.js'
-import { MappingError } from '../../csv/names.js'
 import {
   describeMapping,
   type Mapping,
@@ -24,12 +24,12 @@ import { oneLine, wrapText } from '../output/text.js'
 
 /**
  * Matches the columns of a file with fields. When a needed column is not recognised, asks a person at a terminal, and
- * throws MappingError elsewhere. Saves the mapping with `--save-map`.
+ * throws a Refusal elsewhere. Saves the mapping with `--save-map`.
  */
 export async function chooseMapping(
   context: Context,
   choices: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
-  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
+  request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
   const { saveMap } = choices
@@ -57,15 +57,15 @@ export async function printMapping(context: Context, mapping: Mapping): Promise<
 async function mapOrAsk(
   context: Context,
   { map: given, saved }: Pick<InputChoices, 'map' | 'saved'>,
-  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
+  request: Omit<MappingRequest, 'pins' | 'savedIn' | 'isExact'>,
   schema: z.ZodObject,
 ): Promise<ChosenMapping> {
   for (let map = given; ; ) {
     try {
       return { mapping: mapColumns({ ...request, ...toPins(map, saved) }), map }
     } catch (error) {
-      if (!(error instanceof MappingError) || error.needed.length === 0 || !canAsk(context)) throw error
-      const pairs = await askPairs(context, request.header, error.needed, schema)
+      if (!(error instanceof Refusal) || error.code !== 'map.unidentified' || !canAsk(context)) throw error
+      const pairs = await askPairs(context, request.header, error.details.fields as string[], schema)
       context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`)
       map = [...map, ...pairs]
     }

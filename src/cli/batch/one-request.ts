@@ -29,6 +29,7 @@ import { chooseMapping, printMapping, withSavedMap } from './map-columns.js'
 import { inputChoicesOf, runChoicesOf } from './options.js'
 import { type EndedBatch, withSummary } from './report.js'
 import { readOverrides } from './request.js'
+import { runSentences } from './row-reasons.js'
 import { filePorts, listPorts, toRunHome } from './run-home.js'
 
 /** Sends all rows of a file in one request, as the items of its field `into`. Returns the exit code. */
@@ -101,7 +102,7 @@ async function gatherRows(
   const { table } = await openInput(
     { ...toRunHome(context), ...filePorts(context), streams: context.streams },
     choices,
-    (error, readings) => chooseEncoding(context, error, readings),
+    (refusal) => chooseEncoding(context, refusal),
   )
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
@@ -124,7 +125,17 @@ async function gatherRows(
     choices.skipKnown,
   )
   const isKnown = known && ((input: Input) => known.has(input))
-  const rows = await readItems(operation, item, selected, mapping, rejects, choices.overrides, isKnown)
+  const explain = runSentences.explainRows(columns.fields, mapping, choices.overrides)
+  const rows = await readItems(
+    operation,
+    item,
+    selected,
+    mapping,
+    explain,
+    rejects,
+    choices.overrides,
+    isKnown,
+  )
   showProblems(context, rows.problems, rejects?.file ?? null)
   for (const line of formatLeftOut(rows.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)

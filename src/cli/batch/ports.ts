@@ -11,6 +11,7 @@ import { answersFrom } from '../target/data-source.js'
 import { memberEmail, profileName, targetNames, workspaceName } from '../target/resolve-target.js'
 import { readerOf } from '../wait/watch-polling.js'
 import type { BatchCommand } from './request.js'
+import { runSentences } from './row-reasons.js'
 import { filePorts, listPorts } from './run-home.js'
 
 /** Returns a batch, and the context of the database that holds its engine and the records of its run. */
@@ -45,6 +46,7 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
     ...listPorts(context),
     ...filePorts(context),
     notify: (text) => context.notify(text),
+    sentences: runSentences,
     target: {
       profile: profileName(context),
       names: () => targetNames(context),

@@ -47,14 +47,14 @@ export function readOverrides(
   given: Input = {},
 ): Input | undefined {
   if (!Array.isArray(options.override)) return undefined
-  const values = parsePairs(options.override, '--override', 'field=value, such as --override country=FR')
+  const values = parsePairs(options.override, 'override')
   const mapped = parsePins(Array.isArray(options.map) ? options.map : [])
   const read = valueReader(schema)
   const types: Readonly<Record<string, z.ZodType>> = schema.shape
   return Object.fromEntries(
     Object.entries(values).map(([name, text]) => {
       const type = types[name]
-      if (!type) throw unknownName('--override', 'field', name, Object.keys(types))
+      if (!type) throw unknownName({ option: 'override' }, 'field', name, Object.keys(types))
       const other = given[name] !== undefined ? flagOf(name) : Object.hasOwn(mapped, name) ? 'map' : undefined
       if (other !== undefined)
         throw new UsageError(`--${other} and --override both fill ${name}.`, 'Use one or the other.')

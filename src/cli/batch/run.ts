@@ -131,7 +131,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
     return found && 'spendable' in found ? found.spendable.balance : undefined
   }
   return {
-    chooseEncoding: (error, readings) => chooseEncoding(context, error, readings),
+    chooseEncoding: (refusal) => chooseEncoding(context, refusal),
     chooseMapping: (request) => chooseMapping(context, choices, request, shape.input),
     completeConstants: ({ columns }) =>
       requireOptions(

@@ -1,6 +1,7 @@
-import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
-import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
+import type { Reply } from '../../api/calls/caller.js'
+import { failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { systemCode } from '../../csv/errors.js'
 
 /** The report of a command that fails: the object on stderr when the output is JSON. */
 export interface Report {
@@ -35,44 +36,12 @@ export class UsageError extends Stop {
   }
 }
 
-/** Returns the report of an error; `undefined` when the error is a bug. */
-export function reportOf(error: unknown): Report | undefined {
-  if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)
-  if (error instanceof ApiError) {
-    const row: { readonly exit: number; readonly hint: string } = errors[error.code]
-    return report(error.message, error.code, error.status, row.exit, row.hint)
-  }
-  // A prompt throws this at Ctrl-C.
-  if (error instanceof Error && error.name === 'ExitPromptError')
-    return report('Cancelled at the prompt; nothing was done.', null, null, exitCodes.interrupted, '')
-  if (error instanceof ConnectionLost) return reportOfLoss(error)
-  if (isInterruption(error))
-    return report(
-      'Stopped before the answer came.',
-      'timeout',
-      null,
-      exitCodes.unreachable,
-      'Raise --timeout.',
-    )
-  if (!isRefusal(error)) return undefined
-  const exit = isMisplaced(error) ? exitCodes.usage : (error.exit ?? exitCodes.usage)
-  const codes: Readonly<Record<number, string>> = {
-    [exitCodes.usage]: 'usage',
-    [exitCodes.notFound]: 'not_found',
-  }
-  return report(error.message, error.reportCode ?? codes[exit] ?? 'output', null, exit, error.hint ?? '')
-}
+/** Whether an error is that of a prompt at Ctrl-C. */
+export const isExitPrompt = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'ExitPromptError'
 
-/** Returns the report of a request without a reply. */
-function reportOfLoss({ message, unknown }: ConnectionLost): Report {
-  if (unknown)
-    return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exitCodes.unreachable, unknownHint)
-  const hint = 'Check the address and the network; nothing was charged.'
-  return report(message, 'unreachable', null, exitCodes.unreachable, hint)
-}
-
-const openQuestion = 'It is unknown whether the work was done and charged'
-const unknownHint =
+export const openQuestion = 'It is unknown whether the work was done and charged'
+export const unknownHint =
   'Run the same command again: it sends the same idempotency key, and a server that supports idempotency keys charges once. ' +
   'prospect credits shows the balance.'
 
@@ -90,7 +59,7 @@ export function reportOfAnswer(status: number, body: unknown): Report {
   return report(failure.text, failure.code ?? null, status, failure.exit, failure.hint)
 }
 
-function report(
+export function report(
   error: string,
   code: string | null,
   status: number | null,
@@ -100,22 +69,28 @@ function report(
   return { error, code, status, exit_code: exit, hint }
 }
 
-/** A refusal of another folder. It is recognised by its properties, so that the folder need not be loaded. */
-interface RefusalLike extends Error {
-  readonly exit?: number
-  readonly hint?: string
-  /** The code of the report; by default it follows from the exit code. */
-  readonly reportCode?: string
+const systemReasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'the file would be too large',
+  EIO: 'the disk reports an error',
+  EISDIR: 'it is a folder',
+  EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'its name is too long',
+  ENOENT: 'no such file or folder',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is not a folder',
+  EPERM: 'the system does not permit it',
+  EPIPE: 'the reader has closed it',
+  EROFS: 'the disk is read-only',
 }
 
-const refusals: readonly string[] = ['AdminError', 'InputError', 'MappingError', 'ImportError']
+/** Returns a path for a message, cut after 100 characters. */
+export const shortenPath = (path: string): string => (path.length > 100 ? `${path.slice(0, 100)}…` : path)
 
-const isRefusal = (error: unknown): error is RefusalLike =>
-  error instanceof Error && (typeof (error as RefusalLike).exit === 'number' || refusals.includes(error.name))
-
-/** Whether an output could never be written: its folder is missing, or its name is a folder's. */
-const isMisplaced = (error: Error & { readonly code?: unknown }): boolean =>
-  error.name === 'OutputError' && ['EISDIR', 'ENOENT', 'ENOTDIR'].includes(String(error.code))
-
-const isInterruption = (error: unknown): boolean =>
-  error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
+/** Returns the meaning of a system error in words. */
+export function systemReason(error: unknown): string {
+  const code = systemCode(error)
+  if (code !== undefined) return `${systemReasons[code] ?? 'the system refused'} (${code})`
+  return error instanceof Error ? error.message : String(error)
+}

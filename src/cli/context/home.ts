@@ -17,11 +17,11 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { resultOr } from '../../api/values/objects.js'
-import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
+import { systemCode } from '../../csv/errors.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import { isSameFile } from './claims.js'
 import type { Home, Streams } from './context.js'
-import { Stop, UsageError } from './errors.js'
+import { Stop, shortenPath, systemReason, UsageError } from './errors.js'
 
 /** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {

@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Input } from '../../api/calls/caller.js'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact } from '../../api/values/json.js'
-import { Interrupted, systemReason, unlessBusy } from '../../csv/errors.js'
-import { type OutputError, toStreamError } from '../../runs/output/writer.js'
+import { interrupted, unlessBusy } from '../../csv/errors.js'
+import { toStreamRefusal } from '../../runs/output/writer.js'
 import type { Streams } from './context.js'
-import { UsageError } from './errors.js'
+import { systemReason, UsageError } from './errors.js'
 import { interruptible } from './interrupts.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
@@ -66,12 +66,12 @@ const escapeAround = (text: string): string =>
  * Keeps streams that fail from becoming uncaught errors: a reader that leaves early (`| head`), a full disk. Returns a
  * function that returns what stdout failed with, if anything did; a reader that left is no failure.
  */
-export function watchStreams({ stdout, stderr }: Streams): () => Promise<OutputError | undefined> {
-  let failure: OutputError | undefined
+export function watchStreams({ stdout, stderr }: Streams): () => Promise<Refusal | undefined> {
+  let failure: Refusal | undefined
   stderr.on('error', () => {})
   stdout.on('error', (error: Error) => {
-    const failed = toStreamError(error)
-    if (failed.exit !== exitCodes.stdoutClosed) failure ??= failed
+    const failed = toStreamRefusal(error)
+    if (failed.code !== 'output.closed') failure ??= failed
   })
   return async () => {
     // The event of a failed write comes after its call.
@@ -107,7 +107,7 @@ export async function readText(streams: Streams, path: string, what: string): Pr
     if ((await stat(file)).isFile()) return await readFile(file, 'utf8')
     return await interruptible(streams, (signal) => readAll(readPipe(file, signal), bodyLimit, path))
   } catch (error) {
-    if (error instanceof Interrupted || error instanceof UsageError) throw error
+    if (error instanceof Refusal || error instanceof UsageError) throw error
     throw new UsageError(`${what}: ${path} cannot be read: ${systemReason(error)}.`)
   }
 }
@@ -123,7 +123,7 @@ export async function* readPipe(path: string, signal: AbortSignal): AsyncGenerat
   try {
     let hasWriter = !(await file.stat()).isFIFO()
     for (let ms = 1; ; ) {
-      if (signal.aborted) throw new Interrupted(signal, `${path} had no writer, or an idle one`)
+      if (signal.aborted) throw interrupted(signal, 'reading', path)
       const read = await unlessBusy(file.read({ buffer: Buffer.allocUnsafe(65_536) }))
       if (read?.bytesRead === 0 && hasWriter) return
       // A pipe without a writer is at its end, one with an idle writer is busy.

@@ -1,6 +1,5 @@
 import { fchmodSync, fstatSync, openSync, writeSync } from 'node:fs'
-import { systemReason } from '../../csv/errors.js'
-import { UsageError } from './errors.js'
+import { systemReason, UsageError } from './errors.js'
 
 /** The log of one command, for what runs unattended: one JSON object a line. */
 export interface CommandLog {

@@ -75,7 +75,7 @@ export async function holdLock(context: Context, name: string): Promise<void> {
   const { hold, namedLock } = await import('../../runs/records.js')
   const path = namedLock(context, name)
   prepareHome(context.home)
-  hold(context, path, `The lock ${name}`)
+  hold(context, path, { of: 'lock', name })
 }
 
 /** Opens the engine's administration. It needs a workspace, which the first use creates, but no key. */

@@ -1,5 +1,6 @@
+import type { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import type { Reading } from '../../csv/errors.js'
+import type { Reading } from '../../csv/detect-encoding.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
@@ -102,15 +103,12 @@ export const askChoice = <T extends string>(
     return select({ message: oneLine(message), choices: shown }, streams)
   })
 
-/** Asks which of several encodings a file has. Throws the error that names them without a person to ask. */
-export async function chooseEncoding(
-  context: Context,
-  error: Error,
-  readings: readonly Reading[],
-): Promise<string> {
+/** Asks which of several encodings a file has. Throws the refusal that names them without a person to ask. */
+export async function chooseEncoding(context: Context, refusal: Refusal): Promise<string> {
+  const readings = refusal.details.readings as readonly Reading[]
   const choices = readings.map(({ label, sample }) => ({ value: label, name: `${sample} (${label})` }))
   const label = await askChoice(context, 'Which of these is spelled right?', choices)
-  if (label === undefined) throw error
+  if (label === undefined) throw refusal
   context.notify(`Next time: --encoding ${label}`)
   return label
 }

@@ -1,10 +1,11 @@
 import { CommanderError } from 'commander'
+import { isRefusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { shortenPath, systemCode, systemReason } from '../../csv/errors.js'
-import { OutputError, writeTo } from '../../runs/output/writer.js'
+import { systemCode } from '../../csv/errors.js'
+import { writeTo } from '../../runs/output/writer.js'
 import type { StreamsContext } from '../context/context.js'
-import { type Report, reportOf, UsageError } from '../context/errors.js'
+import { isExitPrompt, type Report, shortenPath, systemReason, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
 import { formatOf } from './output.js'
 import { type Look, lookOf, messageLines, widthOf } from './text.js'
@@ -52,10 +53,12 @@ function toText({ error, hint }: Report, { streams }: StreamsContext, look: Look
 
 /** Reports the error that ended a command; returns the exit code. */
 export async function outcomeOf(error: unknown, context: StreamsContext): Promise<number> {
-  if (error instanceof OutputError && error.exit === exitCodes.stdoutClosed) return exitCodes.ok
+  // A reader that left is no failure of a command that spends nothing.
+  if (isRefusal(error, 'output.closed')) return exitCodes.ok
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
-  if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
+  if (isExitPrompt(error)) return exitCodes.interrupted
+  const { reportOf } = await import('../messages.js')
   const report = reportOf(error instanceof CommanderError ? toUsageError(error) : error)
   if (report) return reportError(context, report)
   return isSystemError(error) ? reportError(context, reportSystemError(error)) : reportBug(error, context)

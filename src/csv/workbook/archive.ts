@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { parser, type SAXParser } from 'sax'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
-import { CsvError } from '../errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 
 /** The parts of a workbook, which is a ZIP archive of XML files. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>
@@ -23,31 +23,27 @@ const growth = { ratio: 200, min: 64 * 2 ** 20, max: 4 * 2 ** 30 }
 export interface GrowthLimit {
   /** The most bytes that one of its parts, or its sheet as CSV, may have. */
   readonly maxBytes: number
-  /** Returns the error for more; `what` is the end of a sentence about the workbook. */
-  exceeded(what: string): CsvError
+  /** Returns the refusal of more: a part that unpacks to so many bytes, or a sheet that is too large by a row. */
+  exceeded(details: { readonly unpacked: number } | { readonly row: number }): Refusal
 }
 
 function growthLimit(path: string, bytes: number): GrowthLimit {
   const maxBytes = Math.min(growth.max, Math.max(growth.min, growth.ratio * bytes))
-  const limit = `${formatSize(maxBytes)} is the limit for a workbook of ${formatSize(bytes)}`
-  const advice = 'Delete what is not needed in it, or save the sheet as CSV.'
-  return { maxBytes, exceeded: (what) => new CsvError(`${path} ${what}, and ${limit}. ${advice}`) }
+  return {
+    maxBytes,
+    exceeded: (details) =>
+      new Refusal('workbook.too_large', { path, ...details, max: maxBytes, size: bytes }),
+  }
 }
 
-/** Returns a size in KiB or MiB, rounded up. */
-export const formatSize = (bytes: number): string =>
-  bytes < 2 ** 20
-    ? `${Math.ceil(bytes / 2 ** 10)} KiB`
-    : `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MiB`
-
-/** Opens a file that begins like a ZIP archive. Throws CsvError where it is no workbook. */
+/** Opens a file that begins like a ZIP archive. Throws a Refusal where it is no workbook. */
 export async function openArchive(path: string) {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
     throw damaged(path, error)
   })
   try {
     const parts = await readParts(zip, path)
-    checkKind(path, parts)
+    checkType(path, parts)
     const limit = growthLimit(path, zip.fileSize)
     return {
       limit,
@@ -63,10 +59,8 @@ export async function openArchive(path: string) {
   }
 }
 
-const damaged = (path: string, error: unknown): CsvError =>
-  new CsvError(
-    `${path} is a damaged workbook (${error instanceof Error ? error.message : String(error)}). Open it in a spreadsheet program and save it again.`,
-  )
+const damaged = (path: string, error: unknown): Refusal =>
+  new Refusal('workbook.damaged', { path, cause: String((error as Error).message) })
 
 /** Names of parts are not case-sensitive. */
 const partKey = (name: string): string => name.replace(/^\//, '').toLowerCase()
@@ -76,7 +70,7 @@ async function readParts(zip: ZipFile, path: string): Promise<ReadonlyMap<string
   try {
     for await (const entry of zip.eachEntry()) {
       parts.set(partKey(entry.fileName), entry)
-      if (parts.size > maxParts) throw new Error('it has too many parts')
+      if (parts.size > maxParts) throw new Error('parts')
     }
   } catch (error) {
     throw damaged(path, error)
@@ -85,19 +79,18 @@ async function readParts(zip: ZipFile, path: string): Promise<ReadonlyMap<string
 }
 
 /** Other files that are ZIP archives, by a part that each of them has. */
-const otherKinds: readonly (readonly [part: RegExp, kind: string, advice: string])[] = [
-  [/^xl\/workbook\.bin$/, 'a binary Excel workbook (.xlsb)', 'Save it as .xlsx or CSV.'],
-  [/^index\/.*\.iwa$|^index\.zip$/, 'a Numbers or Pages document', 'Export it as .xlsx or CSV.'],
-  [/^content\.xml$/, 'an OpenDocument file (such as .ods)', 'Save it as .xlsx or CSV.'],
-  [/^word\//, 'a Word document', 'Save its table as .xlsx or CSV.'],
-  [/^ppt\//, 'a presentation', 'Save its table as .xlsx or CSV.'],
+const otherTypes: readonly (readonly [part: RegExp, type: string])[] = [
+  [/^xl\/workbook\.bin$/, 'xlsb'],
+  [/^index\/.*\.iwa$|^index\.zip$/, 'iwork'],
+  [/^content\.xml$/, 'opendocument'],
+  [/^word\//, 'docx'],
+  [/^ppt\//, 'pptx'],
 ]
 
-function checkKind(path: string, parts: ReadonlyMap<string, unknown>): void {
-  for (const [part, kind, advice] of otherKinds)
-    if ([...parts.keys()].some((name) => part.test(name))) throw new CsvError(`${path} is ${kind}. ${advice}`)
-  if (parts.has('_rels/.rels')) return
-  throw new CsvError(`${path} is a ZIP archive. Unpack it, and give the file that is in it.`)
+function checkType(path: string, parts: ReadonlyMap<string, unknown>): void {
+  for (const [part, type] of otherTypes)
+    if ([...parts.keys()].some((name) => part.test(name))) throw new Refusal('csv.not_text', { path, type })
+  if (!parts.has('_rels/.rels')) throw new Refusal('csv.not_text', { path, type: 'zip' })
 }
 
 async function parsePart(
@@ -108,10 +101,8 @@ async function parsePart(
   limit: GrowthLimit,
 ): Promise<void> {
   if (!entry) return
-  if (entry.uncompressedSize > limit.maxBytes)
-    throw limit.exceeded(`unpacks to ${formatSize(entry.uncompressedSize)}`)
-  if (entry.isEncrypted())
-    throw new CsvError(`${path} is protected with a password. Save it without one, or as CSV.`)
+  if (entry.uncompressedSize > limit.maxBytes) throw limit.exceeded({ unpacked: entry.uncompressedSize })
+  if (entry.isEncrypted()) throw new Refusal('workbook.encrypted', { path })
   let failure: Error | undefined
   try {
     const stream = await zip.openReadStreamPromise(entry)
@@ -119,8 +110,7 @@ async function parsePart(
       failure = error
     })
   } catch (error) {
-    if (error instanceof CsvError) throw error
-    throw damaged(path, failure ?? error)
+    throw error instanceof Refusal ? error : damaged(path, failure ?? error)
   }
 }
 
@@ -148,7 +138,7 @@ function createParser(handlers: XmlHandlers, onFailure: (error: Error) => void):
   }
   xml.onerror = (error) => fail(new Error(error.message.split('\n', 1)[0]))
   // It could declare entities, of which a few make a text of any length.
-  xml.ondoctype = () => fail(new Error('it declares a document type'))
+  xml.ondoctype = () => fail(new Error('doctype'))
   xml.onopentag = ({ name, attributes }) =>
     handlers.open(localName(name), attributes as Readonly<Record<string, string>>)
   if (handlers.text) {

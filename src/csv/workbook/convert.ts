@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { type Details, type LocalCode, Refusal } from '../../api/calls/errors.js'
 import { isWorkbook } from '../encoding.js'
-import { CsvError, Interrupted, systemCode, systemReason } from '../errors.js'
+import { interrupted, systemCode } from '../errors.js'
 import type { ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 
@@ -12,13 +13,13 @@ export type ConversionTask = ReadTask | WriteTask
 /** How it ends: done, with what is wrong with the file, or with an error of the system. */
 export type ConversionResult =
   | { readonly done: true }
-  | { readonly problem: string; readonly line: number | undefined }
+  | { readonly refusal: LocalCode; readonly details: Details }
   | { readonly message: string; readonly code: string | undefined }
 
 /**
  * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where the
- * given one is no workbook. Throws CsvError where it cannot be converted, or is another file that is no text, and Interrupted
- * when the signal aborts.
+ * given one is no workbook. Throws a Refusal where it cannot be converted, or is another file that is no text, and when the
+ * signal aborts.
  */
 export async function convertSheet(
   workbook: string,
@@ -30,7 +31,7 @@ export async function convertSheet(
   const copy = await openCopy()
   await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
     if (systemCode(error) === undefined) throw error
-    throw new CsvError(`${workbook} cannot be converted: ${systemReason(error)}.`)
+    throw new Refusal('workbook.unreadable', { path: workbook, cause: error })
   })
   return copy
 }
@@ -46,7 +47,7 @@ const copyInChild = 4
 
 /**
  * Converts a workbook to CSV or back, in a process of its own: it takes much memory for a short time, and what is in a
- * workbook can make it take more than there is. It ends with this process, and when the signal aborts. Throws CsvError for a
+ * workbook can make it take more than there is. It ends with this process, and when the signal aborts. Throws a Refusal for a
  * file that cannot be converted.
  */
 export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal): Promise<void> {
@@ -67,25 +68,23 @@ export async function convertWorkbook(task: ConversionTask, signal?: AbortSignal
     child.once('exit', (code, killedBy) =>
       reject(
         signal?.aborted
-          ? new Interrupted(signal, 'a workbook was converted')
-          : new CsvError(describeEnd(code, killedBy)),
+          ? interrupted(signal, 'converting')
+          : new Refusal(codeOfEnd(code, killedBy), { how: killedBy ?? code }),
       ),
     )
     // It ended already where sending fails.
     child.send(isReading ? { ...task, csv: copyInChild } : task, () => {})
   }).finally(() => signal?.removeEventListener('abort', kill))
   child.disconnect()
-  if ('problem' in result) throw new CsvError(result.problem, result.line)
+  if ('refusal' in result) throw new Refusal(result.refusal, result.details)
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code })
 }
 
 /** Returns why a process ended without a result. */
-function describeEnd(code: number | null, signal: string | null): string {
+function codeOfEnd(code: number | null, signal: string | null): LocalCode {
   // V8 aborts when its heap is full, and the system kills.
-  if (signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134)
-    return 'The workbook needs more memory than a conversion may take. Save the sheet as CSV.'
-  if (signal === 'SIGTERM') return 'The conversion of the workbook was interrupted.'
-  return `The conversion of the workbook ended unexpectedly (${signal ?? code}).`
+  if (signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134) return 'workbook.memory'
+  return signal === 'SIGTERM' ? 'workbook.interrupted' : 'workbook.ended'
 }
 
 /** Returns the path of the built program: beside the command line, above the library's chunks, or below the sources. */

@@ -1,4 +1,4 @@
-import { CsvError } from '../errors.js'
+import { type LocalCode, Refusal } from '../../api/calls/errors.js'
 import type { ConversionResult, ConversionTask } from './convert.js'
 import { readWorkbook } from './read.js'
 import { writeWorkbook } from './write.js'
@@ -9,7 +9,7 @@ function convert(task: ConversionTask): Promise<void> {
 }
 
 const toFailure = (error: unknown): ConversionResult => {
-  if (error instanceof CsvError) return { problem: error.problem, line: error.line }
+  if (error instanceof Refusal) return { refusal: error.code as LocalCode, details: error.details }
   const { code, message } = error as NodeJS.ErrnoException
   return { message, code }
 }

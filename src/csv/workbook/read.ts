@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
+import { Refusal } from '../../api/calls/errors.js'
 import { cellWriter } from '../cells.js'
-import { CsvError } from '../errors.js'
-import { type Archive, formatSize, type GrowthLimit, openArchive } from './archive.js'
+import { type Archive, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 
 /** Which sheet of which workbook becomes which CSV file. */
@@ -21,7 +21,7 @@ const maxRows = 1_048_576
 /** The texts of a workbook are in memory. */
 const maxTextBytes = 256 * 2 ** 20
 
-/** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws CsvError where that is impossible. */
+/** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws a Refusal where that is impossible. */
 export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<void> {
   const archive = await openArchive(workbook)
   try {
@@ -60,7 +60,7 @@ interface Relation {
 async function readParts(archive: Archive, path: string): Promise<Parts> {
   const root = await readRelations(archive, '')
   const workbook = root.find(({ type }) => type === 'officeDocument')?.part ?? ''
-  if (!archive.has(workbook)) throw new CsvError(`${path} is no workbook. Give an .xlsx or CSV file.`)
+  if (!archive.has(workbook)) throw new Refusal('workbook.none', { path })
   const relations = await readRelations(archive, workbook)
   const byId = new Map(relations.map((relation) => [relation.id, relation]))
   const sheets: Sheet[] = []
@@ -108,10 +108,9 @@ function chooseSheet(path: string, sheets: readonly Sheet[], name: string | unde
       : (sheets.find((one) => one.name === name) ??
         sheets.find((one) => one.name.trim().toLowerCase() === wanted))
   if (found) return found.part
-  if (sheets.length === 0) throw new CsvError(`${path} has no sheet with cells.`)
-  const names = sheets.slice(0, maxNames).map((one) => `"${one.name}"`)
-  const more = sheets.length > maxNames ? `, and ${sheets.length - maxNames} more` : ''
-  throw new CsvError(`${path} has no sheet "${name}". It has: ${names.join(', ')}${more}.`)
+  if (sheets.length === 0) throw new Refusal('workbook.no_cells', { path })
+  const names = sheets.slice(0, maxNames).map((one) => one.name)
+  throw new Refusal('workbook.no_sheet', { path, name, names, more: sheets.length - names.length })
 }
 
 /** Texts of cells, packed: as many strings would take a multiple of the memory. */
@@ -142,9 +141,7 @@ class PackedTexts {
 
   #grown(bytes: number): Buffer {
     if (bytes > maxTextBytes)
-      throw new CsvError(
-        `The texts in ${this.path} take more than ${maxTextBytes / 2 ** 20} MiB. Save the sheet as CSV.`,
-      )
+      throw new Refusal('workbook.texts_too_long', { path: this.path, max: maxTextBytes / 2 ** 20 })
     const grown = Buffer.allocUnsafe(Math.min(maxTextBytes, Math.max(bytes, this.#bytes.length * 1.5)))
     this.#bytes.copy(grown, 0, 0, this.#length)
     return grown
@@ -187,7 +184,7 @@ class CellText {
   add(text: string): void {
     if (!this.#isOpen) return
     this.text += text
-    if (this.text.length > rowLimit) throw new CsvError(`A cell has more than ${rowLimit} characters.`)
+    if (this.text.length > rowLimit) throw new Refusal('workbook.cell_too_long', { max: rowLimit })
   }
 
   close(name: string): void {
@@ -258,7 +255,7 @@ async function readSheet(
     text(text) {
       if (isInValue) {
         value += text
-        if (value.length > rowLimit) throw new CsvError(`A cell has more than ${rowLimit} characters.`)
+        if (value.length > rowLimit) throw new Refusal('workbook.cell_too_long', { max: rowLimit })
       } else if (isInCell) inline.add(text)
     },
     close(name) {
@@ -285,7 +282,7 @@ function columnOf(reference: string): number {
     column = column * 26 + letter
   }
   if (column >= 1 && column <= maxColumns) return column
-  throw new CsvError(`The cell ${reference.slice(0, 20)} is beyond the last column of a sheet, XFD.`)
+  throw new Refusal('workbook.beyond_columns', { cell: reference.slice(0, 20) })
 }
 
 function textOf(
@@ -297,7 +294,7 @@ function textOf(
 ): string {
   if (type === 's') {
     const text = value === '' ? '' : texts.at(Number(value))
-    if (text === undefined) throw new CsvError(`The sheet refers to text ${value}, which the workbook lacks.`)
+    if (text === undefined) throw new Refusal('workbook.text_missing', { number: value })
     return text
   }
   if (type === 'inlineStr') return decodeEscapes(inline)
@@ -310,7 +307,7 @@ function textOf(
 
 const flushLength = 1 << 18
 
-const tooLong = (row: number): CsvError => new CsvError(`The row is longer than ${rowLimit} bytes.`, row)
+const tooLong = (row: number): Refusal => new Refusal('workbook.row_too_long', { max: rowLimit, line: row })
 
 /** Rows among which the header is looked for. */
 const rowsOfBeginning = 20
@@ -346,8 +343,7 @@ class CsvRows {
   }
 
   #write(row: number, cells: readonly string[]): void {
-    if (!(row > this.#row && row <= maxRows))
-      throw new CsvError(`The rows of the sheet are out of order at row ${row}. Save it again.`)
+    if (!(row > this.#row && row <= maxRows)) throw new Refusal('workbook.out_of_order', { row })
     // Blank lines keep the numbers of the lines those of the rows.
     this.#text += '\n'.repeat(row - 1 - this.#row)
     this.#row = row
@@ -368,10 +364,7 @@ class CsvRows {
     this.#text = ''
     this.#bytes += bytes.length
     const { maxBytes } = this.limit
-    if (this.#bytes > maxBytes)
-      throw this.limit.exceeded(
-        `becomes more than ${formatSize(maxBytes)} of CSV by row ${this.#row.toLocaleString('en-US')}`,
-      )
+    if (this.#bytes > maxBytes) throw this.limit.exceeded({ row: this.#row })
     for (let at = 0; at < bytes.length; ) at += writeSync(this.file, bytes, at)
   }
 }

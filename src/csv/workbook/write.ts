@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { crc32, createDeflateRaw } from 'node:zlib'
-import { CsvError } from '../errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { readRows } from '../parse.js'
 import { encodeText } from './values.js'
 
@@ -15,7 +15,7 @@ export interface WriteTask {
 export const maxSheetRows = 1_048_576
 const maxCellLength = 32_767
 
-/** Writes the rows of a CSV file as a workbook of one sheet. Throws CsvError for what does not fit into a sheet. */
+/** Writes the rows of a CSV file as a workbook of one sheet. Throws a Refusal for what does not fit into a sheet. */
 export async function writeWorkbook({ csv, xlsx }: WriteTask): Promise<void> {
   const isNumber = await findNumbers(csv)
   const zip = new ZipWriter(xlsx)
@@ -42,10 +42,7 @@ async function findNumbers(path: string): Promise<readonly boolean[]> {
   let rows = 0
   for await (const { cells } of readCsv(path)) {
     if (++rows === 1) continue
-    if (rows > maxSheetRows)
-      throw new CsvError(
-        `A sheet has at most ${maxSheetRows.toLocaleString('en-US')} rows, and there are more. Write CSV instead.`,
-      )
+    if (rows > maxSheetRows) throw new Refusal('workbook.too_many_rows', { max: maxSheetRows })
     cells.forEach((cell, at) => {
       if (cell !== '' && columns[at] !== false) columns[at] = plainNumber.test(cell)
     })
@@ -87,9 +84,12 @@ async function* sheetXml(path: string, isNumber: readonly boolean[]): AsyncGener
       const reference = `${names[at]}${row}`
       if (row > 1 && isNumber[at]) text += `<c r="${reference}"><v>${cell}</v></c>`
       else if (cell.length > maxCellLength)
-        throw new CsvError(
-          `Row ${row} has ${cell.length.toLocaleString('en-US')} characters in column "${header[at] ?? ''}", and a cell of a workbook holds ${maxCellLength.toLocaleString('en-US')}. Write CSV instead.`,
-        )
+        throw new Refusal('workbook.cell_too_full', {
+          row,
+          length: cell.length,
+          column: header[at] ?? '',
+          max: maxCellLength,
+        })
       else
         text += `<c r="${reference}" t="inlineStr"><is><t xml:space="preserve">${encodeText(cell)}</t></is></c>`
     })
@@ -136,8 +136,7 @@ class ZipWriter {
         const bytes = Buffer.from(text)
         crc = crc32(bytes, crc)
         size += bytes.length
-        if (size > maxPartBytes)
-          throw new CsvError('The sheet would be larger than 4 GiB. Write CSV instead.')
+        if (size > maxPartBytes) throw new Refusal('workbook.too_large_to_write')
         await new Promise<void>((resolve, reject) => {
           deflate.write(bytes, (error) => (error ? reject(error) : resolve()))
         })
@@ -190,8 +189,7 @@ class ZipWriter {
   }
 
   #write(bytes: Buffer): void {
-    if (this.#at + bytes.length > maxPartBytes)
-      throw new CsvError('The workbook would be larger than 4 GiB. Write CSV instead.')
+    if (this.#at + bytes.length > maxPartBytes) throw new Refusal('workbook.too_large_to_write')
     for (let at = 0; at < bytes.length; )
       at += writeSync(this.#file, bytes, at, bytes.length - at, this.#at + at)
     this.#at += bytes.length

@@ -5,7 +5,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { ApiError, failureOf, RefusedInDoubt, toRefusal } from '../../api/calls/errors.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { AutoResetEvent } from '../jobs/pool.js'
@@ -268,7 +268,7 @@ interface ChunkFacts {
 type RowDecision =
   | { readonly kind: 'reply'; readonly result: Exclude<CallResult, null> }
   | { readonly kind: 'resend'; readonly row: PendingRow }
-  | { readonly kind: 'unknown'; readonly error: RefusedInDoubt }
+  | { readonly kind: 'unknown'; readonly error: ApiError }
 
 /**
  * Decides what to do with the rows of an answered chunk. When an earlier worker had the chunk, it may have made and paid
@@ -303,7 +303,7 @@ function decideRow(
     return { kind: 'reply', result: { ...result, unknown: true } }
   if (!isHeldBack(result)) return { kind: 'reply', result }
   return endsRun(result)
-    ? { kind: 'unknown', error: new RefusedInDoubt(failureOf(result.status, result.body)) }
+    ? { kind: 'unknown', error: new ApiError('outcome_unknown', { reply: result }) }
     : resend(result)
 }
 

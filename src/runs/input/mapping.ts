@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
@@ -31,7 +31,6 @@ import {
   isOwnColumn,
   isUnnamed,
   type LeaveOut,
-  MappingError,
   normaliseName,
   type Synonyms,
   synonymsOf,
@@ -50,8 +49,8 @@ export interface MappingRequest {
   readonly subject: Identity
   /** Columns by field, as the user wants them. */
   readonly pins?: Readonly<Record<string, string>>
-  /** Where the column of a field was named, for sentences; by default `--map`. */
-  readonly namedIn?: (field: string) => string
+  /** Returns the saved map that names the column of a field; `undefined` where this command does. */
+  readonly savedIn?: (field: string) => string | undefined
   /** Whether columns fill no fields but those of `pins`. */
   readonly isExact?: boolean
   /** Input of the rows that have no value for a field. */
@@ -87,15 +86,14 @@ export interface Mapping {
 }
 
 /** Reads `field=Column` pairs of `--map`. */
-export const parsePins = (pairs: readonly string[]): Record<string, string> =>
-  parsePairs(pairs, '--map', 'field=Column, such as --map domain=Website')
+export const parsePins = (pairs: readonly string[]): Record<string, string> => parsePairs(pairs, 'map')
 
-/** Reads the `name=text` pairs of an option, which takes `what`. */
-export function parsePairs(pairs: readonly string[], option: string, what: string): Record<string, string> {
+/** Reads the `name=text` pairs of an option. */
+export function parsePairs(pairs: readonly string[], option: 'map' | 'override'): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=')
-      if (at < 1 || at === pair.length - 1) throw new MappingError(`${option} takes ${what}, not "${pair}".`)
+      if (at < 1 || at === pair.length - 1) throw new Refusal('map.not_pair', { option, pair })
       return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()]
     }),
   )
@@ -112,16 +110,16 @@ export interface SavedMap {
 export function toPins(
   map: readonly string[],
   saved: SavedMap | undefined,
-): Pick<MappingRequest, 'pins' | 'namedIn' | 'isExact'> {
+): Pick<MappingRequest, 'pins' | 'savedIn' | 'isExact'> {
   const given = parsePins(map)
   return {
     pins: { ...parsePins(saved?.pairs ?? []), ...given },
-    namedIn: (field) => (saved && !Object.hasOwn(given, field) ? `The saved map ${saved.name}` : '--map'),
+    savedIn: (field) => (Object.hasOwn(given, field) ? undefined : saved?.name),
     isExact: saved !== undefined,
   }
 }
 
-/** Matches the columns of a file with the fields of an operation; throws MappingError. */
+/** Matches the columns of a file with the fields of an operation; throws a Refusal. */
 export function mapColumns(asked: MappingRequest): Mapping {
   const request = asked.overrides ? withoutOverridden(asked, asked.overrides) : asked
   const pinned = pinnedColumns(request)
@@ -166,7 +164,7 @@ function withoutOverridden(request: MappingRequest, overrides: Input): MappingRe
   }
 }
 
-/** Throws MappingError where an option and a column both say which company or person a row is about. */
+/** Throws a Refusal where an option and a column both say which company or person a row is about. */
 function checkConstants(
   { subject, constants = {} }: MappingRequest,
   filled: ReadonlyMap<string, Pick<MappedColumn, 'column'>>,
@@ -174,15 +172,9 @@ function checkConstants(
   for (const [field, { column }] of filled) {
     const value = constants[field]
     if (value === undefined || ![...identifying[subject], ...describing].includes(field)) continue
-    const option = `--${flagOf(field)}`
-    throw new MappingError(
-      `${option} and the column "${column}" both fill ${field}. Leave out ${option}, ` +
-        `or replace the column in every row with --override ${field}=${quoteWord(String(value))}`,
-    )
+    throw new Refusal('map.filled_twice', { field, flag: flagOf(field), column, value: String(value) })
   }
 }
-
-const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text))
 
 /** Columns named one by one; of a wide file the others are counted. */
 const columnsNamed = 12
@@ -233,9 +225,9 @@ export function rowInput(
 }
 
 function pinnedColumns(request: MappingRequest): MappedColumn[] {
-  const { header, samples, fields, pins = {}, namedIn } = request
+  const { header, samples, fields, pins = {}, savedIn } = request
   return Object.entries(pins).map(([field, name]) => {
-    const by = namedIn?.(field) ?? '--map'
+    const by = { saved: savedIn?.(field) }
     if (!fields.includes(field)) throw unknownName(by, 'field', spell(field), fields.map(spell))
     const at = columnNamed(header, name)
     if (at < 0) throw unknownName(by, 'column', name, header)
@@ -244,14 +236,17 @@ function pinnedColumns(request: MappingRequest): MappedColumn[] {
   })
 }
 
-/** Throws MappingError where a column of profiles is to fill a field that is none. */
-function checkPin({ header, samples, subject }: MappingRequest, by: string, field: string, at: number): void {
+/** Throws a Refusal where a column of profiles is to fill a field that is none. */
+function checkPin(
+  { header, samples, subject }: MappingRequest,
+  by: NamedBy,
+  field: string,
+  at: number,
+): void {
   const kind = toColumnKind(samples?.[at])
   if (!kind?.endsWith('profile') || fitsColumn(fileKindOf(subject), field, kind)) return
-  throw new MappingError(
-    `${by} fills ${field} from the column "${header[at]}", which has the profile URLs of ` +
-      `${kind === 'person profile' ? 'people' : 'companies'}, such as ${samples?.[at]?.[0]}. Choose another column.`,
-  )
+  const [sample] = samples?.[at] ?? []
+  throw new Refusal('map.profiles', { ...by, field, column: header[at], kind, sample })
 }
 
 const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedColumn, 'sample'> => {
@@ -259,20 +254,19 @@ const sampleAt = (samples: MappingRequest['samples'], at: number): Pick<MappedCo
   return sample === undefined ? {} : { sample }
 }
 
+/** What names a field or column: an option, by default that for columns, or a map that was saved under a name. */
+interface NamedBy {
+  readonly option?: string
+  readonly saved?: string | undefined
+}
+
 /** Returns the refusal of a field or column that does not exist, with the nearest one and all of them. */
-export function unknownName(
-  by: string,
+export const unknownName = (
+  by: NamedBy,
   kind: 'field' | 'column',
   name: string,
   known: readonly string[],
-): MappingError {
-  const near = nearest(name, known)
-  const meant = near === undefined ? '' : ` Did you mean "${near}"?`
-  const list = known.map((one) => `"${one}"`).join(', ')
-  return new MappingError(
-    `${by} names the ${kind} "${name}", which does not exist.${meant} The ${kind}s are: ${list}.`,
-  )
-}
+): Refusal => new Refusal('map.unknown_name', { ...by, kind, name, near: nearest(name, known), known })
 
 interface Guess extends MappedColumn {
   /**
@@ -439,15 +433,8 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   const isNamed = header.some(isRecognised)
   const byName = fields.find((field) => field === 'name' || field === 'company_name')
   const field = meantFor(kinds[fitting]) ?? (isNamed ? fields[0] : (byName ?? fields[0])) ?? ''
-  throw new MappingError(
-    `No column is recognised as ${fields.map(spell).join(', ')}. ` +
-      `The file has: ${header.map((name) => `"${name}"`).join(', ')}. ` +
-      (isNamed
-        ? ''
-        : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. ') +
-      `${isNamed ? 'Choose one' : 'If it names the columns, choose one'}, for example: --map ${spell(field)}="${column}"`,
-    fields,
-  )
+  const names = fields.map(spell)
+  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field: spell(field), column })
 }
 
 /** Fields of which a row needs at least one to be looked up at all, by what a row is about. */

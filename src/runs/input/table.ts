@@ -1,11 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { ColumnSample, isData, withFirstRow } from '../../catalogue/normalize/value-kinds.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, detectDelimiter, readChunks, sampleOf } from '../../csv/encoding.js'
-import { CsvError, systemReason } from '../../csv/errors.js'
 import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
@@ -93,11 +92,8 @@ export async function spool(stream: NodeJS.ReadableStream, file: string): Promis
 async function readHead(path: string, copy?: FileHandle): Promise<{ head: Buffer; bytes: number }> {
   try {
     const found = await stat(path)
-    if (found.isDirectory()) throw new CsvError(`${path} is a folder. Name a CSV or .xlsx file in it.`)
-    if (!found.isFile())
-      throw new CsvError(
-        `${path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.`,
-      )
+    if (found.isDirectory()) throw new Refusal('csv.folder', { path })
+    if (!found.isFile()) throw new Refusal('csv.not_regular', { path })
     const file = copy ?? (await open(path))
     try {
       const { buffer, bytesRead } = await file.read(
@@ -123,10 +119,8 @@ async function* fileChunks(path: string, copy?: FileHandle): AsyncGenerator<Buff
   }
 }
 
-function toReadError(path: string, error: unknown): unknown {
-  if (error instanceof CsvError) return error
-  return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
-}
+const toReadError = (path: string, error: unknown): Refusal =>
+  error instanceof Refusal ? error : new Refusal('csv.unreadable', { path, cause: error })
 
 /** Returns the first row, and the first cells below it. */
 async function readBeginning(
@@ -150,20 +144,16 @@ async function readBeginning(
     if (!first) throw error
   }
   if (first) return { first, samples: sample.cells }
-  throw new CsvError(`${path} is empty. Its first line must name the columns.`)
+  throw new Refusal('csv.empty', { path })
 }
 
 function checkHeader({ cells, line }: CsvRow): void {
-  if (cells.every((name) => name.trim() === ''))
-    throw new CsvError('this should name the columns, but all its cells are empty.', line)
+  if (cells.every((name) => name.trim() === '')) throw new Refusal('csv.no_names', { line })
   const seen = new Map<string, number>()
   cells.forEach((name, at) => {
     const before = seen.get(name)
     if (before !== undefined && name !== '')
-      throw new CsvError(
-        `columns ${before + 1} and ${at + 1} are both named "${name}". Rename one of them.`,
-        line,
-      )
+      throw new Refusal('csv.same_names', { one: before + 1, other: at + 1, name, line })
     seen.set(name, at)
   })
 }
@@ -239,7 +229,7 @@ export interface TableCheck {
 const bytesPerRow = 32
 
 /**
- * Reads a table to its end before anything is spent. Throws CsvError for a broken file. With `identityOf` it also finds
+ * Reads a table to its end before anything is spent. Throws a Refusal for a broken file. With `identityOf` it also finds
  * identities that may repeat; rows that `skip` accepts are not looked up.
  */
 export async function checkTable(

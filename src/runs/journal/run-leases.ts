@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
 import { timeSql } from '../../storage/driver/postgres/clock.js'
 
@@ -44,18 +45,8 @@ export interface RunLocks {
   fenceOf(knownBy: string): string
 }
 
-/** Thrown when another machine has taken the lock of a run, because this one was silent for a while. */
-export class RunLost extends Error {
-  override readonly name = 'RunLost'
-  /** Exit code of a command that ends with it. */
-  readonly exit = 15
-  readonly hint =
-    'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.'
-
-  constructor() {
-    super('Another command has taken over this run: nothing was heard from this one for a while.')
-  }
-}
+/** Returns the refusal of a run whose lock another machine has taken, because this one was silent for a while. */
+export const runLost = (): Refusal => new Refusal('run.taken_over')
 
 /** A run, and the fencing token that its holder writes with; empty with locks of files. */
 export interface OwnedRun {
@@ -65,7 +56,7 @@ export interface OwnedRun {
 
 const own = 'number = ? AND fence = ?'
 
-/** Changes the row of a run: `set` is the SQL after SET. Throws `RunLost` where the run has another fencing token. */
+/** Changes the row of a run: `set` is the SQL after SET. Throws a Refusal where the run has another fencing token. */
 export function changeRun(
   connection: Connection,
   { number, fence }: OwnedRun,
@@ -77,13 +68,13 @@ export function changeRun(
 }
 
 function requireOne(changes: number): void {
-  if (changes === 0) throw new RunLost()
+  if (changes === 0) throw runLost()
 }
 
-/** Throws `RunLost` where another process has taken the run over. A lock is taken only while no process writes. */
+/** Throws a Refusal where another process has taken the run over. A lock is taken only while no process writes. */
 export async function checkOwn(connection: Connection, { number, fence }: OwnedRun): Promise<void> {
   if (fence !== '' && !(await connection.get(`SELECT 1 AS one FROM runs WHERE ${own}`, number, fence)))
-    throw new RunLost()
+    throw runLost()
 }
 
 const usualLeaseMs = 30_000

@@ -2,7 +2,7 @@ import { placesOf, toPlace } from '../../storage/database/row-places.js'
 import { type Connection, type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 import { type RowStatus, unknownAnswer } from './answer.js'
 import { forgetAnswers, indexNext } from './answers.js'
-import { RunLost } from './run-leases.js'
+import { runLost } from './run-leases.js'
 
 /** A former name of an engine, and the digest that a run had under it. */
 export interface TargetAlias {
@@ -152,7 +152,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     add: (run: NewRun) =>
       driver.transaction(async (connection) => {
         const fence = fenceOf(run.knownBy)
-        if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
+        if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw runLost()
         const made = await connection.get<Run>(
           `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
              fence, spread, workspace, status)
@@ -180,7 +180,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
       const values = [file, output, request, now, now, spread, now, spread, run.number, fenceOf(run.knownBy)]
       // Whatever other runs record from now on sees that this one is running, so no answer of theirs is missed.
       const begun = await driver.transaction((connection) => connection.get<Run>(beginSql, ...values))
-      if (!begun) throw new RunLost()
+      if (!begun) throw runLost()
       return begun
     },
     /** Records files that a run is about to write. */

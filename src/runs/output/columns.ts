@@ -1,11 +1,11 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { valueAt } from '../../api/values/objects.js'
-import { Refusal } from '../../csv/errors.js'
-import { columnNamed, MappingError, statusColumns } from '../../csv/names.js'
+import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import type { Format, FormatChoices, Layout } from './format.js'
 
@@ -236,12 +236,9 @@ export function resolveField(field: string, names: readonly string[]): string {
   if (whole !== undefined) return whole
   const ending = known.filter((name) => toSpelling(name).endsWith(`.${typed}`))
   const [only, ...others] = ending
-  if (only === undefined) {
-    const [problem, hint] = missingField(field, names)
-    throw new Refusal(`--fields ${problem}`, hint)
-  }
+  if (only === undefined) throw missingField('fields', field, names)
   if (others.length === 0) return only
-  throw new Refusal(`--fields names "${field}", which is ambiguous.`, `Did you mean ${ending.join(' or ')}?`)
+  throw new Refusal('output.field_ambiguous', { field, meant: ending })
 }
 
 /** Returns a name and those of the objects that it is in. */
@@ -250,14 +247,11 @@ const withObjects = (name: string): string[] =>
 
 const toSpelling = (name: string): string => name.toLowerCase().replace(/[_-]/g, '')
 
-/** Returns what is wrong with the name of a field, and the nearest name or all names. */
-export function missingField(field: string, names: readonly string[]): [problem: string, hint: string] {
+/** Returns the refusal of a field that an option names, with the nearest names or all names. */
+export function missingField(option: string, field: string, names: readonly string[]): Refusal {
   const inner = names.filter((name) => nearest(field, [name.slice(name.lastIndexOf('.') + 1)]) !== undefined)
-  const meant = nearest(field, names) ?? (inner.length > 0 ? inner.slice(0, 3).join(' or ') : undefined)
-  return [
-    `names "${field}", which the result does not have.`,
-    meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
-  ]
+  const near = nearest(field, names)
+  return new Refusal('output.no_field', { option, field, meant: near ? [near] : inner.slice(0, 3), names })
 }
 
 /** One row of the output: its input and its result. */
@@ -369,8 +363,6 @@ function hasDecimalPoint(locale = ''): boolean {
   return parts.some(({ type, value }) => type === 'decimal' && value === '.')
 }
 
-const option = '--only-missing'
-
 /** Which column of the input `--only-missing FIELD` (or `FIELD=Column`) means, and the result that completes it. */
 export function findOnlyMissing(
   text: string,
@@ -379,16 +371,11 @@ export function findOnlyMissing(
 ): OnlyMissing {
   const [field = '', ...rest] = text.split('=').map((part) => part.trim())
   const column = columns.find(({ name }) => name === field)
-  if (!column)
-    throw new MappingError(
-      `${option} ${missingField(
-        field,
-        columns.map(({ name }) => name),
-      ).join(' ')}`,
-    )
+  const names = columns.map(({ name }) => name)
+  if (!column) throw missingField('only-missing', field, names)
   const wanted = rest.join('=') || field
   const at = columnNamed(header, wanted)
-  if (at < 0) throw unknownColumn(field, wanted, header)
+  if (at < 0) throw new Refusal('map.no_column', { field, wanted, near: nearest(wanted, header), header })
   return { at, column }
 }
 
@@ -410,16 +397,6 @@ export const hasResult =
   (onlyMissing: OnlyMissing, header: readonly string[]) =>
   (cells: readonly string[]): boolean =>
     cells.length === header.length && !isBlank(cells[onlyMissing.at])
-
-function unknownColumn(field: string, wanted: string, header: readonly string[]): MappingError {
-  const near = nearest(wanted, header)
-  const list = header.map((name) => `"${name}"`).join(', ')
-  return new MappingError(
-    `${option} ${field}: the file has no column "${wanted}". ` +
-      (near === undefined ? `It has: ${list}. ` : `Did you mean "${near}"? `) +
-      `Choose one, for example: ${option} ${field}="${near ?? header.find((name) => name !== '') ?? 'Column'}"`,
-  )
-}
 
 /** A format that writes a row for each result. What a row cost stands in the first of its rows, so that a sum stays right. */
 export const explode = (format: Format<OutputRow>, many: Many): Format<OutputRow> => ({

@@ -1,5 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import { Refusal } from '../../csv/errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { columnsOf, type Node, nodeOf, unwrap } from './columns.js'
 import facts from './crm-layouts.json' with { type: 'json' }
 
@@ -48,8 +48,5 @@ export const requireCrmKind = (output: Shape['output']): CrmKind => required(crm
 
 function required(kind: CrmKind | undefined): CrmKind {
   if (kind !== undefined) return kind
-  throw new Refusal(
-    '--layout writes companies or people, and this result has neither.',
-    'Leave it out; where a search is started, add --wait.',
-  )
+  throw new Refusal('output.no_layout')
 }

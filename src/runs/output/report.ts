@@ -30,9 +30,7 @@ const mostReasons = 50
 export class ReasonCounter {
   readonly #rows = new Map<string, number>()
 
-  add(problem: string): void {
-    // The line is another one in each row.
-    const text = problem.replace(/^Line \d+ has/, 'Has')
+  add(text: string): void {
     const reason = this.#rows.has(text) || this.#rows.size < mostReasons ? text : 'Other reasons'
     this.#rows.set(reason, (this.#rows.get(reason) ?? 0) + 1)
   }

@@ -2,13 +2,13 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { exitCodes } from '../../api/calls/exit-codes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { escapeControls } from '../../api/values/controls.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
 import { encoderFor } from '../../csv/encoding.js'
-import { Interrupted, systemCode, systemReason, unlessBusy } from '../../csv/errors.js'
+import { interrupted, systemCode, unlessBusy } from '../../csv/errors.js'
 import { rejectColumns } from '../../csv/names.js'
 import type { Table } from '../input/table.js'
 import type { OutputRow } from './columns.js'
@@ -87,7 +87,7 @@ export async function fileSink(
     throw toOutputError(path, error)
   }
   const kind = await files.kind(path).catch(fail)
-  if (kind === 'folder') throw new OutputError(`${path} is a folder; name a file in it.`, 'EISDIR')
+  if (kind === 'folder') throw new Refusal('output.folder', { path })
   if (kind === 'device') {
     const opened = interruptible((signal) => files.device(path, signal))
     return deviceSink(path, await opened.catch(fail), interruptible)
@@ -142,24 +142,17 @@ export function streamSink(stream: NodeJS.WritableStream): Sink {
   }
 }
 
-/** Writes to a stream and waits until the text is on its way. Throws an OutputError. */
+/** Writes to a stream and waits until the text is on its way. Throws a Refusal. */
 export function writeTo(stream: NodeJS.WritableStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    stream.write(text, (error) => (error ? reject(toStreamError(error)) : resolve()))
+    stream.write(text, (error) => (error ? reject(toStreamRefusal(error)) : resolve()))
   })
 }
 
-/** Returns why a stream was not written; a reader that left is no failure of a command that spends nothing. */
-export function toStreamError(error: Error): OutputError {
-  const code = systemCode(error)
-  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED'
-    ? new OutputError('The reader of the output has left.', 'EPIPE', exitCodes.stdoutClosed)
-    : new OutputError(
-        `The output cannot be written: ${systemReason(error)}.`,
-        code,
-        exitCodes.unreachable,
-        'Free some disk space, or choose another location, then run the command again.',
-      )
+/** Returns why a stream was not written: its reader left, or it failed. */
+export function toStreamRefusal(cause: Error): Refusal {
+  const isClosed = ['EPIPE', 'ERR_STREAM_DESTROYED'].includes(systemCode(cause) ?? '')
+  return isClosed ? new Refusal('output.closed') : new Refusal('output.stream_failed', { cause })
 }
 
 async function deviceSink(path: string, file: FileHandle, interruptible: Interruptible): Promise<Sink> {
@@ -196,7 +189,7 @@ async function openDevice(path: string, signal: AbortSignal): Promise<FileHandle
     } catch (error) {
       if (systemCode(error) !== 'ENXIO' || !(await stat(path)).isFIFO()) throw error
     }
-    if (signal.aborted) throw new Interrupted(signal, `${path} had no reader, or an idle one`)
+    if (signal.aborted) throw interrupted(signal, 'writing', path)
     await pause(ms)
   }
 }
@@ -212,7 +205,7 @@ async function writeAll(file: FileHandle, bytes: Buffer, path: string, signal: A
       continue
     }
     if (signal.aborted) left -= ms
-    if (left < 0) throw new Interrupted(signal, `${path} had no reader, or an idle one`)
+    if (left < 0) throw interrupted(signal, 'writing', path)
     await pause(ms)
     ms = Math.min(2 * ms, longestPauseMs)
   }
@@ -249,16 +242,12 @@ export function workbookSink(
   }
 }
 
-function toOutputError(path: string, error: unknown, partial?: string): OutputError {
-  if (error instanceof Interrupted) return new OutputError(error.message, 'EINTR', error.exit)
-  const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
-  return new OutputError(
-    `${path} cannot be written: ${systemReason(error).replace(/\.$/, '')}.${kept}`,
-    systemCode(error),
-  )
-}
+const toOutputError = (path: string, cause: unknown, partial?: string): Refusal =>
+  cause instanceof Refusal && cause.code.startsWith('interrupted.')
+    ? cause
+    : new Refusal('output.failed', { path, cause, partial })
 
-/** Writes the rows of a run; failures are OutputErrors. */
+/** Writes the rows of a run. */
 export interface Writer<Row = OutputRow> extends Omit<Sink, 'write'> {
   write(rows: readonly Row[]): Promise<void>
 }
@@ -279,20 +268,6 @@ export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): 
       await sink.write(begin() + format.end())
       await sink.finish()
     },
-  }
-}
-
-/** An output that could not be written; `code` is the system's, such as `ENOSPC`. */
-export class OutputError extends Error {
-  constructor(
-    message: string,
-    readonly code?: string,
-    /** Exit code of a command that ends with it. */
-    readonly exit: number = exitCodes.unreachable,
-    readonly hint = '',
-  ) {
-    super(message)
-    this.name = 'OutputError'
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Input } from '../../api/calls/caller.js'
-import { flagOf } from '../../api/operations/aliases.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
@@ -17,7 +16,7 @@ import {
 } from '../input/mapping.js'
 import { isBlank, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
-import type { Lookup } from './row-batch.js'
+import type { ExplainRows, Lookup } from './row-batch.js'
 
 /** As much of a batch's request as the lookups of its rows depend on. */
 interface LookupRequest extends ResultRequest {
@@ -50,6 +49,7 @@ export function createLookup(
   request: LookupRequest,
   mapping: Mapping,
   header: readonly string[],
+  explainRows: ExplainRows,
   known?: { has(input: Input): boolean },
 ): Lookup {
   const { operation, shape, constants } = request
@@ -60,7 +60,7 @@ export function createLookup(
     ...reader,
     input: (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut)),
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
-    explain: reasonWriter(Object.keys(shape.input.shape), mapping, constants),
+    explain: explainRows(Object.keys(shape.input.shape), mapping, constants),
     identity: identityOf(operation),
     stated: statedBy(operation),
     ...rowPriceOf(request),
@@ -142,45 +142,6 @@ function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 
   // An omitted limit is a price too.
   const limit = shape.input.shape.limit?.safeParse(undefined).data
   return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
-}
-
-/** What fields are called that no column fills, where a row lacks them. */
-const words: Readonly<Record<string, string>> = {
-  ...{
-    network_url: 'a profile URL',
-    company_network_url: 'a profile URL',
-    company_network_id: 'a network id',
-  },
-  ...{ domain: 'a domain', company_domain: 'a domain', name: 'a name', company_name: 'a company name' },
-  ...{ first_name: 'a first name', firstname: 'a first name' },
-  ...{ last_name: 'a last name', lastname: 'a last name' },
-}
-
-/** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
-export function reasonWriter(
-  fields: readonly string[],
-  mapping: Mapping,
-  constants: Input = {},
-): NonNullable<Lookup['explain']> {
-  const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
-  const optionOf = (field: string) =>
-    constants[field] === undefined ? (words[field] ?? field) : `--${flagOf(field)}`
-  const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
-  const any = [...fields].sort((a, b) => b.length - a.length).join('|')
-  const everywhere = new RegExp(`\\b(?:${any})\\b`, 'g')
-  // Elsewhere a field's name, such as name or country, is a word of the sentence.
-  const first = new RegExp(`(?<=^|; )(?:${any})\\b`, 'g')
-  return ({ code, details, message }) => {
-    const choice = /^Provide at least one of: (.*)$/.exec(message)?.[1]?.split(', ')
-    const empty = choice?.filter((field) => columns.has(field)).map(nameOf) ?? []
-    if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
-    if (code !== 'missing_keys')
-      return message.replace(message.startsWith('Provide ') ? everywhere : first, nameOf)
-    const missing = String(details.keys).split(', ')
-    const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
-    const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
-    return [...blank, ...absent].join('; ')
-  }
 }
 
 /** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */

@@ -1,8 +1,9 @@
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
+import type { Mapping } from '../input/mapping.js'
 import type { AnswerSource, RowAnswer } from '../journal/answer.js'
 import type { WantedRow } from '../journal/journal.js'
 
@@ -116,14 +117,21 @@ export class RowBatch {
   }
 }
 
+/** Returns what makes the reasons of invalid rows, in the names of their columns and of options. */
+export type ExplainRows = (
+  fields: readonly string[],
+  mapping: Mapping,
+  constants?: Input,
+) => (refusal: Refusal) => string
+
 /** How rows become lookups, and what these can cost. */
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
-  /** Returns why a row is invalid, in the names of the file and the command; the error's own text where absent. */
-  readonly explain?: (error: ApiError) => string
+  /** Returns why a row is invalid, in the names of the file and the command. */
+  readonly explain: (refusal: Refusal) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
   readonly skip?: ((cells: readonly string[]) => boolean) | undefined
   /** Whether a row is not looked up, because a list of known rows has it. */
@@ -142,16 +150,23 @@ export interface Lookup {
   readonly perRecord?: number | undefined
 }
 
+/** Throws a Refusal for a row with more or fewer cells than the header. */
+export function checkWidth(
+  { length: cells }: readonly string[],
+  { length: header }: readonly string[],
+): void {
+  if (cells !== header) throw new Refusal('csv.ragged', { cells, header })
+}
+
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
   { input, validate, explain, identity, most, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
-  const { cells, line } = state.row
-  if (cells.length !== header.length)
-    return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${header.length}`
+  const { cells } = state.row
   try {
+    checkWidth(cells, header)
     state.input = input(cells, (field, value) => {
       state.leftOut = [...state.leftOut, { field, value }]
     })
@@ -159,7 +174,7 @@ export function prepare(
     state.most = most(state.input)
     state.identity = identity(state.input)
   } catch (error) {
-    if (error instanceof ApiError) return explain?.(error) ?? error.message
+    if (error instanceof Refusal) return explain(error)
     throw error
   }
   if (state.identity === undefined) return undefined

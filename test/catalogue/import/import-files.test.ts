@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Refusal } from '../../../src/api/calls/errors.js'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { ImportError } from '../../../src/catalogue/import/report.js'
 import type { ImportOptions } from '../../../src/catalogue/kinds/kind.js'
+import { inWords } from '../../support/in-words.js'
 import { bytesOf, exported, openEmpty } from '../open.js'
 
 let catalogue: Catalogue
@@ -15,9 +16,9 @@ const take = (text: string | Uint8Array, options?: ImportOptions) =>
 const domains = async () => (await exported(catalogue, 'companies')).map(({ domain }) => domain)
 const names = async () => (await exported(catalogue, 'companies')).map(({ name }) => name)
 
-async function refusal(text: string | Uint8Array, options?: ImportOptions): Promise<ImportError> {
+async function refusal(text: string | Uint8Array, options?: ImportOptions): Promise<Refusal> {
   const error = await take(text, options).catch((thrown: unknown) => thrown)
-  if (!(error instanceof ImportError)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
+  if (!(error instanceof Refusal)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
   return error
 }
 
@@ -91,10 +92,10 @@ describe('a file to import', () => {
   })
 
   it.each([
-    ['<html><body><table>', 'The file is a web page or XML, not CSV. Export its table as CSV.'],
-    ['\u0001\u0002\u0003\u0004', 'The file is a binary file, not text. Give an .xlsx or CSV file.'],
+    ['<html><body><table>', 'This is a web page or XML, not CSV. Export its table as CSV.'],
+    ['\u0001\u0002\u0003\u0004', 'This is a binary file, not text. Give an .xlsx or CSV file.'],
   ])('is refused by name when it is no table: %j', async (text, sentence) => {
-    expect((await refusal(text)).message).toBe(sentence)
+    await expect(inWords(() => take(text))).rejects.toThrow(sentence)
   })
 
   it('may name its delimiter in a sep line', async () => {
@@ -224,27 +225,25 @@ describe('an import of an invalid file', () => {
     const error = await refusal(
       'name,domain\r\n"two\r\nlines",acme.example\r\nBirch,birch.example\r\n"Cedar,cedar.example\r\nDelta,delta.example\r\n',
     )
-    expect(error.line).toBe(5)
-    expect(error.message).toContain('quote')
+    expect(error).toMatchObject({ code: 'csv.quote_open', details: { line: 5 } })
   })
 
   it('keeps and counts the records before the error', async () => {
     const error = await refusal('name,domain\nAcme,acme.example\n"Birch,birch.example\n')
-    expect(error.report).toMatchObject({ added: 1, updated: 0 })
+    expect(error.details.report).toMatchObject({ added: 1, updated: 0 })
     expect(await domains()).toEqual(['acme.example'])
   })
 
   it('stops at a cell that never ends before it fills the memory', async () => {
     const error = await refusal(`name,domain\nAcme,acme.example\n"${'x'.repeat(2_000_000)}`)
-    expect(error.line).toBe(3)
+    expect(error.details.line).toBe(3)
   })
 
   it('reports the line from which the text is not in its encoding', async () => {
     const error = await refusal(
       Buffer.concat([Buffer.from('name,domain\nAcme,acme.example\nCaf'), Buffer.from([0x81, 0x2c])]),
     )
-    expect(error.message).toContain('UTF-8')
-    expect(error.line).toBe(3)
+    expect(error).toMatchObject({ code: 'csv.not_utf8', details: { line: 3 } })
   })
 
   it.each<[string, string, ImportOptions, string]>([
@@ -256,6 +255,6 @@ describe('an import of an invalid file', () => {
     ['an unknown encoding', 'a,b\n', { encoding: 'klingon' }, 'klingon'],
     ['an array that does not end', '[{"domain":"acme.example"},', {}, 'bracket'],
   ])('fails for %s', async (_, text, options, word) => {
-    expect((await refusal(text, options)).message).toContain(word)
+    await expect(inWords(() => take(text, options))).rejects.toThrow(word)
   })
 })

@@ -1,5 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Refusal } from '../../../src/api/calls/errors.js'
 import {
   keepAsIs,
   type PreparedBatch,
@@ -13,7 +14,6 @@ import {
   readInWorker,
 } from '../../../src/catalogue/import/reader.js'
 import { readMessages } from '../../../src/catalogue/import/reader-worker.js'
-import { ImportError } from '../../../src/catalogue/import/report.js'
 import { bundled } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { bytesOf, countedIds } from '../open.js'
@@ -85,7 +85,7 @@ describe('a file that is read in a worker thread', () => {
     ['a header that identifies nothing', 'a,b\n1,2\n'],
   ])('fails as in the main thread, after the same batches, for %s', async (_, text) => {
     const [there, here] = await both(text)
-    expect(there.error).toBeInstanceOf(ImportError)
+    expect(there.error).toBeInstanceOf(Refusal)
     expect(plain(there)).toEqual(plain(here))
   })
 
@@ -107,7 +107,7 @@ describe('a file that is read in a worker thread', () => {
     const messages: MessageFromReader[] = []
     const batches = () => messages.filter((message) => 'batch' in message).length
     port.on('message', (message: MessageFromReader) => messages.push(message))
-    const ended = until(() => messages.some((message) => 'end' in message || 'error' in message))
+    const ended = until(() => messages.some((message) => 'end' in message || 'refusal' in message))
     void readMessages(inner, task)
     return { port, messages, batches, ended }
   }
@@ -128,7 +128,12 @@ describe('a file that is read in a worker thread', () => {
 
   it.each([
     ['its bytes break off', 'Company Name,domain\nA,a.example\n', 'broken', { end: true }],
-    ['it cannot be read', 'a,b\n1,2\n', 'complete', { error: { problem: expect.any(String), line: 1 } }],
+    [
+      'it cannot be read',
+      'a,b\n1,2\n',
+      'complete',
+      { refusal: 'import.unidentified', details: expect.objectContaining({ line: 1 }) },
+    ],
   ])('ends where %s', async (_, text, end, last) => {
     const { port, messages, ended } = reading()
     port.postMessage({ bytes: Buffer.from(text) })

@@ -44,7 +44,7 @@ describe('lists create --csv', () => {
     expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'Targets' }] })
     for (const line of [
       'Line 3 was skipped: "Société", "Site web" are empty',
-      'Line 6 was skipped: it has 2',
+      'Line 6 was skipped: the row has 2',
       'Left out: country_code: 1 value not understood, such as "Atlantis"',
     ])
       expect(stderr).toContain(line)
@@ -67,7 +67,7 @@ describe('lists create --csv', () => {
       ...[
         '_line;_reason;Société;Site web;Pays;Notes',
         '3;"""Société"", ""Site web"" are empty";;;;nobody',
-        '6;it has 2 cells, and the header has 4;Short;short.example',
+        '6;"the row has 2 cells; the header has 4";Short;short.example',
         '',
       ],
     ])

@@ -39,7 +39,7 @@ describe('the quote of a batch', () => {
         unknown: [],
         invalid_reasons: [
           { reason: '"Website" is empty', rows: 1 },
-          { reason: 'Has 1 cell; the header has 2', rows: 1 },
+          { reason: 'the row has 1 cell; the header has 2', rows: 1 },
         ],
       },
     })

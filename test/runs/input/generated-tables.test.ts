@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
+import { Refusal } from '../../../src/api/calls/errors.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { openFile } from '../../../src/catalogue/import/open-file.js'
-import { ImportError } from '../../../src/catalogue/import/report.js'
 import { ColumnSample } from '../../../src/catalogue/normalize/value-kinds.js'
-import { MappingError } from '../../../src/csv/names.js'
+import { runSentences } from '../../../src/cli/batch/row-reasons.js'
 import { createRowReader, mapColumns } from '../../../src/runs/input/mapping.js'
 import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js'
 import { tries } from '../../support/effort.js'
@@ -225,14 +225,14 @@ test('a profile URL, an email address or a phone number never fills a field of a
   fc.assert(
     fc.property(table, fc.constantFrom(...batches), (columns, request) => {
       const header = columns.map(({ name }) => name)
-      const mapping = orNothing(MappingError, () =>
+      const mapping = orNothing(Refusal, () =>
         mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) })),
       )
       if (!mapping) return
       const { operation, shape } = request
       const ofProfile = operation.batch?.identity === 'company' ? 'company profile' : 'person profile'
       const reader = createRowReader(operation, shape, mapping)
-      const { identity } = createLookup(request, mapping, header)
+      const { identity } = createLookup(request, mapping, header, runSentences.explainRows)
       const profileOf = new Map<string, string>()
       for (const [row, cells] of rowsOf(columns).entries()) {
         const input = reader.input(cells)
@@ -298,7 +298,7 @@ test('a profile URL, an email address or a phone number never fills a field of a
 }, 120_000)
 
 function refused(error: unknown): undefined {
-  if (!(error instanceof ImportError)) throw error
+  if (!(error instanceof Refusal)) throw error
 }
 
 function orNothing<T>(refusal: abstract new (...args: never[]) => Error, work: () => T): T | undefined {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../../src/csv/names.js'
+import { Refusal } from '../../../src/api/calls/errors.js'
+import { describe as sentenceOf } from '../../../src/cli/messages.js'
 import {
   describeMapping,
   type MappingRequest,
@@ -23,7 +24,7 @@ function refusal(work: () => unknown): string {
   try {
     work()
   } catch (error) {
-    if (error instanceof MappingError) return error.message
+    if (error instanceof Refusal) return sentenceOf(error)
     throw error
   }
   throw new Error('nothing was refused')

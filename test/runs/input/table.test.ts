@@ -1,10 +1,12 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { CsvError } from '../../../src/csv/errors.js'
+import { Refusal } from '../../../src/api/calls/errors.js'
+import { describe as sentenceOf } from '../../../src/cli/messages.js'
 import type { CsvRow } from '../../../src/csv/parse.js'
 import { checkTable, openTable, type ReadOptions, spool } from '../../../src/runs/input/table.js'
 import { encode } from '../../csv/encode.js'
+import { inWords } from '../../support/in-words.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -124,9 +126,9 @@ describe('a file that is not a table is refused with its line', () => {
     const error = await openTable(await folder.file(content))
       .then((table) => checkTable(table))
       .catch((thrown: unknown) => thrown)
-    if (!(error instanceof CsvError)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
-    expect(error.line).toBe(line)
-    expect(error.message).toMatch(sentence)
+    if (!(error instanceof Refusal)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
+    expect(error.details.line).toBe(line)
+    expect(sentenceOf(error)).toMatch(sentence)
   })
 
   test.each([
@@ -135,11 +137,14 @@ describe('a file that is not a table is refused with its line', () => {
     ['<!DOCTYPE html><table><tr><td>a', /is a web page or XML, not CSV/],
     ['\u0001\u0002a\u0003\u0004b,c\n', /is a binary file, not text/],
   ])('because it is something else: %j', async (content, sentence) => {
-    await expect(openTable(await folder.file(content))).rejects.toThrow(sentence)
+    const path = await folder.file(content)
+    await expect(inWords(() => openTable(path))).rejects.toThrow(sentence)
   })
 
   test('when it does not exist or is a folder', async () => {
-    await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
-    await expect(openTable(folder.path('.'))).rejects.toThrow(/is a folder/)
+    await expect(inWords(() => openTable(folder.path('none.csv')))).rejects.toThrow(
+      /none.csv cannot be read: no such file/,
+    )
+    await expect(inWords(() => openTable(folder.path('.')))).rejects.toThrow(/is a folder/)
   })
 })

@@ -92,18 +92,18 @@ describe('a holder that lost the lock of a run', () => {
     await expire()
     const other = locksOf(there, 'there')
     expect(await other.take('known')).toBeDefined()
-    await expect(journal.keep(answered)).rejects.toMatchObject({ name: 'RunLost', exit: 15 })
-    await expect(journal.plan(wanted)).rejects.toMatchObject({ name: 'RunLost' })
-    await expect(journal.bulks?.plan(wanted, 1)).rejects.toMatchObject({ name: 'RunLost' })
+    await expect(journal.keep(answered)).rejects.toMatchObject({ code: 'run.taken_over' })
+    await expect(journal.plan(wanted)).rejects.toMatchObject({ code: 'run.taken_over' })
+    await expect(journal.bulks?.plan(wanted, 1)).rejects.toMatchObject({ code: 'run.taken_over' })
     const bulk = { number: 1, ordinals: [0, 1] } as never
-    await expect(journal.bulks?.accept(bulk, {} as never)).rejects.toMatchObject({ name: 'RunLost' })
+    await expect(journal.bulks?.accept(bulk, {} as never)).rejects.toMatchObject({ code: 'run.taken_over' })
     const change = { file: '/in.csv', output: null, request: '{}' }
-    await expect(runs.begin(run, change, 5)).rejects.toMatchObject({ name: 'RunLost' })
-    await expect(runs.add(newRun({ id: 'new' }))).rejects.toMatchObject({ name: 'RunLost' })
+    await expect(runs.begin(run, change, 5)).rejects.toMatchObject({ code: 'run.taken_over' })
+    await expect(runs.add(newRun({ id: 'new' }))).rejects.toMatchObject({ code: 'run.taken_over' })
     await expect(
       journal.end({ complete: true, certain: true, cleared: 2, invalid: 0 }),
     ).rejects.toMatchObject({
-      name: 'RunLost',
+      code: 'run.taken_over',
     })
     expect(locks.fenceOf('known')).not.toBe(other.fenceOf('known'))
 
@@ -202,7 +202,7 @@ describe('a holder that lost the lock of a run', () => {
     await expire()
     await stopKilled(there, hold)
     expect((await runs.list())[0]).toMatchObject({ status: 'stopped', reserved: 2 })
-    await expect(journal.keep(answered)).rejects.toMatchObject({ name: 'RunLost' })
+    await expect(journal.keep(answered)).rejects.toMatchObject({ code: 'run.taken_over' })
   })
 })
 

@@ -29,6 +29,7 @@ async function count(rows: readonly (readonly [name: string, price: number])[], 
       if (name === 'bad') throw new ApiError('bad_request', { reason: 'bad' })
       return { name, price: Number(price) }
     },
+    explain: ({ message }) => message,
     identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
     skip: ([name]) => name === 'skip',
     most: ({ price }) => Number(price),

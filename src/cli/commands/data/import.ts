@@ -3,16 +3,16 @@ import { access, type FileHandle, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument, Option } from 'commander'
+import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
+import type { ImportReport } from '../../../catalogue/import/report.js'
 import { type ImportOptions, kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
-import { systemReason } from '../../../csv/errors.js'
 import { parsePins } from '../../../runs/input/mapping.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { Stop, systemReason, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { readPipe } from '../../context/io.js'
 import { ensureWorkspace } from '../../context/open-databases.js'
@@ -59,8 +59,8 @@ async function importOrAsk(context: Context, invocation: Invocation): Promise<nu
   try {
     return await runImport(context, invocation)
   } catch (error) {
-    if (!(error instanceof ImportError) || !error.readings || invocation.args[1] === '-') throw error
-    const encoding = await chooseEncoding(context, error, error.readings)
+    if (!isRefusal(error, 'csv.encoding_uncertain') || invocation.args[1] === '-') throw error
+    const encoding = await chooseEncoding(context, error)
     return runImport(context, { ...invocation, options: { ...invocation.options, encoding } })
   }
 }
@@ -138,8 +138,8 @@ async function takeFile(
       ? withScratch((scratch) => catalogue.previewFile(kind, bytes, options, scratch))
       : catalogue.importFile(kind, bytes, options))
   } catch (error) {
-    if (!isDryRun && error instanceof ImportError && error.report) {
-      const { added, updated } = error.report
+    if (!isDryRun && error instanceof Refusal && error.details.report) {
+      const { added, updated } = error.details.report as ImportReport
       context.notify(
         `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
       )

@@ -1,8 +1,8 @@
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { ApiError } from '../../../api/calls/errors.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
-import { systemCode, systemReason } from '../../../csv/errors.js'
+import { systemCode } from '../../../csv/errors.js'
 import {
   readStoredNumber,
   type Schema,
@@ -12,6 +12,7 @@ import {
 import type { ReadOnlyDatabase } from '../../../storage/database/read-only.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
+import { reasonOf as describeReason } from '../../messages.js'
 
 /** A directory entry. A link is not followed. */
 export interface DirectoryEntry {
@@ -180,12 +181,7 @@ const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
 
 /** Returns the reason of a failure as one line without a final full stop. */
 export function reasonOf(error: unknown): string {
-  const [line = ''] = sentenceOf(error).split('\n')
-  return line.trim().replace(/\.$/, '')
-}
-
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return systemReason(error)
-  const { reason } = error.details
-  return typeof reason === 'string' ? reason : error.message
+  const { reason } = error instanceof Refusal ? error.details : {}
+  const [line = ''] = (typeof reason === 'string' ? reason : describeReason(error)).split('\n')
+  return line.trim()
 }

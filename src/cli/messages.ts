@@ -1,0 +1,284 @@
+import { ConnectionLost } from '../api/calls/caller.js'
+import { ApiError, type Details, errors, Refusal } from '../api/calls/errors.js'
+import { exitCodes } from '../api/calls/exit-codes.js'
+import type { Reading } from '../csv/detect-encoding.js'
+import {
+  isExitPrompt,
+  openQuestion,
+  type Report,
+  report,
+  Stop,
+  systemReason,
+  unknownHint,
+} from './context/errors.js'
+
+/** A sentence, in which `{name}` is a detail, `{name,}` a number with its thousands separated, and `{name"}` a list in quotes. */
+type Text = string | ((details: Details) => string)
+
+interface Message {
+  readonly text: Text
+  /** What to do about it. */
+  readonly hint?: Text
+  /** By default 2. */
+  readonly exit?: number | ((details: Details) => number)
+  /** The code in a report; by default that of the exit code. */
+  readonly code?: string
+}
+
+const encodingHint = 'Name the encoding of the file with --encoding.'
+const unpack = 'Unpack it, and give the file that is in it.'
+const exportTable = 'Export its table as CSV.'
+const noTable = 'Give an .xlsx or CSV file.'
+const saveSheet = 'Save it as .xlsx or CSV.'
+const saveTable = 'Save its table as .xlsx or CSV.'
+
+/** Files that are no tables: what they are, and what to do with them. */
+const fileTypes: Readonly<Record<string, string>> = {
+  '7z': `a 7-Zip archive. ${unpack}`,
+  arrow: `an Arrow file. ${exportTable}`,
+  avro: `an Avro file. ${exportTable}`,
+  binary: `a binary file, not text. ${noTable}`,
+  bzip2: `a bzip2 file. ${unpack}`,
+  doc: `an old Word document (.doc). ${saveTable}`,
+  docx: `a Word document. ${saveTable}`,
+  encrypted_workbook: 'a workbook with a password. Save it without one, or as CSV.',
+  gzip: `a gzip file. ${unpack}`,
+  image: `an image. ${noTable}`,
+  iwork: 'a Numbers or Pages document. Export it as .xlsx or CSV.',
+  json: 'JSON, not CSV. Convert it to CSV or .xlsx; only prospect data import reads JSON.',
+  markup: `a web page or XML, not CSV. ${exportTable}`,
+  opendocument: `an OpenDocument file (such as .ods). ${saveSheet}`,
+  parquet: `a Parquet file. ${exportTable}`,
+  pdf: `a PDF document. ${exportTable}`,
+  ppt: `an old presentation (.ppt). ${saveTable}`,
+  pptx: `a presentation. ${saveTable}`,
+  rar: `a RAR archive. ${unpack}`,
+  sqlite: `an SQLite database. ${exportTable}`,
+  xls: `an old Excel workbook (.xls). ${saveSheet}`,
+  xlsb: `a binary Excel workbook (.xlsb). ${saveSheet}`,
+  xz: `an xz file. ${unpack}`,
+  zip: `a ZIP archive. ${unpack}`,
+  zstd: `a Zstandard file. ${unpack}`,
+}
+
+/** What we find wrong with a workbook; the rest is said by the library that reads it. */
+const damages: Readonly<Record<string, string>> = {
+  doctype: 'it declares a document type',
+  parts: 'it has too many parts',
+}
+
+/** Formats of the pairs that options take. */
+const pairs: Readonly<Record<string, string>> = {
+  map: 'field=Column, such as --map domain=Website',
+  override: 'field=value, such as --override country=FR',
+}
+
+/** What names a column: an option, or a saved map. */
+const namedBy = ({ option = 'map', saved }: Details) => (saved ? `The saved map ${saved}` : `--${option}`)
+
+const quoteWord = (text: string): string => (/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text))
+
+const elsewhere = ({ place }: Details) => (place ? ', possibly on another machine' : '')
+
+/** The subjects of locks. */
+const locked: Readonly<Record<string, (name: unknown) => string>> = {
+  run: (id) => (id === undefined ? 'This run' : `Run ${id}`),
+  file: (path) => `The file ${path}`,
+  lock: (name) => `The lock ${name}`,
+  lookups: () => 'Every lock of single lookups',
+}
+
+/** The exit code of work that a signal ended. */
+const exitOfSignal = ({ signal }: Details) =>
+  signal === 'SIGTERM' ? exitCodes.terminated : exitCodes.interrupted
+
+const interruptedWhile = (during: Text): Message => ({
+  text: (details) =>
+    `${details.signal === 'SIGTERM' ? 'Terminated' : 'Interrupted'} while ${fill(during, details)}.`,
+  exit: exitOfSignal,
+})
+
+/** The system's codes of an output that could never be written: its folder is missing, or its name is a folder's. */
+const misplaced: readonly unknown[] = ['EISDIR', 'ENOENT', 'ENOTDIR']
+
+/** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
+// biome-ignore format: one row, one line
+const messages: Readonly<Record<string, Message>> = {
+  'csv.empty': { text: '{path} is empty. Its first line must name the columns.' },
+  'csv.encoding_changes': { text: `this is not {label}, as the lines above are. ${encodingHint}` },
+  'csv.encoding_contradicted': { text: 'the lines above may be {label}, but here "{sample}" is {found}. If the whole file is, add --encoding {found}.' },
+  'csv.encoding_uncertain': { text: ({ readings }) => `the encoding is not certain: this is ${(readings as Reading[]).map(({ label, sample }) => `"${sample}" in ${label}`).join(', and ')}. Name the right one with --encoding.` },
+  'csv.encoding_unknown': { text: 'The encoding "{label}" is not known. Use a name such as utf-8, utf-16le, windows-1252 or shift_jis.' },
+  'csv.encoding_wrong': { text: `this is not valid {label}. ${encodingHint}` },
+  'csv.folder': { text: '{path} is a folder. Name a CSV or .xlsx file in it.' },
+  'csv.no_header_left': { text: '--skip-lines {count} leaves no header in the beginning of the file.' },
+  'csv.no_names': { text: 'this should name the columns, but all its cells are empty.' },
+  'csv.not_regular': { text: '{path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.' },
+  'csv.not_text': { text: ({ path = 'This', type }) => `${path} is ${fileTypes[String(type)]}` },
+  'csv.not_utf8': { text: ({ found = 'for example windows-1252' }) => `this is not valid UTF-8. If the file has another encoding, name it with --encoding (${found}).` },
+  'csv.nul': { text: 'there is a NUL character here, so this is no text file, or its encoding must be given with --encoding (for example utf-16le).' },
+  'csv.piped_workbook': { text: 'This is a workbook or an archive. Save it as a file, and give its name instead of a pipe.' },
+  'csv.quote_continues': { text: 'in this row a quoted cell continues after its closing quote. Close the cell where it ends, and double ("") the quotes within it.' },
+  'csv.quote_inside': { text: 'in this row a quote stands in the middle of an unquoted cell. Quote the whole cell, and double ("") the quotes within it.' },
+  'csv.quote_open': { text: 'a quote is opened in this row and never closed. Close it, or double it ("") to mean a quote.' },
+  'csv.ragged': { text: ({ cells, header }) => `the row has ${cells} ${cells === 1 ? 'cell' : 'cells'}; the header has ${header}` },
+  'csv.row_too_long': { text: 'the row that begins here is longer than {limit} bytes. Most often a quote was opened and never closed.' },
+  'csv.row_too_wide': { text: 'the row that begins here has {cells,} cells, and {max,} are the most.' },
+  'csv.same_names': { text: 'columns {one} and {other} are both named "{name}". Rename one of them.' },
+  'csv.unreadable': { text: '{path} cannot be read: {cause}.' },
+  'import.array_open': { text: 'The array has no closing bracket; complete the file' },
+  'import.empty': { text: 'The file is empty. Its first line must name the columns' },
+  'import.no_column': { text: "There is no column '{column}'; choose one of {known}" },
+  'import.no_field': { text: "There is no field '{field}' of {kind}; choose one of {known}" },
+  'import.record_too_long': { text: 'The record that begins here is longer than 16 MiB; split it' },
+  'import.unidentified': { text: ({ isNamed, ...details }) => fill(`No column identifies the {kind}: one must be {oneOf}. ${isNamed ? '' : 'If its first row is data, add --no-header. '}Choose it with --map {field}=COLUMN, from {header}`, details) },
+  'interrupted.converting': interruptedWhile('a workbook was converted'),
+  'interrupted.reading': interruptedWhile('{path} had no writer, or an idle one'),
+  'interrupted.writing': interruptedWhile('{path} had no reader, or an idle one'),
+  'list.no_column': { text: '--take names the column "{column}", which no --with file has.', hint: (details) => fill(details.near === undefined ? 'They have: {known"}.' : 'Did you mean "{near}"?', details) },
+  'list.of_companies': { text: '{option} {source} is a list of companies, and the rows are people.', hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
+  'list.of_numbers': { text: '{option} knows companies and people, and these rows are phone numbers.', hint: 'Leave out {option}.' },
+  'list.unidentified': { text: (details) => fill(`{name}: no column is recognised as ${details.kind === 'people' ? 'an email address' : 'a domain'}, a profile URL or a name. The file has: {header"}. Choose one, for example: --map ${details.kind === 'people' ? 'email' : 'domain'}="${firstName(details)}"`, details) },
+  'map.filled_twice': { text: ({ field, flag, column, value }) => `--${flag} and the column "${column}" both fill ${field}. Leave out --${flag}, or replace the column in every row with --override ${field}=${quoteWord(String(value))}` },
+  'map.no_column': { text: (details) => fill(`--only-missing {field}: the file has no column "{wanted}". ${details.near === undefined ? 'It has: {header"}.' : 'Did you mean "{near}"?'} Choose one, for example: --only-missing {field}="{example}"`, { ...details, example: details.near ?? firstName(details) }) },
+  'map.not_pair': { text: ({ option, pair }) => `--${option} takes ${pairs[String(option)]}, not "${pair}".` },
+  'map.profiles': { text: (details) => fill(`${namedBy(details)} fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
+  'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
+  'map.unknown_name': { text: (details) => fill(`${namedBy(details)} names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
+  'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },
+  'output.failed': { text: ({ path, cause, partial }) => `${path} cannot be written: ${reasonOf(cause)}.${partial === undefined ? '' : ` What was written so far is in ${partial}.`}`, exit: ({ cause }) => (misplaced.includes((cause as { code?: unknown } | null)?.code) ? exitCodes.usage : exitCodes.unreachable) },
+  'output.field_ambiguous': { text: '--fields names "{field}", which is ambiguous.', hint: ({ meant }) => `Did you mean ${(meant as string[]).join(' or ')}?` },
+  'output.folder': { text: '{path} is a folder; name a file in it.' },
+  'output.no_field': { text: ({ option, field, ...more }) => `--${option} names "${field}", which the result does not have.${option === 'fields' ? '' : ` ${meantFields(more)}`}`, hint: ({ option, ...more }) => (option === 'fields' ? meantFields(more) : '') },
+  'output.no_layout': { text: '--layout writes companies or people, and this result has neither.', hint: 'Leave it out; where a search is started, add --wait.' },
+  'output.stream_failed': { text: 'The output cannot be written: {cause}.', hint: 'Free some disk space, or choose another location, then run the command again.', exit: exitCodes.unreachable },
+  'output.too_many_rows': { text: 'The input has {rows,} rows, and a workbook holds {max,}.', hint: 'Use -o FILE.csv.' },
+  'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
+  'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
+  'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.place ? 'To resume it with the file that it read: prospect runs resume {run}{place} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{place}`, details) },
+  'run.known_changed': { text: 'A list of --skip-known is not what run {run} read: it has changed.', hint: 'Put it back, or give the whole command again: answers that were paid for are reused.' },
+  'run.lock_name': { text: '--lock takes a name of letters, digits, dots, - and _.', hint: 'For example: --lock nightly' },
+  'run.locked': { text: ({ of, name, holder }) => `${locked[String(of)]?.(name)} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`, hint: ({ freedAfterMs: ms }) => `Wait until it ends, or stop it.${ms === undefined ? '' : ` One that was killed frees it after ${Number(ms) / 1_000} seconds.`}`, exit: exitCodes.locked, code: 'locked' },
+  'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
+  'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
+  'run.request_too_large': { text: ({ file, bytes, max }) => `${file} makes a request of ${formatSize(bytes)}; the limit is ${formatSize(max)}.`, hint: 'Split the file.' },
+  'run.rows_together': { text: 'Run {run} has sent rows up to {last} together, and waits for their answers.', hint: 'Leave --rows out, or raise it to {last}.' },
+  'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
+  'run.taken_over': { text: 'Another command has taken over this run: nothing was heard from this one for a while.', hint: 'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.', exit: exitCodes.locked },
+  'run.too_many_items': { text: '{path} has more than {max,} companies, the maximum for a list.', hint: 'Split the file.' },
+  'workbook.beyond_columns': { text: 'The cell {cell} is beyond the last column of a sheet, XFD.' },
+  'workbook.cell_too_full': { text: 'Row {row} has {length,} characters in column "{column}", and a cell of a workbook holds {max,}. Write CSV instead.' },
+  'workbook.cell_too_long': { text: 'A cell has more than {max} characters.' },
+  'workbook.damaged': { text: ({ path, cause }) => `${path} is a damaged workbook (${damages[String(cause)] ?? cause}). Open it in a spreadsheet program and save it again.` },
+  'workbook.encrypted': { text: '{path} is protected with a password. Save it without one, or as CSV.' },
+  'workbook.ended': { text: 'The conversion of the workbook ended unexpectedly ({how}).' },
+  'workbook.interrupted': { text: 'The conversion of the workbook was interrupted.' },
+  'workbook.memory': { text: 'The workbook needs more memory than a conversion may take. Save the sheet as CSV.' },
+  'workbook.no_cells': { text: '{path} has no sheet with cells.' },
+  'workbook.no_sheet': { text: (details) => fill(`{path} has no sheet "{name}". It has: {names"}${details.more === 0 ? '' : ', and {more} more'}.`, details) },
+  'workbook.none': { text: `{path} is no workbook. ${noTable}` },
+  'workbook.not_one': { text: '{path} is not a workbook, so it has no sheets.', hint: 'Leave out --sheet.' },
+  'workbook.not_text': { text: '{path} is a workbook, and --{field} is for text files.', hint: 'Leave out --{field}.' },
+  'workbook.out_of_order': { text: 'The rows of the sheet are out of order at row {row}. Save it again.' },
+  'workbook.row_too_long': { text: 'The row is longer than {max} bytes.' },
+  'workbook.text_missing': { text: 'The sheet refers to text {number}, which the workbook lacks.' },
+  'workbook.texts_too_long': { text: 'The texts in {path} take more than {max} MiB. Save the sheet as CSV.' },
+  'workbook.too_large': { text: ({ path, unpacked, row, max, size }) => `${path} ${unpacked === undefined ? `becomes more than ${formatSize(max)} of CSV by row ${count(row)}` : `unpacks to ${formatSize(unpacked)}`}, and ${formatSize(max)} is the limit for a workbook of ${formatSize(size)}. Delete what is not needed in it, or save the sheet as CSV.` },
+  'workbook.too_large_to_write': { text: 'The workbook would be larger than 4 GiB. Write CSV instead.' },
+  'workbook.too_many_rows': { text: 'A sheet has at most {max,} rows, and there are more. Write CSV instead.' },
+  'workbook.unreadable': { text: '{path} cannot be converted: {cause}.' },
+}
+
+const firstName = ({ header }: Details) => (header as string[]).find((name) => name !== '') ?? 'Column'
+
+const meantFields = ({ meant, names }: Details): string => {
+  const [near, all] = [meant as string[], names as string[]]
+  return near.length > 0 ? `Did you mean ${near.join(' or ')}?` : `It has: ${all.join(', ')}.`
+}
+
+const count = (value: unknown): string => Number(value).toLocaleString('en-US')
+
+/** Returns a size in KiB or MiB, rounded up. */
+const formatSize = (bytes: unknown): string =>
+  Number(bytes) < 2 ** 20
+    ? `${Math.ceil(Number(bytes) / 2 ** 10)} KiB`
+    : `${count(Math.ceil(Number(bytes) / 2 ** 20))} MiB`
+
+function fill(text: Text, details: Details): string {
+  if (typeof text === 'function') return text(details)
+  return text.replace(/\{(\w+)([,"]?)\}/g, (_, name: string, how: string) => {
+    const value = details[name]
+    if (Array.isArray(value)) return value.map((one) => (how === '"' ? `"${one}"` : one)).join(', ')
+    if (how === ',') return count(value)
+    return value instanceof Error ? reasonOf(value) : String(value ?? '')
+  })
+}
+
+/** Returns the sentence of a refusal, with the line that it is about. */
+export function describe({ code, details, message }: Refusal): string {
+  const known = messages[code]
+  if (!known) return message
+  const text = fill(known.text, details)
+  return details.line === undefined ? text : `Line ${details.line}: ${text}`
+}
+
+/** Returns what an error says, as the end of a sentence. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Refusal ? describe(error) : systemReason(error)
+  return text.endsWith('.') ? text.slice(0, -1) : text
+}
+
+/** Returns the report of an error; `undefined` when the error is a bug. */
+export function reportOf(error: unknown): Report | undefined {
+  if (error instanceof Stop) return report(error.message, error.code, null, error.exit, error.hint)
+  if (error instanceof ApiError) {
+    const row: { readonly exit: number; readonly hint: string } = errors[error.code]
+    return report(error.message, error.code, error.status, row.exit, row.hint)
+  }
+  if (error instanceof Refusal) return reportOfRefusal(error)
+  // A prompt throws this at Ctrl-C.
+  if (isExitPrompt(error))
+    return report('Cancelled at the prompt; nothing was done.', null, null, exitCodes.interrupted, '')
+  if (error instanceof ConnectionLost) return reportOfLoss(error)
+  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
+    return report(
+      'Stopped before the answer came.',
+      'timeout',
+      null,
+      exitCodes.unreachable,
+      'Raise --timeout.',
+    )
+  if (!isRefusal(error)) return undefined
+  const exit = error.exit ?? exitCodes.usage
+  return report(error.message, codes[exit] ?? 'output', null, exit, error.hint ?? '')
+}
+
+const codes: Readonly<Record<number, string>> = {
+  [exitCodes.usage]: 'usage',
+  [exitCodes.notFound]: 'not_found',
+}
+
+function reportOfRefusal(refusal: Refusal): Report | undefined {
+  const known = messages[refusal.code]
+  if (!known) return undefined
+  const { exit: rule = exitCodes.usage, hint = '', code } = known
+  const exit = typeof rule === 'function' ? rule(refusal.details) : rule
+  return report(describe(refusal), code ?? codes[exit] ?? 'output', null, exit, fill(hint, refusal.details))
+}
+
+/** Returns the report of a request without a reply. */
+function reportOfLoss({ message, unknown }: ConnectionLost): Report {
+  if (unknown)
+    return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exitCodes.unreachable, unknownHint)
+  const hint = 'Check the address and the network; nothing was charged.'
+  return report(message, 'unreachable', null, exitCodes.unreachable, hint)
+}
+
+/** A refusal of another folder. It is recognised by its properties, so that the folder need not be loaded. */
+interface RefusalLike extends Error {
+  readonly exit?: number
+  readonly hint?: string
+}
+
+const isRefusal = (error: unknown): error is RefusalLike =>
+  error instanceof Error && (typeof (error as RefusalLike).exit === 'number' || error.name === 'AdminError')
