@@ -14,15 +14,16 @@ import { lookOf } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
 import { addGlobals, groups, layoutOption, withGlobalsOf } from './global-options.js'
 import { type HelpTopic, helpLayout, moreHelp, toSentence, withMore, wrapText } from './help.js'
+import { type OptionRows, type OptionsOf, toOptions } from './option-rows.js'
 
 /** The arguments and options that a command was given. */
-export interface Invocation {
+export interface Invocation<Options = Readonly<Record<string, unknown>>> {
   readonly args: readonly string[]
-  readonly options: Readonly<Record<string, unknown>>
+  readonly options: Options
 }
 
 /** The work of a command. */
-export type Work<T> = (context: Context, invocation: Invocation) => Promise<T>
+export type Work<T, Options> = (context: Context, invocation: Invocation<Options>) => Promise<T>
 
 /** Creates a command. */
 export type CommandFactory = (environment: CommandEnvironment) => Command
@@ -72,7 +73,7 @@ const helpTexts: Readonly<
 > = texts.help
 
 /** A command with the help and errors of all commands. It suggests an option for an unknown one. */
-export class ProspectCommand extends Command {
+export class ProspectCommand<Options = Readonly<Record<string, unknown>>> extends Command {
   readonly #context: Context
   readonly #topic: HelpTopic
   readonly #onEnd: (exit: number) => void
@@ -120,6 +121,11 @@ export class ProspectCommand extends Command {
   addOptions(options: readonly Option[]): this {
     for (const option of options) this.addOption(option)
     return this
+  }
+
+  /** Adds options that the work of the command gets with their types. */
+  withOptions<const Rows extends OptionRows>(rows: Rows): ProspectCommand<Options & OptionsOf<Rows>> {
+    return this.addOptions(toOptions(rows)) as unknown as ProspectCommand<Options & OptionsOf<Rows>>
   }
 
   /** Adds `--layout`, for a command that can print companies or people. */
@@ -170,11 +176,11 @@ export class ProspectCommand extends Command {
   }
 
   /** Sets the work of the command, which returns its exit code; `undefined` means 0. */
-  run(work: Work<number | undefined>): this {
+  run(work: Work<number | undefined, Options>): this {
     return addGlobals(this).action(async () => {
       const context = withGlobalsOf(this.#context, this)
       const { globals } = context
-      const invocation = { args: this.args, options: this.opts() }
+      const invocation = { args: this.args, options: this.opts() as Invocation['options'] & Options }
       await checkFormats(globals)
       claimFiles(context, { ...invocation.options, ...globals })
       checkLayoutFormat(globals)
@@ -196,7 +202,10 @@ export class ProspectCommand extends Command {
   }
 
   /** Sets work with the engine's administration, whose result is printed. */
-  printAdmin(work: (admin: Admin, ...rest: [Invocation, Context]) => Promise<unknown>, view?: View): this {
+  printAdmin(
+    work: (admin: Admin, ...rest: [Invocation<Options>, Context]) => Promise<unknown>,
+    view?: View,
+  ): this {
     return this.run(async (context, given) => {
       const admin = await openAdmin(context)
       const result = await work(admin, given, context)
@@ -208,7 +217,7 @@ export class ProspectCommand extends Command {
   }
 
   /** Sets the work of a command whose result is printed; `undefined` when the work has printed it. */
-  printResult(work: Work<unknown>, view?: View): this {
+  printResult(work: Work<unknown, Options>, view?: View): this {
     return this.run(async (context, invocation) => {
       const result = await work(context, invocation)
       if (result !== undefined) await print(withNames(context, result, view), result, view)

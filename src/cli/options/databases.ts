@@ -1,10 +1,9 @@
-import { Option } from 'commander'
 import type { RunsLocation } from '../../runs/records.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { quoteForShell } from '../context/home.js'
-import type { Invocation } from './command-environment.js'
+import { type OptionsOf, optionRows } from './option-rows.js'
 
 /** Returns the address of a database. Throws UsageError for one with a password, because other users could see it. */
 export function withoutPassword(location: string): string {
@@ -17,19 +16,23 @@ export function withoutPassword(location: string): string {
   return location
 }
 
-/** Creates the option of commands that serve or work for an engine. */
-export const engineOption = (): Option =>
-  new Option(
-    '--database <place>',
+/** The option of commands that serve or work for an engine. */
+export const engineOption = optionRows({
+  database: [
+    '<place>',
     "the engine's database: a file, or postgres://… (default: the one of this machine)",
-  ).argParser(withoutPassword)
+    withoutPassword,
+  ],
+})
 
-/** Creates the option of commands about a catalogue that machines may share. */
-export const catalogueOption = (): Option =>
-  new Option(
-    '--database <url>',
+/** The option of commands about a catalogue that machines may share. */
+export const catalogueOption = optionRows({
+  database: [
+    '<url>',
     "the engine's database with its catalogue, postgres://… (default: that of PROSPECT_DATABASE_URL, else this machine's)",
-  ).argParser(serverAddress)
+    serverAddress,
+  ],
+})
 
 /** Returns the address of a PostgreSQL database. Throws UsageError for anything else and for a password. */
 export function serverAddress(location: string): string {
@@ -43,24 +46,29 @@ export function serverAddress(location: string): string {
 }
 
 /** Returns the context of the database that `--database` names, or the same one without that option. */
-export function withCatalogueOption(context: Context, options: Readonly<Record<string, unknown>>): Context {
-  const { database } = options
-  return typeof database === 'string' ? context.withDatabase(database) : context
+export function withCatalogueOption(
+  context: Context,
+  { database }: OptionsOf<typeof catalogueOption>,
+): Context {
+  return database ? context.withDatabase(database) : context
 }
 
-/** Creates the options that choose whose runs a command is about: by default those of this machine. */
-export const sharedOptions = (): Option[] => [
-  new Option(
-    '--database <place>',
+/** The options that choose whose runs a command is about: by default those of this machine. */
+export const sharedOptions = optionRows({
+  database: [
+    '<place>',
     'the runs that several machines share: the postgres://… address of their database',
-  ).argParser(withoutPassword),
-  new Option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names'),
-]
+    withoutPassword,
+  ],
+  shared: ['', 'the runs in the database that PROSPECT_DATABASE_URL names'],
+})
 
 /** Returns the database of the runs that a command is about. */
-export function runPlaceOf({ home }: Context, { database, shared }: Invocation['options']): RunsLocation {
-  if (typeof database === 'string') return { database: requirePostgres(database, '--database') }
-  return shared === true ? { database: requirePostgres(home.engine, 'PROSPECT_DATABASE_URL') } : {}
+type SharedOptions = OptionsOf<typeof sharedOptions>
+
+export function runPlaceOf({ home }: Context, { database, shared }: SharedOptions): RunsLocation {
+  if (database !== undefined) return { database: requirePostgres(database, '--database') }
+  return shared ? { database: requirePostgres(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
 /** Returns the option that names a database in a shell command. The address of the environment may have a password. */
@@ -72,7 +80,7 @@ export function runPlaceOption({ home }: Context, { database }: RunsLocation): s
 /** Returns where the runs of a command are stored, and the context of that database. */
 export function contextOfRuns(
   context: Context,
-  options: Invocation['options'],
+  options: SharedOptions,
 ): { readonly context: Context; readonly place: RunsLocation } {
   const place = runPlaceOf(context, options)
   return { context: context.withDatabase(place.database ?? context.home.engine), place }

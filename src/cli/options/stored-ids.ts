@@ -30,11 +30,11 @@ export const among = (ids: readonly string[]): StoredIds => ({
 export const mostCandidates = 6
 
 /** Adds the argument and the option that name things of a kind: by ids, their beginnings, or `--last`. */
-export const addStoredId = (
-  command: ProspectCommand,
+export const addStoredId = <Options>(
+  command: ProspectCommand<Options>,
   { noun, list }: StoredKind,
   several = false,
-): ProspectCommand =>
+): ProspectCommand<Options> =>
   command
     .addArgument(
       several

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import { resultOr } from '../../api/values/objects.js'
 import { parseUrl } from '../../api/values/url.js'
-import type { DeliveryShape } from '../../api/webhooks/events.js'
 import { isSecret } from '../../api/webhooks/signature.js'
 import { isNetwork } from '../../client/networks.js'
 import type { Targets } from '../../engine/ports/ports.js'
@@ -13,6 +12,7 @@ import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
 import { readStdin, readText } from '../context/io.js'
 import { engineOption } from './databases.js'
+import { type OptionsOf, optionRows } from './option-rows.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
 export function targetUrl(text: string, option: string): string {
@@ -26,19 +26,6 @@ export function targetUrl(text: string, option: string): string {
   if (url.hash !== '') throw new UsageError(`${option} must not have a fragment (#…).`)
   return url.href
 }
-
-/** Creates the options of a command that sends deliveries: the database, and private networks it may deliver to. */
-export const deliveringOptions = (): Option[] => [
-  engineOption(),
-  new Option(
-    '--allow-target <network>',
-    'deliver to this private network too, such as 10.1.0.0/16 (repeatable)',
-  ).argParser(networks),
-  new Option(
-    '--delivery-shape <shape>',
-    'how deliveries carry a record: in a field (nested), or with its fields beside those of the event (flat)',
-  ).choices(['nested', 'flat'] satisfies DeliveryShape[]),
-]
 
 /** Returns where a server or worker delivers: to the networks given, and to loopback in a workspace of one member. */
 export const targetsOf =
@@ -67,6 +54,21 @@ export function networks(text: string, before: readonly string[] = []): string[]
   if (!isNetwork(text)) throw new InvalidArgumentError('Give a network such as 10.1.0.0/16, or an address.')
   return [...before, text.trim()]
 }
+
+/** The options of a command that sends deliveries: the database, and private networks it may deliver to. */
+export const deliveringOptions = optionRows({
+  ...engineOption,
+  allowTarget: [
+    '<network>',
+    'deliver to this private network too, such as 10.1.0.0/16 (repeatable)',
+    networks,
+  ],
+  deliveryShape: [
+    '<shape>',
+    'how deliveries carry a record: in a field (nested), or with its fields beside those of the event (flat)',
+    ['nested', 'flat'],
+  ],
+})
 
 /** The address of a tunnel or proxy in front of a receiver. */
 export interface PublicAddress {
@@ -105,17 +107,16 @@ export function webhookUrl(
 }
 
 /** The options that say where the signing secret comes from. */
-export interface SecretChoice {
-  readonly secretFile?: string
-  readonly secretStdin?: boolean
-}
+export const secretOptions = optionRows({
+  secretFile: ['<file>', 'read the signing secret from a file'],
+  secretStdin: ['', 'read the signing secret from stdin'],
+})
 
-/** Creates the options that say where the signing secret comes from. It is never an argument itself. */
-export const secretOptions = (): Option[] => [
-  new Option('--secret-file <file>', 'read the signing secret from a file'),
-  new Option('--secret-stdin', 'read the signing secret from stdin'),
-  new Option('--secret <secret>', 'refused').argParser(refuseSecret).hideHelp(),
-]
+export type SecretChoice = OptionsOf<typeof secretOptions>
+
+/** Creates an option that refuses the signing secret: it is never an argument itself. */
+export const refusedSecret = (): Option =>
+  new Option('--secret <secret>', 'refused').argParser(refuseSecret).hideHelp()
 
 /**
  * Returns the signing secrets given with a command: on stdin, in a file or in PROSPECT_WEBHOOK_SECRET. During a rotation

@@ -1,4 +1,3 @@
-import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import type { DashboardPorts, InboxPort } from '../../../dashboard/page/ports.js'
 import type { Dashboard } from '../../../dashboard/server.js'
@@ -13,6 +12,7 @@ import { once } from '../../context/once.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import { reportOf } from '../../messages.js'
 import { createSpendingLayer, openSpending } from '../../operation/record-spending.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { renderRecords } from '../../output/print.js'
 import { notifyBug } from '../../output/report-error.js'
@@ -32,18 +32,13 @@ export interface DashboardChoices {
   readonly source: DashboardPorts['source']
 }
 
-/** Options of a command that serves the dashboard. */
-export interface ExposureOptions {
-  readonly public?: boolean
-  readonly readOnly?: boolean
-  readonly dashboardPublic?: boolean
-}
+/** The options that say what the dashboard permits, and to whom. */
+export const exposureOptions = optionRows({
+  readOnly: ['', 'a read-only dashboard, without buttons'],
+  dashboardPublic: ['', 'allow a read-only dashboard with --public'],
+})
 
-/** Creates the options that say what the dashboard permits, and to whom. */
-export const exposureOptions = (): Option[] => [
-  new Option('--read-only', 'a read-only dashboard, without buttons'),
-  new Option('--dashboard-public', 'allow a read-only dashboard with --public'),
-]
+type ExposureOptions = OptionsOf<typeof exposureOptions> & { readonly public?: boolean }
 
 /** Returns whether the dashboard refuses every action. Throws a `UsageError` when it may not be served at all. */
 export function readExposure({ public: isPublic, readOnly, dashboardPublic }: ExposureOptions): boolean {

@@ -34,7 +34,7 @@ export const dataCommand: CommandFactory = ({ group }) =>
 /** `prospect data stats`: how many records of each kind there are. */
 const statsCommand: CommandFactory = ({ command }) =>
   command('stats', 'Count the records of each kind')
-    .addOption(catalogueOption())
+    .withOptions(catalogueOption)
     .printResult((context, { options }) => readStats(withCatalogueOption(context, options)))
 
 /** Counts the records. It does not create a missing shared catalogue, which may need more rights than reading one. */
@@ -62,7 +62,7 @@ const exportCommand: CommandFactory = ({ command }) =>
   command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
     .addLayout()
-    .addOption(catalogueOption())
+    .withOptions(catalogueOption)
     .run(async (context, { args, options }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()
@@ -76,7 +76,7 @@ const exportCommand: CommandFactory = ({ command }) =>
 const copyCommand: CommandFactory = ({ command }) =>
   command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
     .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
-    .addOption(catalogueOption())
+    .withOptions(catalogueOption)
     .run(copy)
 
 async function copy(outer: Context, { args: [to], options }: Invocation): Promise<number> {
@@ -142,7 +142,7 @@ function toRefusal(copied: Exclude<CopyResult, { rows: number }>, to: string | u
 const purgeCommand: CommandFactory = ({ command }) =>
   command('purge', 'Delete old finished jobs, runs and received events')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
-    .addOption(catalogueOption())
+    .withOptions(catalogueOption)
     .run(purge)
 
 async function purge(outer: Context, { options }: Invocation): Promise<number> {

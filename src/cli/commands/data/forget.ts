@@ -18,7 +18,7 @@ export const forgetCommand: CommandFactory = ({ command }) =>
     .argument('[person]', 'an email address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only show what would be deleted')
-    .addOption(catalogueOption())
+    .withOptions(catalogueOption)
     .run(forget)
 
 async function forget(outer: Context, { args, options }: Invocation): Promise<number> {

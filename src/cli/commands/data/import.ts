@@ -2,7 +2,7 @@ import { constants, createReadStream } from 'node:fs'
 import { access, type FileHandle, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { Argument, Option } from 'commander'
+import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
@@ -18,6 +18,7 @@ import { readPipe } from '../../context/io.js'
 import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { repeated, whole } from '../../options/values.js'
 import { openFile } from '../../output/output.js'
 import { print } from '../../output/print.js'
@@ -38,24 +39,11 @@ export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
-    .option('--map <field=column>', 'read this column as this field (repeatable)', repeated)
-    .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
-    .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
-    .option('--encoding <name>', 'text encoding such as windows-1252 (default: detected)')
-    .addOption(
-      new Option('--skip-lines <n>', 'lines above the header where they are not recognised').argParser(whole),
-    )
-    .option(
-      '--no-header',
-      'the first row is data; columns are column_1, column_2 and so on (default: detected)',
-    )
-    .option('--dry-run', 'check the whole file and say what would change, without importing anything')
-    .option('--rejects <file>', 'write the rows that cannot be imported to this file, with the reason')
-    .addOption(catalogueOption())
+    .withOptions(importOptions)
     .run(importOrAsk)
 
 /** Imports a file; asks for its encoding, where two are equally likely, and begins again. */
-async function importOrAsk(context: Context, invocation: Invocation): Promise<number> {
+async function importOrAsk(context: Context, invocation: ImportInvocation): Promise<number> {
   try {
     return await runImport(context, invocation)
   } catch (error) {
@@ -65,16 +53,24 @@ async function importOrAsk(context: Context, invocation: Invocation): Promise<nu
   }
 }
 
-async function runImport(outer: Context, { args, options }: Invocation): Promise<number> {
+const importOptions = optionRows({
+  map: ['<field=column>', 'read this column as this field (repeatable)', repeated],
+  from: ['<format>', 'csv | ndjson (default: recognised)', ['csv', 'ndjson']],
+  sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],
+  encoding: ['<name>', 'text encoding such as windows-1252 (default: detected)'],
+  skipLines: ['<n>', 'lines above the header where they are not recognised', whole],
+  noHeader: ['', 'the first row is data; columns are column_1, column_2 and so on (default: detected)'],
+  dryRun: ['', 'check the whole file and say what would change, without importing anything'],
+  rejects: ['<file>', 'write the rows that cannot be imported to this file, with the reason'],
+  ...catalogueOption,
+})
+
+type ImportInvocation = Invocation<OptionsOf<typeof importOptions>>
+
+async function runImport(outer: Context, { args, options }: ImportInvocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
-  const { map, from, encoding, sheet, skipLines } = options as {
-    map?: string[]
-    from?: 'csv' | 'ndjson'
-    encoding?: string
-    sheet?: string
-    skipLines?: number
-  }
+  const { map, from, encoding, sheet, skipLines, dryRun: isDryRun = false } = options
   const copy = file === '-' ? undefined : await openSheet(context, resolve(context.streams.cwd, file), sheet)
   if (copy === undefined && sheet !== undefined) {
     await openInput(context, file)
@@ -93,7 +89,6 @@ async function runImport(outer: Context, { args, options }: Invocation): Promise
   })
   const open = await openInput(context, file, copy)
   const rejects = rejectsPath(context, options.rejects)
-  const isDryRun = options.dryRun === true
   const result = await interruptible(context.streams, async (signal) => {
     const sink = rejects === undefined ? undefined : await openFile(context, rejects, '--rejects', signal)
     const collector = collectRejects(sink)

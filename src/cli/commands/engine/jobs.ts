@@ -1,4 +1,3 @@
-import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Delivery } from '../../../engine/tables/deliveries.js'
@@ -36,17 +35,15 @@ const jobIds = (admin: Admin): StoredIds => ({
 
 const jobStates: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
 const defaultLimit = 100
+const limit = ['-L <n>', `at most this many (default: ${defaultLimit})`, whole] as const
 
 const listJobs: CommandFactory = ({ command }) =>
   command('list', 'List the jobs, newest first')
-    .addOption(new Option('--state <state>', `only these: ${jobStates.join(' | ')}`).choices(jobStates))
-    .option('-L, --limit <n>', `at most this many (default: ${defaultLimit})`, whole)
+    .withOptions({ state: ['<state>', `only these: ${jobStates.join(' | ')}`, jobStates], limit })
     .reads('engine')
     .printAdmin(
-      async (admin, { options }) => {
-        const { state, limit = defaultLimit } = options as { state?: JobState; limit?: number }
-        return (await admin.jobs(limit, state)).map(toJobView)
-      },
+      async (admin, { options: { state, limit = defaultLimit } }) =>
+        (await admin.jobs(limit, state)).map(toJobView),
       {
         columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'],
         optional: ['created_at', 'expected'],
@@ -56,7 +53,7 @@ const listJobs: CommandFactory = ({ command }) =>
 
 const showJob: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a job, or with --records what it found'), storedJob)
-    .option('--records', 'the records it has found so far')
+    .withOptions({ records: ['', 'the records it has found so far'] })
     .addLayout()
     .reads('engine')
     .run(async (context, invocation) => {
@@ -65,7 +62,7 @@ const showJob: CommandFactory = ({ command }) =>
       const [id = ''] = await resolveIds(invocation, storedJob, jobIds(admin))
       const job = await admin.job(id)
       const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
-      if (options.records !== true) await print(context, view)
+      if (!options.records) await print(context, view)
       else
         await printRecords(context, () => recordsOf(admin, job), {
           columns: columnsOfKind(job.kind),
@@ -118,15 +115,14 @@ const deliveryStates: readonly Delivery['state'][] = ['pending', 'delivered', 'f
 
 const listDeliveries: CommandFactory = ({ command }) =>
   command('list', 'List the deliveries, newest first')
-    .option('--job <id>', 'of this search, import, list or enrichment')
-    .addOption(
-      new Option('--state <state>', `only these: ${deliveryStates.join(' | ')}`).choices(deliveryStates),
-    )
-    .option('-L, --limit <n>', `at most this many (default: ${defaultLimit})`, whole)
+    .withOptions({
+      job: ['<id>', 'of this search, import, list or enrichment'],
+      state: ['<state>', `only these: ${deliveryStates.join(' | ')}`, deliveryStates],
+      limit,
+    })
     .reads('engine')
     .printAdmin(
-      async (admin, { options }) => {
-        const { job, state, limit = defaultLimit } = options as DeliveryFilter
+      async (admin, { options: { job, state, limit = defaultLimit } }) => {
         const jobId = job && ((await expandId(job, storedJob, jobIds(admin))) ?? job)
         const filter = withoutUndefined({ jobId, state })
         return (await admin.deliveries(filter, limit)).map(toDeliveryView)
@@ -137,12 +133,6 @@ const listDeliveries: CommandFactory = ({ command }) =>
         ids: ['id'],
       },
     )
-
-interface DeliveryFilter {
-  readonly job?: string
-  readonly state?: Delivery['state']
-  readonly limit?: number
-}
 
 const showDelivery: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a delivery with its body'), storedDelivery)

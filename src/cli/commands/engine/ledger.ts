@@ -1,4 +1,3 @@
-import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Grouping } from '../../../engine/admin/report.js'
@@ -6,6 +5,7 @@ import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { endMs, momentMs } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 
@@ -13,19 +13,23 @@ import { print, printRecords } from '../../output/print.js'
 export const ledgerCommand: CommandFactory = (environment) =>
   environment
     .command('ledger', 'Ledger entries, oldest first; with --by, the credits consumed')
-    .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
-    .option('--to <time>', 'to this day, included, or up to this time', endMs)
-    .addOption(
-      new Option('--by <what>', 'sum what was consumed by day | operation | member').choices(groupings),
-    )
+    .withOptions(options)
     .reads('engine')
     .run(showLedger)
     .addCommand(verifyLedger(environment))
 
 const groupings = ['day', 'operation', 'member'] as const satisfies readonly Grouping[]
 
-async function showLedger(context: Context, { options }: Invocation): Promise<number> {
-  const { from, to, by } = options as { from?: number; to?: number; by?: Grouping }
+const options = optionRows({
+  from: ['<time>', 'from this day or time on (UTC, engine time)', momentMs],
+  to: ['<time>', 'to this day, included, or up to this time', endMs],
+  by: ['<what>', 'sum what was consumed by day | operation | member', groupings],
+})
+
+async function showLedger(
+  context: Context,
+  { options: { from, to, by } }: Invocation<OptionsOf<typeof options>>,
+): Promise<number> {
   const range = withoutUndefined({ from, to })
   if (from !== undefined && to !== undefined && from >= to)
     throw new UsageError('--from is not before --to.', 'Swap them.')

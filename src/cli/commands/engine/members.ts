@@ -23,24 +23,18 @@ const memberColumns = [
   ...['id', 'email', 'weekly_limit', 'spent_this_week', 'spent_at_servers'],
   ...['consent_personal_email', 'created_at'],
 ]
-const consent = '--consent-personal-email'
+const consented = 'the member has consented to look up personal email addresses'
 
 const addMember: CommandFactory = ({ command }) =>
   command('add', 'Add a member')
     .argument('<email>', 'email address of the member')
-    .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
-    .option(consent, 'the member has consented to look up personal email addresses')
-    .printAdmin(async (admin, { args: [email = ''], options }) => {
-      const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number>
-      return toMemberView(
-        await admin.addMember(withoutUndefined({ email, weeklyLimit, consentPersonalEmail })),
-      )
+    .withOptions({
+      weeklyLimit: ['<credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole],
+      consentPersonalEmail: ['', consented],
     })
-
-interface MemberOptions<T> {
-  readonly weeklyLimit?: T
-  readonly consentPersonalEmail?: boolean
-}
+    .printAdmin(async (admin, { args: [email = ''], options: { weeklyLimit, consentPersonalEmail } }) =>
+      toMemberView(await admin.addMember(withoutUndefined({ email, weeklyLimit, consentPersonalEmail }))),
+    )
 
 const storedMembers: StoredKind = { noun: 'member', list: 'engine members list' }
 
@@ -54,13 +48,14 @@ async function memberNamed(admin: Admin, given: string): Promise<string> {
 const setMember: CommandFactory = ({ command }) =>
   command('set', 'Change the weekly limit or the consent of a member')
     .argument('<member>', 'email address of the member, or the id that members list shows')
-    .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit)
-    .option(consent, 'the member has consented to look up personal email addresses')
-    .option(consent.replace('--', '--no-'), 'the member has withdrawn that consent')
-    .printAdmin(async (admin, { args: [given = ''], options }) => {
-      const { weeklyLimit, consentPersonalEmail } = options as MemberOptions<number | 'none'>
+    .withOptions({
+      weeklyLimit: ['<credits>', 'credits a week, or none to lift the limit', parseWeeklyLimit],
+      consentPersonalEmail: ['', consented],
+    })
+    .option('--no-consent-personal-email', 'the member has withdrawn that consent')
+    .printAdmin(async (admin, { args: [given = ''], options: { weeklyLimit, consentPersonalEmail } }) => {
       if (weeklyLimit === undefined && consentPersonalEmail === undefined)
-        throw new UsageError('There is nothing to change.', `Add --weekly-limit or ${consent}.`)
+        throw new UsageError('There is nothing to change.', 'Add --weekly-limit or --consent-personal-email.')
       const limit = weeklyLimit === 'none' ? null : weeklyLimit
       const change = withoutUndefined({ weeklyLimit: limit, consentPersonalEmail })
       return toMemberView(await admin.changeMember(await memberNamed(admin, given), change))
@@ -97,18 +92,14 @@ export const keysCommand: CommandFactory = ({ group }) =>
 const createKey: CommandFactory = ({ command }) =>
   command('create', 'Create a key for a member and show it, this once')
     .requiredOption('--member <member>', 'whose key it is: an email address, or an id of members list')
-    .option('--scope <area>', 'an area the key may use (repeatable; default: all)', repeated)
-    .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
-    .printAdmin(async (admin, { options }) => {
-      const { member, scope, expires } = options as {
-        member: string
-        scope?: readonly string[]
-        expires?: number
-      }
+    .withOptions({
+      scope: ['<area>', 'an area the key may use (repeatable; default: all)', repeated],
+      expires: ['<time>', 'day or time after which it is refused (UTC)', momentMs],
+    })
+    .printAdmin(async (admin, { options: { member, scope, expires: expiresAt } }) => {
       const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
-      return admin.createKey({
-        ...withoutUndefined({ member: await memberNamed(admin, member), scopes, expiresAt: expires }),
-      })
+      const email = await memberNamed(admin, String(member))
+      return admin.createKey(withoutUndefined({ member: email, scopes, expiresAt }))
     })
 
 const listKeys: CommandFactory = ({ command }) =>

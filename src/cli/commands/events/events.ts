@@ -1,4 +1,3 @@
-import { Option } from 'commander'
 import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import {
@@ -11,6 +10,7 @@ import {
 import { UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import {
   addStoredId,
   expandId,
@@ -46,7 +46,7 @@ const view: View = {
 /** `prospect events list`: what was received, newest first. */
 export const listEvents: CommandFactory = ({ command }) =>
   command('list', 'List the received events, newest first')
-    .addOptions(filterOptions())
+    .withOptions(filterOptions)
     .reads('records')
     .run(async (context, { options }) => {
       const events = await openEvents(context)
@@ -118,7 +118,7 @@ export const replayEvents: CommandFactory = ({ command }) =>
 export const forwardEvents: CommandFactory = ({ command }) =>
   command('forward', 'Send all received events, or some of them, to an address, oldest first')
     .requiredOption('--to <url>', 'where to send them')
-    .addOptions(filterOptions())
+    .withOptions(filterOptions)
     .run(async (context, { options }) => {
       const target = targetUrl((options as { to: string }).to, '--to')
       const events = await openEvents(context)
@@ -140,19 +140,18 @@ const parseTime =
   (text: string): TypedTime =>
     /[smhd]$/.test(text) ? { agoMs: durationMs(text) } : { at: parseMoment(text) }
 
-/** Creates the options that select received events. */
-const filterOptions = (): Option[] => [
-  new Option('--event <name>', 'only this event, such as lead_search.completed, lead_search or completed'),
-  new Option('--search <id>', 'only of this search, import, list or enrichment (an id or its beginning)'),
-  new Option(
-    '--since <time>',
+/** The options that select received events. */
+const filterOptions = optionRows({
+  event: ['<name>', 'only this event, such as lead_search.completed, lead_search or completed'],
+  search: ['<id>', 'only of this search, import, list or enrichment (an id or its beginning)'],
+  since: [
+    '<time>',
     'received since this day or time (UTC), or this long ago, such as 2h',
-  ).argParser(parseTime(momentMs)),
-  new Option('--until <time>', 'received until the end of this day, this time, or this long ago').argParser(
-    parseTime(endMs),
-  ),
-  new Option('-L, --limit <n>', 'at most this many').argParser(positiveWhole),
-]
+    parseTime(momentMs),
+  ],
+  until: ['<time>', 'received until the end of this day, this time, or this long ago', parseTime(endMs)],
+  limit: ['-L <n>', 'at most this many', positiveWhole],
+})
 
 /** Returns the id of a search that events are about, given its beginning; the same text where none begins so. */
 const wholeSearchId = async (events: Events, given: string): Promise<string> =>
@@ -171,16 +170,9 @@ export interface EventSelection {
 /** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
 export async function readFilter(
   events: Events,
-  options: Readonly<Record<string, unknown>>,
+  given: OptionsOf<typeof filterOptions>,
   now: number,
 ): Promise<EventSelection> {
-  const given = options as {
-    event?: string
-    search?: string
-    since?: TypedTime
-    until?: TypedTime
-    limit?: number
-  }
   const { event } = given
   const search = given.search && (await wholeSearchId(events, given.search))
   const at = (typed?: TypedTime) => typed && ('at' in typed ? typed.at : now - typed.agoMs)

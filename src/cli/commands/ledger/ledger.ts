@@ -1,8 +1,9 @@
-import { InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
 import { dayOf } from '../../../api/values/dates.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, sumSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
@@ -11,28 +12,43 @@ import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
+/** The options that select days in UTC. */
+const dayOptions = optionRows({
+  from: ['<day>', 'from this day on (UTC), such as 2026-01-31', parseDay],
+  to: ['<day>', 'to this day, included', parseDay],
+})
+
+/** Days in UTC, both included; unbounded where absent. */
+type Days = OptionsOf<typeof dayOptions>
+
 /** What spending can be summed by. */
 const groupings = ['run', 'day', 'operation', 'profile', 'member'] as const
-type By = (typeof groupings)[number]
+
+const ledgerOptions = optionRows({
+  ...dayOptions,
+  ...sharedOptions,
+  by: ['<what>', 'sum it by run | day | operation | profile | member', groupings],
+})
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
 export const ledgerCommand: CommandFactory = (environment) =>
   environment
     .command('ledger', 'What the commands of this machine spent, on any target')
-    .addOptions([...dayOptions(), ...sharedOptions()])
-    .addOption(
-      new Option('--by <what>', 'sum it by run | day | operation | profile | member').choices(groupings),
-    )
+    .withOptions(ledgerOptions)
     .reads('records')
     .run(showLedger)
     .addCommand(checkCommand(environment))
 
-async function showLedger(context: Context, { options }: Invocation): Promise<number> {
-  const by = options.by as By | undefined
+async function showLedger(
+  context: Context,
+  { options }: Invocation<OptionsOf<typeof ledgerOptions>>,
+): Promise<number> {
+  const { by } = options
   const spending = await openSpending(context, runPlaceOf(context, options))
   const spent = await spending.list({ ...readDays(options), profile: context.globals.profile })
   const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
@@ -49,7 +65,7 @@ async function showLedger(context: Context, { options }: Invocation): Promise<nu
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')
-    .addOptions([...dayOptions(), ...sharedOptions()])
+    .withOptions({ ...dayOptions, ...sharedOptions })
     .reads('engine')
     .run(async (outer, { options }) => {
       const { context, place } = contextOfRuns(outer, options)
@@ -108,27 +124,14 @@ async function readConsumption(context: Context, range: DayRange): Promise<numbe
   return (reply.body as { readonly credits_consumed: number }).credits_consumed
 }
 
-/** Days in UTC, both included; unbounded where absent. */
-export interface Days {
-  readonly from?: string
-  readonly to?: string
-}
-
-/** Creates the options that select days. */
-export const dayOptions = (): Option[] => [
-  new Option('--from <day>', 'from this day on (UTC), such as 2026-01-31').argParser(parseDay),
-  new Option('--to <day>', 'to this day, included').argParser(parseDay),
-]
-
 function parseDay(text: string): string {
   if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a day such as 2026-01-31.')
   return text
 }
 
 /** Returns the days that the options select. */
-export function readDays(options: Invocation['options']): Days {
-  const { from, to } = options as Days
+export function readDays({ from, to }: Days): Days {
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError('--from is after --to.', 'Swap them.')
-  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  return withoutUndefined({ from, to })
 }

@@ -11,11 +11,13 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { isoTime } from '../../options/values.js'
 import {
   givenSecrets,
   givenToken,
   publicAddress,
+  refusedSecret,
   type SecretChoice,
   secretOptions,
   secretSource,
@@ -25,31 +27,32 @@ import {
 import { fileOf, formatOf } from '../../output/output.js'
 import { oneLine } from '../../output/text.js'
 import { deliveriesPort } from '../../wait/receiver.js'
-import { type AddressOptions, listenOptions, startListening } from '../serve/http-server.js'
+import { listenOptions, startListening } from '../serve/http-server.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export const listenCommand: CommandFactory = ({ command }) =>
   command('listen', 'Receive webhook deliveries on this machine, store them and print them')
-    .addOptions(listenOptions(deliveriesPort))
-    .option('--public-url <url>', 'its public address, such as that of a tunnel or proxy')
-    .option('--path <token>', 'use this path (default: a random one, the same at every start)')
-    .option('--forward-to <url>', 'also forward each event to this address')
-    .addOptions(secretOptions())
+    .withOptions(ownOptions)
+    .addOption(refusedSecret())
     .run(listen)
 
-interface ListenChoices extends AddressOptions, SecretChoice {
-  readonly publicUrl?: string
-  readonly path?: string
-  readonly forwardTo?: string
-}
+const ownOptions = optionRows({
+  ...listenOptions(deliveriesPort),
+  publicUrl: ['<url>', 'its public address, such as that of a tunnel or proxy'],
+  path: ['<token>', 'use this path (default: a random one, the same at every start)'],
+  forwardTo: ['<url>', 'also forward each event to this address'],
+  ...secretOptions,
+})
 
-async function listen(context: Context, { options }: Invocation): Promise<number> {
+type ListenChoices = OptionsOf<typeof ownOptions>
+
+async function listen(context: Context, { options }: Invocation<ListenChoices>): Promise<number> {
   await interruptible(context.streams, async (signal) => {
     const over = new AbortController()
     const end = () => over.abort()
     signal.addEventListener('abort', end)
     const lines = openLines(context, end)
-    const setup = await prepare(context, options as ListenChoices)
+    const setup = await prepare(context, options)
     const sending =
       setup.forwardTo === undefined ? undefined : createForwarding(context, setup.events, setup.forwardTo)
     const sent = sending?.run(over.signal)

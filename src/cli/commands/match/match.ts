@@ -1,9 +1,7 @@
 import { resolve } from 'node:path'
-import { Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../../api/values/json.js'
 import type { CsvRow } from '../../../csv/parse.js'
-import type { ListKind } from '../../../lists/keys.js'
 import type { Match } from '../../../lists/list-index.js'
 import { checkPairs, mapList, pairsFor } from '../../../lists/lists.js'
 import { describeMapping, rowInput } from '../../../runs/input/mapping.js'
@@ -17,6 +15,7 @@ import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { repeated } from '../../options/values.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
@@ -27,30 +26,25 @@ export const matchCommand: CommandFactory = ({ command }) =>
   command('match', 'Which rows of a list are in another one, such as your CRM')
     .argument('<file>', 'the list: CSV or .xlsx, or - for stdin')
     .requiredOption('--with <file>', 'the other list; also catalogue, list:NAME (repeatable)', repeated)
-    .option('--take <column>', 'copy this column of the other list (repeatable, or a,b)', repeated)
-    .addOption(
-      new Option('--kind <kind>', 'what the rows are (default: recognised)').choices(['companies', 'people']),
-    )
-    .option('--map <field=Column>', 'which column fills a field (repeatable)', repeated)
-    .option('--sheet <name>', 'the sheet of a workbook (default: its first one)')
-    .option('--summary-json <file>', 'write the counts to this file, as JSON')
-    .addOption(
-      new Option(
-        '--fail-on <when>',
-        'exit code 11 when rows were not compared (any) or never (none)',
-      ).choices(['any', 'none']),
-    )
+    .withOptions(matchOptions)
     .run(match)
 
-async function match(context: Context, { args: [file = ''], options }: Invocation): Promise<number> {
-  const given = options as {
-    with: string[]
-    take?: string[]
-    map?: string[]
-    kind?: ListKind
-    sheet?: string
-  }
-  const { with: sources, map = [] } = given
+const matchOptions = optionRows({
+  take: ['<column>', 'copy this column of the other list (repeatable, or a,b)', repeated],
+  kind: ['<kind>', 'what the rows are (default: recognised)', ['companies', 'people']],
+  map: ['<field=Column>', 'which column fills a field (repeatable)', repeated],
+  sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],
+  summaryJson: ['<file>', 'write the counts to this file, as JSON'],
+  failOn: ['<when>', 'exit code 11 when rows were not compared (any) or never (none)', ['any', 'none']],
+})
+
+type Given = OptionsOf<typeof matchOptions> & { readonly with?: readonly string[] }
+
+async function match(
+  context: Context,
+  { args: [file = ''], options: given }: Invocation<Given>,
+): Promise<number> {
+  const { with: sources = [], map = [] } = given
   if ([file, ...sources].filter((one) => one === '-').length > 1)
     throw new UsageError('Only one list can come from stdin.', 'Give the other one as a file.')
   const take = (given.take ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())
@@ -119,17 +113,17 @@ async function match(context: Context, { args: [file = ''], options }: Invocatio
     stopWatching()
   })
   const seconds = (context.clock.now() - startedAt) / 1_000
-  const exit = tally.ragged > 0 && options.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
+  const exit = tally.ragged > 0 && given.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
   for (const line of describeTally(tally, seconds)) context.notify(line)
   if (output !== null) context.notify(`Written to ${formatPath(output, context.streams)}`)
-  if (typeof options.summaryJson === 'string') {
+  if (given.summaryJson !== undefined) {
     const { rows, yes, maybe, no, by, maybeBy, ragged } = tally
     const summary = {
       ...{ status: 'finished', exit_code: exit, kind, rows, yes, maybe, no, by, maybe_by: maybeBy },
       ...{ not_compared: ragged, with: listed, files: { input: file === '-' ? file : table.path, output } },
       ...{ started_at: new Date(startedAt).toISOString(), seconds },
     }
-    const sink = await openFile(context, resolve(context.streams.cwd, options.summaryJson), '--summary-json')
+    const sink = await openFile(context, resolve(context.streams.cwd, given.summaryJson), '--summary-json')
     await sink.write(`${toPrintableJson(summary, 2)}\n`)
     await sink.finish()
   }

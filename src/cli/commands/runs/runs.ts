@@ -10,6 +10,7 @@ import type { Context } from '../../context/context.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, runPlaceOption, sharedOptions } from '../../options/databases.js'
 import { groups } from '../../options/global-options.js'
+import { toOptions } from '../../options/option-rows.js'
 import { addStoredId } from '../../options/stored-ids.js'
 import { findRun, findRuns, showCommand, stored, toRunView } from './show.js'
 
@@ -25,7 +26,7 @@ export const runsCommand: CommandFactory = ({ group }) =>
 
 const listCommand: CommandFactory = ({ command }) =>
   command('list', 'List the runs of this machine, newest first')
-    .addOptions(sharedOptions())
+    .withOptions(sharedOptions)
     .reads('records')
     .printResult(
       async (context, { options }) => {
@@ -41,9 +42,9 @@ const listCommand: CommandFactory = ({ command }) =>
 
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
-    .addOptions([sameFile(), ...spending()].map((option) => option.helpGroup(groups.batch)))
+    .addOptions(toOptions({ ...sameFile, ...spending }).map((option) => option.helpGroup(groups.batch)))
     .option('--dry-run', 'show what the rest can cost, and send nothing')
-    .addOptions(sharedOptions())
+    .withOptions(sharedOptions)
     .addLayout()
     .run(async (outer, invocation) => {
       const place = runPlaceOf(outer, invocation.options)
@@ -55,7 +56,8 @@ const resumeCommand: CommandFactory = ({ command }) =>
 
 const exportCommand: CommandFactory = ({ command }) =>
   addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
-    .addOptions([sameFile(), ...sharedOptions()])
+    .withOptions(sameFile)
+    .withOptions(sharedOptions)
     .addLayout()
     .run(async (outer, invocation) => {
       const { context: shared, place } = contextOfRuns(outer, invocation.options)
@@ -74,7 +76,7 @@ const forgetCommand: CommandFactory = ({ command }) =>
     stored,
     true,
   )
-    .addOptions(sharedOptions())
+    .withOptions(sharedOptions)
     .run(async (outer, invocation) => {
       const { context, place } = contextOfRuns(outer, invocation.options)
       const records = await openRuns(toRunHome(context), place)

@@ -53,7 +53,7 @@ export const findRun = async (records: RunRecords, invocation: Invocation): Prom
 /** `prospect runs show`: a run, and what became of its rows. */
 export const showCommand: CommandFactory = ({ command }) =>
   addStoredId(command('show', 'Show a run: its file, its state and what it cost'), stored)
-    .addOptions(sharedOptions())
+    .withOptions(sharedOptions)
     .reads('records')
     .printResult(
       async (context, invocation) => {

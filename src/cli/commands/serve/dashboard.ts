@@ -9,9 +9,10 @@ import { prepareHome, writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption } from '../../options/databases.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { repeated } from '../../options/values.js'
-import { type ExposureOptions, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
-import { type AddressOptions, listenOptions, startListening } from './http-server.js'
+import { exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
+import { listenOptions, startListening } from './http-server.js'
 
 const defaultPort = 4011
 const defaultApiPort = 4010
@@ -19,21 +20,22 @@ const defaultApiPort = 4010
 /** `prospect dashboard`: a page in the browser on what was spent, what runs, what came in and what failed. */
 export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'See credits, runs, jobs, deliveries and events in the browser')
-    .addOptions(listenOptions(defaultPort))
-    .option('--allow-host <name>', 'another host name that browsers use (repeatable)', repeated)
-    .addOption(engineOption())
-    .addOptions(exposureOptions())
-    .option('--no-open', 'print the link only, and open no browser')
+    .withOptions(dashboardOptions)
     .run(serveDashboard)
 
-interface Choices extends AddressOptions, ExposureOptions {
-  readonly allowHost?: readonly string[]
-  readonly database?: string
-  readonly open: boolean
-}
+const dashboardOptions = optionRows({
+  ...listenOptions(defaultPort),
+  allowHost: ['<name>', 'another host name that browsers use (repeatable)', repeated],
+  ...engineOption,
+  ...exposureOptions,
+  noOpen: ['', 'print the link only, and open no browser'],
+})
 
-async function serveDashboard(outer: Context, { options }: Invocation): Promise<number> {
-  const { allowHost = [], database = outer.home.engine, open, ...choices } = options as unknown as Choices
+async function serveDashboard(
+  outer: Context,
+  { options }: Invocation<OptionsOf<typeof dashboardOptions>>,
+): Promise<number> {
+  const { allowHost = [], database = outer.home.engine, open, ...choices } = options
   const isReadOnly = readExposure(choices)
   const context = outer.withDatabase(database)
   let listening: Listening | undefined

@@ -1,4 +1,3 @@
-import { Option } from 'commander'
 import type { Caller } from '../../../api/calls/caller.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import { coversAddress } from '../../../client/networks.js'
@@ -9,6 +8,7 @@ import type { Context, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
 import { version } from '../../context/version.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { port } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { notifyBug } from '../../output/report-error.js'
@@ -106,23 +106,17 @@ async function openEngineBackend(context: Context, options: LocalBackendOptions)
 }
 
 /** The options that say where a server listens. */
-export interface AddressOptions {
-  readonly host?: string
-  readonly port?: number
-  readonly public?: boolean
-  readonly trustedProxy?: readonly string[]
-}
-
-/** Creates the options that say where a server listens. */
-export const listenOptions = (defaultPort: number): Option[] => [
-  new Option('--host <address>', 'address to listen on (default: 127.0.0.1)'),
-  new Option('--port <n>', `port to listen on, 0 for a free one (default: ${defaultPort})`).argParser(port),
-  new Option('--public', 'allow a --host that other machines can reach'),
-  new Option(
-    '--trusted-proxy <network>',
-    'do not limit the idle connections of this proxy or network, such as 10.1.0.0/16 (repeatable)',
-  ).argParser(networks),
-]
+export const listenOptions = (defaultPort: number) =>
+  optionRows({
+    host: ['<address>', 'address to listen on (default: 127.0.0.1)'],
+    port: ['<n>', `port to listen on, 0 for a free one (default: ${defaultPort})`, port],
+    public: ['', 'allow a --host that other machines can reach'],
+    trustedProxy: [
+      '<network>',
+      'do not limit the idle connections of this proxy or network, such as 10.1.0.0/16 (repeatable)',
+      networks,
+    ],
+  })
 
 /** What a server is started with, besides where. */
 interface ServerSetup extends Pick<ListenOptions, 'handler' | 'allowHosts' | 'isPage'> {
@@ -138,7 +132,7 @@ const maxPortsTried = 50
  */
 export async function startListening(
   { notify }: Pick<Context, 'notify'>,
-  options: AddressOptions & { readonly publicUrl?: string },
+  options: OptionsOf<ReturnType<typeof listenOptions>> & { readonly publicUrl?: string },
   { defaultPort, ...setup }: ServerSetup,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../../http/listen.js')

@@ -3,71 +3,47 @@ import { creditsOf } from '../../../http/answer.js'
 import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
-import type { Context, GlobalOptions, TargetOptions } from '../../context/context.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { repeated } from '../../options/values.js'
-import { deliveringOptions, type SecretChoice, secretOptions, targetsOf } from '../../options/webhooks.js'
+import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
-import {
-  type DashboardChoices,
-  type ExposureOptions,
-  exposureOptions,
-  openDashboard,
-  readExposure,
-} from '../dashboard/open.js'
-import {
-  type AddressOptions,
-  type Backend,
-  listenOptions,
-  openLocalBackend,
-  startListening,
-} from './http-server.js'
+import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
+import { type Backend, listenOptions, openLocalBackend, startListening } from './http-server.js'
 
 const defaultPort = 4010
 
 /** `prospect serve`: the API over HTTP and what it accepts, until a signal ends it. */
 export const serveCommand: CommandFactory = ({ command }) =>
   command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
-    .addOptions(listenOptions(defaultPort))
-    .option('--allow-host <name>', 'another host name that clients use (repeatable)', repeated)
-    .addOptions(deliveringOptions())
-    .option('--observed-limits', 'also apply the observed limit of 50 synchronous waterfalls a second')
-    .option('--log-requests', 'log each request on stderr; as NDJSON with --json')
-    .option('--no-worker', 'queue jobs, and leave them to prospect worker')
-    .option(
-      '--upstream <url>',
-      'proxy this server (an address that ends in /api/v2) instead of serving the local engine',
-    )
-    .option(
-      '--public-url <url>',
-      'the address where it reaches this machine: its webhooks come here and are forwarded',
-    )
-    .option('--dashboard', 'also serve the dashboard under /dashboard, and print a one-time link to it')
-    .addOptions(exposureOptions())
-    .addOptions(secretOptions())
+    .withOptions(serveOptions)
+    .addOption(refusedSecret())
     .run(serve)
 
-/** The options of `serve`. */
-interface ServeCommandOptions
-  extends AddressOptions,
-    ExposureOptions,
-    SecretChoice,
-    Pick<TargetOptions, 'observedLimits' | 'deliveryShape'> {
-  readonly dashboard?: boolean
-  readonly allowHost?: readonly string[]
-  readonly allowTarget?: readonly string[]
-  readonly database?: string
-  readonly worker: boolean
-  readonly upstream?: string
-  readonly logRequests?: boolean
-  readonly publicUrl?: string
-}
+const serveOptions = optionRows({
+  ...listenOptions(defaultPort),
+  allowHost: ['<name>', 'another host name that clients use (repeatable)', repeated],
+  ...deliveringOptions,
+  observedLimits: ['', 'also apply the observed limit of 50 synchronous waterfalls a second'],
+  logRequests: ['', 'log each request on stderr; as NDJSON with --json'],
+  noWorker: ['', 'queue jobs, and leave them to prospect worker'],
+  upstream: [
+    '<url>',
+    'proxy this server (an address that ends in /api/v2) instead of serving the local engine',
+  ],
+  publicUrl: ['<url>', 'the address where it reaches this machine: its webhooks come here and are forwarded'],
+  dashboard: ['', 'also serve the dashboard under /dashboard, and print a one-time link to it'],
+  ...exposureOptions,
+  ...secretOptions,
+})
 
-async function serve(context: Context, { options }: Invocation): Promise<number> {
+type ServeOptions = OptionsOf<typeof serveOptions>
+
+async function serve(context: Context, { options: choices }: Invocation<ServeOptions>): Promise<number> {
   const { streams, notify } = context
-  const choices = options as unknown as ServeCommandOptions
   const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
   const isReadOnly = choices.dashboard ? readExposure(choices) : true
@@ -110,10 +86,10 @@ function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'sour
 /** Opens what is served: the engine of this machine, or another server. `undefined` when a signal ends a wait. */
 async function openBackend(
   outer: Context,
-  options: ServeCommandOptions,
+  options: ServeOptions,
   baseUrl: () => string,
 ): Promise<Backend | undefined> {
-  const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
+  const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker = true, upstream } = options
   const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape } = options
   const targets = targetsOf('server', allowTarget, isLoopback(host))
   if (upstream !== undefined) {

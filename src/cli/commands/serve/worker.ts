@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { compose } from '../../../api/calls/compose.js'
-import type { DeliveryShape } from '../../../api/webhooks/events.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
@@ -9,31 +8,26 @@ import { notifyUnlessWritable, openWhenWritable } from '../../context/open-datab
 import { withTimeout } from '../../operation/call.js'
 import { doubtLayer } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { positiveWhole } from '../../options/values.js'
 import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
 import { baseUrlOf, namesOf, targetIn } from '../../target/resolve-target.js'
 
 /** `prospect worker`: completes accepted jobs and delivers their results, until a signal. */
 export const workerCommand: CommandFactory = ({ command }) =>
-  command('worker', 'Run queued jobs and send webhooks')
-    .addOptions(deliveringOptions())
-    .option(
-      '--upstream <url>',
-      'make the calls of distributed runs to this server (an address that ends in /api/v2)',
-    )
-    .option('--calls <n>', 'calls to that server at once (default: 8)', positiveWhole)
-    .run(runWorker)
+  command('worker', 'Run queued jobs and send webhooks').withOptions(workerOptions).run(runWorker)
 
-interface WorkerChoices {
-  readonly calls?: number
-  readonly upstream?: string
-  readonly allowTarget?: readonly string[]
-  readonly database?: string
-  readonly deliveryShape?: DeliveryShape
-}
+const workerOptions = optionRows({
+  ...deliveringOptions,
+  upstream: ['<url>', 'make the calls of distributed runs to this server (an address that ends in /api/v2)'],
+  calls: ['<n>', 'calls to that server at once (default: 8)', positiveWhole],
+})
 
-async function runWorker(outer: Context, { options }: Invocation): Promise<number> {
-  const { allowTarget, database, upstream, calls, deliveryShape } = options as WorkerChoices
+async function runWorker(
+  outer: Context,
+  { options }: Invocation<OptionsOf<typeof workerOptions>>,
+): Promise<number> {
+  const { allowTarget, database, upstream, calls, deliveryShape } = options
   // In a database that machines share, a loopback address may be meant for another machine.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(outer.globals, {})

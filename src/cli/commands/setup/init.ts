@@ -5,6 +5,7 @@ import type { Admin } from '../../../engine/admin/admin.js'
 import type { Context } from '../../context/context.js'
 import { keyNameOf, localOrigin, storeKey } from '../../context/credentials.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { print } from '../../output/print.js'
 import { askChoice, askText } from '../../output/prompt.js'
 import { baseUrlOf, targetIn } from '../../target/resolve-target.js'
@@ -15,9 +16,7 @@ import { changeProfile, currentProfile } from './profiles.js'
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
 export const initCommand: CommandFactory = ({ command }) =>
   command('init', 'Choose where lookups go: this machine, or a server you have a key for')
-    .option('--workspace <name>', 'name of the workspace (default: Local)', parseWorkspaceName)
-    .option('--email <address>', 'email address of its first member (default: me@localhost)', parseEmail)
-    .option('--sample', 'load sample companies and people too')
+    .withOptions(initOptions)
     .run(init)
 
 function parseWorkspaceName(text: string): string {
@@ -31,12 +30,15 @@ function parseEmail(text: string): string {
   return text.toLowerCase()
 }
 
-interface InitChoices {
-  readonly workspace?: string
-  readonly email?: string
-}
+const initOptions = optionRows({
+  workspace: ['<name>', 'name of the workspace (default: Local)', parseWorkspaceName],
+  email: ['<address>', 'email address of its first member (default: me@localhost)', parseEmail],
+  sample: ['', 'load sample companies and people too'],
+})
 
-async function init(context: Context, { options }: Invocation): Promise<number> {
+type InitChoices = OptionsOf<typeof initOptions>
+
+async function init(context: Context, { options }: Invocation<InitChoices>): Promise<number> {
   const { local, baseUrl } = context.globals
   const place = local ? undefined : (baseUrl ?? (await choosePlace(context, options)))
   if (place !== undefined && place !== 'local') return initRemote(context, place)
@@ -47,7 +49,7 @@ async function init(context: Context, { options }: Invocation): Promise<number> 
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
   if (!created) context.notify(`The workspace ${workspace.name} exists already. Nothing was changed.`)
-  if (options.sample === true) await addSample(context, {})
+  if (options.sample) await addSample(context, {})
   const profile = currentProfile(context).name
   await print(context, {
     workspace: workspace.name,
@@ -62,7 +64,7 @@ async function init(context: Context, { options }: Invocation): Promise<number> 
 /** Asks where to look things up, unless an option decides it: also where a workspace exists, to connect a server later. */
 async function choosePlace(
   context: Context,
-  { workspace, email, sample }: Invocation['options'],
+  { workspace, email, sample }: InitChoices,
 ): Promise<string | undefined> {
   const isGiven = [workspace, email, sample, context.globals.yes].some((value) => value !== undefined)
   return isGiven ? undefined : askForPlace(context)
@@ -80,9 +82,8 @@ async function leaveServer(context: Context): Promise<void> {
 async function readNames(
   context: Context,
   admin: Admin,
-  options: Invocation['options'],
+  { workspace, email }: InitChoices,
 ): Promise<InitChoices> {
-  const { workspace, email } = options as InitChoices
   const isAsking = !context.globals.yes && (await admin.workspaces()).length === 0
   const read = async (
     given: string | undefined,

@@ -52,16 +52,15 @@ const useProfileCommand: CommandFactory = ({ command }) =>
 const addProfile: CommandFactory = ({ command }) =>
   command('add', 'Add a profile; the options that are given become its settings')
     .argument('<name>', 'letters, digits, - and _')
-    .option('--plan <name>', "the plan of the server's workspace, such as growth")
-    .option('--idempotency <header>', 'the header of idempotency keys that the server supports, or none')
-    .option(
-      '--sync-base-url <url>',
-      'the address of its synchronous waterfall, where it has one; ends in /v2',
-    )
-    .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
+    .withOptions({
+      plan: ['<name>', "the plan of the server's workspace, such as growth"],
+      idempotency: ['<header>', 'the header of idempotency keys that the server supports, or none'],
+      syncBaseUrl: ['<url>', 'the address of its synchronous waterfall, where it has one; ends in /v2'],
+      publicUrl: ['<url>', 'where the server reaches this machine, for deliveries'],
+    })
     .printResult(async (context, { args: [name = ''], options }) => {
       checkNewName(context, name)
-      const { plan, idempotency, publicUrl, syncBaseUrl } = options as Record<string, string | undefined>
+      const { plan, idempotency, publicUrl, syncBaseUrl } = options
       const change = {
         ...{
           base_url: context.globals.baseUrl,
