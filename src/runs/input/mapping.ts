@@ -625,10 +625,10 @@ function tidyInput(
   const kind = subject === 'company' ? 'company' : 'person'
   const one = exclusive[id] ?? []
   return (input, leaveOut) => {
-    const best = one.find((field) => input[field] !== undefined)
     const others = profileFields.filter((field) => isOther(input, field, kind))
     const unusable = new Set([...unusableIn(input), ...others])
-    const needless = one.filter((field) => field !== best && input[field] !== undefined)
+    const usable = one.filter((field) => input[field] !== undefined && !unusable.has(field))
+    const needless = usable.slice(1)
     const spoilt = [...unusable, ...needless]
     if (spoilt.length === 0) return input
     // Where nothing else says whom the row is about, the refusal has to name the field.

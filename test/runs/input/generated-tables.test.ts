@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { shapeOf } from '../../../src/api/areas/shapes.js'
-import { Refusal } from '../../../src/api/calls/errors.js'
+import { ApiError, Refusal } from '../../../src/api/calls/errors.js'
 import { operations } from '../../../src/api/operations/table.js'
 import { openFile } from '../../../src/catalogue/import/open-file.js'
+import { keepAsIs, prepareFile } from '../../../src/catalogue/import/prepare.js'
 import { ColumnSample } from '../../../src/catalogue/normalize/value-kinds.js'
 import { runSentences } from '../../../src/cli/batch/row-reasons.js'
 import { createRowReader, mapColumns } from '../../../src/runs/input/mapping.js'
 import { createLookup, toMappingRequest } from '../../../src/runs/plan/lookup.js'
+import { countedIds } from '../../catalogue/open.js'
 import { tries } from '../../support/effort.js'
 
 /** What a cell is, as it was made. */
@@ -263,6 +265,48 @@ test('a profile URL, an email address or a phone number never fills a field of a
   )
 }, 120_000)
 
+/** Fields of which a request takes one: the other says nothing more. */
+const alternatives = ['company_network_id', 'phone_number']
+
+test('a cell that is not understood costs no row of a batch, and no cell is left out without a word', () => {
+  fc.assert(
+    fc.property(table, fc.constantFrom(...batches), (columns, request) => {
+      const header = columns.map(({ name }) => name)
+      const mapping = orNothing(Refusal, () =>
+        mapColumns(toMappingRequest(request, { header, samples: samplesOf(columns) })),
+      )
+      if (!mapping) return
+      const reader = createRowReader(request.operation, request.shape, mapping)
+      const read = (cells: readonly string[]) => {
+        const reported: unknown[] = []
+        const input = reader.input(cells, (field) => reported.push(field))
+        return orNothing(ApiError, () => {
+          reader.validate(input)
+          return {
+            values: Object.values(input),
+            known: [...Object.keys(input), ...reported, ...alternatives],
+          }
+        })
+      }
+      for (const cells of rowsOf(columns)) {
+        const whole = read(cells)
+        for (const { field, at } of mapping.columns) {
+          const cell = cells[at]?.trim()
+          if (!cell) continue
+          if (whole)
+            expect([field, cell, whole.known.includes(field) || whole.values.includes(cell)]).toEqual([
+              field,
+              cell,
+              true,
+            ])
+          else expect([field, cells, read(cells.with(at, ''))]).toEqual([field, cells, undefined])
+        }
+      }
+    }),
+    { numRuns: tries(100, 20_000) },
+  )
+}, 120_000)
+
 const readSlug = (url: string): string => /\/(?:in|lead|people)\/([^/?,]*)/i.exec(url)?.[1] ?? url
 
 test('a profile URL, an email address or a phone number never fills a field of another kind in an import', async () => {
@@ -295,6 +339,81 @@ test('a profile URL, an email address or a phone number never fills a field of a
     ),
     { numRuns: tries(100, 10_000) },
   )
+}, 120_000)
+
+/** Fields of records with a value that is understood and one that is not. The first identifies a record. */
+const fieldValues = {
+  companies: {
+    domain: ['acme.example', 'ada@gmail.com'],
+    country: ['Germany', 'Narnia'],
+    employee_range: ['51-200', 'a few'],
+    headcount: ["1'200", 'many'],
+    founded_year: ['1999', '-5'],
+    revenue: ['1.500,50', 'lots'],
+    phone: ['+49 30 1234567', 'ada@acme.example'],
+    technology_details: ['[]', 'no JSON'],
+  },
+  people: {
+    email: ['ada@acme.example', 'at home'],
+    network_profile_url: ['https://www.linkedin.com/in/ada', 'https://www.linkedin.com/company/acme'],
+    country: ['DE', 'Narnia'],
+    personal_email: ['ada@home.example', 'at home'],
+    phone: ['+49 30 1234567', 'ring me'],
+    connections_count: ['500', '500+'],
+    is_premium_network: ['yes', 'perhaps'],
+    started_at: ['2024-01-31', 'soon'],
+    company_domain: ['acme.example', 'https://www.linkedin.com/in/ada'],
+    past_positions: ['[]', '{}'],
+  },
+} as const
+const identifyingFields = ['domain', 'email', 'network_profile_url']
+
+const damagedTable = fc.constantFrom('companies' as const, 'people' as const).chain((kind) => {
+  const columns = Object.entries(fieldValues[kind])
+  const damage = fc.constantFrom('good', 'good', 'bad', 'blank')
+  const row = fc.array(damage, { minLength: columns.length, maxLength: columns.length })
+  return fc.record({ kind: fc.constant(kind), rows: fc.array(row, { minLength: 1, maxLength: 9 }) })
+})
+
+test('a value that is not understood costs no record of an import, and each one left out is counted and named', async () => {
+  const property = fc.asyncProperty(damagedTable, async ({ kind, rows }) => {
+    const columns = Object.entries(fieldValues[kind])
+    const map = Object.fromEntries(columns.map(([field]) => [field, field]))
+    const toCell = (damage: string | undefined, at: number): string =>
+      damage === 'good' ? (columns[at]?.[1][0] ?? '') : damage === 'bad' ? (columns[at]?.[1][1] ?? '') : ''
+    const read = async (table: readonly (readonly string[])[]) => {
+      const lines = [columns.map(([field]) => field), ...table.map((row) => row.map(toCell))]
+      const text = lines.map((line) => line.map((cell) => `"${cell}"`).join(',')).join('\n')
+      const batches = await Array.fromAsync(
+        prepareFile(kind, toAsync([Buffer.from(text)]), { map }, countedIds(), keepAsIs),
+      )
+      return {
+        records: batches.flatMap(({ records }) => records),
+        rejected: batches.flatMap(({ rejected }) => rejected.map(({ line }) => line)),
+        leftOut: batches.flatMap(({ leftOut }) => leftOut).toSorted((a, b) => a.field.localeCompare(b.field)),
+      }
+    }
+    const isIdentified = (row: readonly string[]): boolean =>
+      row.some((damage, at) => damage === 'good' && identifyingFields.includes(columns[at]?.[0] ?? ''))
+    const kept = rows.filter(isIdentified)
+    const { records, rejected, leftOut } = await read(rows)
+    const repaired = await read(rows.map((row) => row.map((damage) => (damage === 'bad' ? 'blank' : damage))))
+    expect(records).toEqual(repaired.records)
+    expect(records).toHaveLength(kept.length)
+    expect(rejected).toEqual(
+      rows.flatMap((row, at) =>
+        isIdentified(row) || row.every((damage) => damage === 'blank') ? [] : [at + 2],
+      ),
+    )
+    const counted = columns.map(([field, [, sample]], at) => {
+      const values = kept.filter((row) => row[at] === 'bad').length
+      return { field, values, sample }
+    })
+    expect(leftOut).toEqual(
+      counted.filter(({ values }) => values > 0).toSorted((a, b) => a.field.localeCompare(b.field)),
+    )
+  })
+  await fc.assert(property, { numRuns: tries(100, 10_000) })
 }, 120_000)
 
 function refused(error: unknown): undefined {
