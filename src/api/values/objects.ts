@@ -15,6 +15,10 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return at
 }
 
+/** Returns the values at some paths, in their order. */
+export const valuesAt = (value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown[] =>
+  paths.map((path) => valueAt(value, path))
+
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }

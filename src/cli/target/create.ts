@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../../api/calls/caller.js'
 import { compose } from '../../api/calls/compose.js'
+import { once } from '../../api/values/once.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import { createClaims } from '../context/claims.js'
 import type {
@@ -17,7 +18,6 @@ import type {
 import { givenKey } from '../context/credentials.js'
 import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
-import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
@@ -34,7 +34,6 @@ export interface Overrides extends TargetOptions {
   readonly caller?: Caller
 }
 
-const systemClock: Clock = { now: () => Date.now() }
 const randomIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
 
@@ -52,7 +51,7 @@ type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
 export function createContext(unguarded: Streams, overrides: Overrides = {}): Context {
   const streams = guardStreams(unguarded)
-  const { clock = systemClock, ids = randomIds, sleep = realSleep } = overrides
+  const { clock = Date, ids = randomIds, sleep = realSleep } = overrides
   const home = once(() => homeOf(streams))
   const shared: Shared = {
     ...{ streams, clock, ids, sleep, ...createClosing() },

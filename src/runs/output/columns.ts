@@ -4,7 +4,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
-import { valueAt } from '../../api/values/objects.js'
+import { valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { AnswerSource, RowStatus } from '../journal/answer.js'
 import type { Format, FormatChoices, Layout } from './format.js'
@@ -60,11 +60,9 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
 const hasFields = (node: Node): boolean =>
   node.shape !== undefined || (node.def.innerType !== undefined && hasFields(node.def.innerType))
 
-/** What a column shows of a reply. */
-export function displayedValue(body: unknown, { path, show }: ResultColumn): unknown {
-  const value = valueAt(body, path)
-  return show && value !== undefined ? show(value) : value
-}
+/** Returns the cell of a column, for its value in a reply. */
+const displayedCell = (value: unknown, { show }: ResultColumn): string =>
+  toCell(show && value !== undefined ? show(value) : value)
 
 /** The results within a reply that holds several: a list in one of its fields, or a reply that is keyed by them. */
 export interface Many {
@@ -290,6 +288,7 @@ export function createLayout(
   const taken = new Set([...input, ...statusColumns])
   const shown = results.filter(({ name }) => name !== onlyMissing?.column.name)
   const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
+  const paths = named.map(({ path }) => path)
   const fields = topLevel(shown, taken)
   const appended = statusColumns.filter((name) => !input.includes(name))
   const header = [...input, ...named.map(({ name }) => name), ...appended]
@@ -301,8 +300,9 @@ export function createLayout(
       const cells: string[] = []
       for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
       if (onlyMissing && isBlank(cells[onlyMissing.at]))
-        cells[onlyMissing.at] = toCell(displayedValue(row.body, onlyMissing.column))
-      for (const column of named) cells.push(toCell(displayedValue(row.body, column)))
+        cells[onlyMissing.at] = displayedCell(valueAt(row.body, onlyMissing.column.path), onlyMissing.column)
+      const values = valuesAt(row.body, paths)
+      for (const [at, column] of named.entries()) cells.push(displayedCell(values[at], column))
       for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
       return cells
     },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { hostname } from 'node:os'
+import { once } from '../../../api/values/once.js'
 import type { ListedRun, RestQuote, RunsPort } from '../../../dashboard/page/ports.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
@@ -7,7 +8,6 @@ import { isPostgres } from '../../../storage/driver/connection.js'
 import { toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type Report, Stop, UsageError } from '../../context/errors.js'
-import { once } from '../../context/once.js'
 import { invalidRowsOf, toRunView } from '../runs/show.js'
 
 /** Opens the runs for the dashboard: the records behind `prospect runs`, and its commands as processes. */
