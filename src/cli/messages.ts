@@ -67,6 +67,17 @@ const damages: Readonly<Record<string, string>> = {
   parts: 'it has too many parts',
 }
 
+const wholeNumbers: Readonly<Record<string, string>> = {
+  amount: 'An amount of credits',
+  balance: 'A balance',
+  quota: 'A quota',
+  weekly_limit: 'A weekly limit',
+}
+
+/** What to do about the port of the address to which deliveries for one command come. */
+const receiverHint = ({ receives }: Details) =>
+  receives ? 'It is the port of this machine that --public-url leads to.' : ''
+
 /** Formats of the pairs that options take. */
 const pairs: Readonly<Record<string, string>> = {
   map: 'field=Column, such as --map domain=Website',
@@ -126,6 +137,46 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.row_too_wide': { text: 'the row that begins here has {cells,} cells, and {max,} are the most.' },
   'csv.same_names': { text: 'columns {one} and {other} are both named "{name}". Rename one of them.' },
   'csv.unreadable': { text: '{path} cannot be read: {cause}.' },
+  'database.backup_newer': { text: "{file} has schema version {version}, newer than this program's {newest}.", hint: 'Upgrade prospect, then restore.' },
+  'database.backup_unfinished': { text: '{file} cannot be restored: an early build made it, before schema version 1.', hint: 'Restore it with the last build before this version, and back it up again there.' },
+  'database.damaged': { text: '{file} is damaged.', hint: 'Nothing was changed. Use another backup.' },
+  'database.export_contradicts': { text: '{file} contradicts itself: a row of {table} is refused. Nothing was changed.', hint: 'Export it again.' },
+  'database.export_version': { text: '{file} has schema version {version}, this program {newest}.', hint: 'Export it again with the version of prospect that is to read it.' },
+  'database.file_exists': { text: '{file} exists already.', hint: 'Choose another name.' },
+  'database.in_memory': { text: 'A database in memory is not a file.', hint: 'It ends with its process.' },
+  'database.in_use': { text: 'Another process has {path} open.', hint: 'Stop it first: a server (prospect serve), a batch, or another command.' },
+  'database.no_file': { text: 'There is no file {file}.', hint: 'Check the path.' },
+  'database.no_room': { text: '{file} cannot be written: the disk is full.', hint: 'Free some space.' },
+  'database.no_room_to_rewrite': { text: '{path} cannot be rewritten: the disk is full.', hint: 'Free some space, then run it again.' },
+  'database.not_backup': { text: '{file} is not a backup of this database.', hint: 'Give a file that a backup wrote.' },
+  'database.not_empty': { text: 'This engine has workspaces already; an export goes into an empty one.', hint: 'Name another database in PROSPECT_DATABASE_URL, or empty this one first.' },
+  'database.not_export': { text: '{file} is not a whole export of an engine; nothing was changed.', hint: 'Give a file that engine export wrote.' },
+  'database.not_one': { text: '{file} is not a database.', hint: 'Check the path.' },
+  'database.nul_in_row': { text: '{file} has a row of {table} with the character U+0000, which PostgreSQL cannot hold: {key}. Nothing was changed.', hint: 'Remove the character where the row came from, then export again.' },
+  'database.on_server': { text: 'A PostgreSQL database is not a file.', hint: 'Use the tools of its server: pg_dump copies it, pg_restore brings it back, DROP DATABASE deletes it.' },
+  'database.partial_exists': { text: '{file} exists already.', hint: 'Remove it, unless another prospect is writing it.' },
+  'database.uncopyable': { text: '{file} cannot be copied ({code}).', hint: 'Check the path.' },
+  'database.unusable': { text: '{file} cannot be used ({code}).', hint: 'Check the path and its permissions.' },
+  'database.unwritable': { text: '{file} cannot be written ({code}).', hint: 'Choose a place you may write to.' },
+  'engine.expiry_past': { text: "The expiry is in the past; the engine's clock says {now}" },
+  'engine.job_not_failed': { text: 'The job {id} is {state}; only a failed one can be retried' },
+  'engine.list_retry': { text: 'The import of a list cannot be retried; create the list again: prospect lists create' },
+  'engine.member_exists': { text: '{email} is already a member; see: prospect engine members list' },
+  'engine.no_area': { text: 'There is no area {wrong}; areas are {areas}' },
+  'engine.no_delivery': { text: 'There is no delivery {id}; see prospect engine deliveries list', exit: exitCodes.notFound },
+  'engine.no_job': { text: 'There is no job {id}; see prospect engine jobs list', exit: exitCodes.notFound },
+  'engine.no_key': { text: 'There is no valid key {id}; see: prospect engine keys list' },
+  'engine.no_member': { text: 'There is no member {email}; see: prospect engine members list' },
+  'engine.no_member_yet': { text: 'The workspace has no member; add one with: prospect engine members add EMAIL' },
+  'engine.no_workspace': { text: 'There is no workspace "{name}"; see: prospect engine workspaces list' },
+  'engine.no_workspace_yet': { text: 'There is no workspace yet; create one with: prospect init' },
+  'engine.not_email': { text: '"{text}" is not an email address; give one such as ada@example.com' },
+  'engine.not_whole': { text: ({ of, min }) => `${wholeNumbers[String(of)]} must be a whole number from ${min} to 1,000,000,000` },
+  'engine.plan_name': { text: 'A plan name is 1 to 60 letters, digits or spaces' },
+  'engine.requester_gone': { text: 'The member who requested it no longer exists' },
+  'engine.time': { text: 'Engine time must be from the year 2000 to 2199' },
+  'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
+  'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
   'import.array_open': { text: 'The array has no closing bracket; complete the file' },
   'import.empty': { text: 'The file is empty. Its first line must name the columns' },
   'import.no_column': { text: "There is no column '{column}'; choose one of {known}" },
@@ -139,6 +190,12 @@ const messages: Readonly<Record<string, Message>> = {
   'list.of_companies': { text: '{option} {source} is a list of companies, and the rows are people.', hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
   'list.of_numbers': { text: '{option} knows companies and people, and these rows are phone numbers.', hint: 'Leave out {option}.' },
   'list.unidentified': { text: (details) => fill(`{name}: no column is recognised as ${details.kind === 'people' ? 'an email address' : 'a domain'}, a profile URL or a name. The file has: {header"}. Choose one, for example: --map ${details.kind === 'people' ? 'email' : 'domain'}="${firstName(details)}"`, details) },
+  'listen.failed': { text: 'Cannot listen on {host}, port {port}: {cause}.' },
+  'listen.no_address': { text: '{host} is no address of this machine: choose another with --host.' },
+  'listen.not_public': { text: ({ host }) => `${host || 'An empty host'} can be reached from other machines: add --public to permit that.` },
+  'listen.port_denied': { text: ({ port, receives }) => `Port ${port} needs more rights: choose one above 1023 with ${receives ? '--receive-port' : '--port'}.`, hint: receiverHint },
+  'listen.port_used': { text: ({ port, receives }) => `Port ${port} is in use: choose another with ${receives ? '--receive-port' : '--port, or 0 for a free one'}.`, hint: receiverHint },
+  'listen.unknown_host': { text: '{host} is not a known name: choose another with --host.' },
   'map.filled_twice': { text: ({ field, flag, column, value }) => `--${flag} and the column "${column}" both fill ${field}. Leave out --${flag}, or replace the column in every row with --override ${field}=${quoteWord(String(value))}` },
   'map.no_column': { text: (details) => fill(`--only-missing {field}: the file has no column "{wanted}". ${details.near === undefined ? 'It has: {header"}.' : 'Did you mean "{near}"?'} Choose one, for example: --only-missing {field}="{example}"`, { ...details, example: details.near ?? firstName(details) }) },
   'map.not_pair': { text: ({ option, pair }) => `--${option} takes ${pairs[String(option)]}, not "${pair}".` },
@@ -153,6 +210,7 @@ const messages: Readonly<Record<string, Message>> = {
   'output.no_layout': { text: '--layout writes companies or people, and this result has neither.', hint: 'Leave it out; where a search is started, add --wait.' },
   'output.stream_failed': { text: 'The output cannot be written: {cause}.', hint: 'Free some disk space, or choose another location, then run the command again.', exit: exitCodes.unreachable },
   'output.too_many_rows': { text: 'The input has {rows,} rows, and a workbook holds {max,}.', hint: 'Use -o FILE.csv.' },
+  'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
   'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
   'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.place ? 'To resume it with the file that it read: prospect runs resume {run}{place} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{place}`, details) },
@@ -166,6 +224,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
   'run.taken_over': { text: 'Another command has taken over this run: nothing was heard from this one for a while.', hint: 'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.', exit: exitCodes.locked },
   'run.too_many_items': { text: '{path} has more than {max,} companies, the maximum for a list.', hint: 'Split the file.' },
+  'run.withdrawn': { text: 'This command no longer has this run: another command has taken it over, or its rows were withdrawn.', hint: 'Check its progress: prospect runs list. Nothing that was paid for is lost.', exit: exitCodes.locked },
   'workbook.beyond_columns': { text: 'The cell {cell} is beyond the last column of a sheet, XFD.' },
   'workbook.cell_too_full': { text: 'Row {row} has {length,} characters in column "{column}", and a cell of a workbook holds {max,}. Write CSV instead.' },
   'workbook.cell_too_long': { text: 'A cell has more than {max} characters.' },
@@ -248,9 +307,7 @@ export function reportOf(error: unknown): Report | undefined {
       exitCodes.unreachable,
       'Raise --timeout.',
     )
-  if (!isRefusal(error)) return undefined
-  const exit = error.exit ?? exitCodes.usage
-  return report(error.message, codes[exit] ?? 'output', null, exit, error.hint ?? '')
+  return undefined
 }
 
 const codes: Readonly<Record<number, string>> = {
@@ -273,12 +330,3 @@ function reportOfLoss({ message, unknown }: ConnectionLost): Report {
   const hint = 'Check the address and the network; nothing was charged.'
   return report(message, 'unreachable', null, exitCodes.unreachable, hint)
 }
-
-/** A refusal of another folder. It is recognised by its properties, so that the folder need not be loaded. */
-interface RefusalLike extends Error {
-  readonly exit?: number
-  readonly hint?: string
-}
-
-const isRefusal = (error: unknown): error is RefusalLike =>
-  error instanceof Error && (typeof (error as RefusalLike).exit === 'number' || error.name === 'AdminError')

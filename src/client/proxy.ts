@@ -1,3 +1,4 @@
+import { Refusal } from '../api/calls/errors.js'
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { hostOf } from './ssrf-guard.js'
 
@@ -14,21 +15,13 @@ export function proxyOf(url: URL, env: Environment): URL | undefined {
   if (text === '') return undefined
   const proxy = addressOf(text)
   if (proxy && /^(?:https?|socks5h?|socks):$/.test(proxy.protocol) && proxy.hostname !== '') return proxy
-  throw new ProxyError(url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY')
+  // Its value may hold a password and is not repeated.
+  throw new Refusal('proxy.not_address', { name: url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY' })
 }
 
 /** Parses the address in an environment variable, which may lack a scheme; `undefined` when it is none. */
 export const addressOf = (text: string): URL | undefined =>
   parseUrl(text.includes('://') ? text : `http://${text}`)
-
-/** A variable that holds no proxy address. Its value may hold a password and is not repeated. */
-export class ProxyError extends Error {
-  override readonly name = 'ProxyError'
-
-  constructor(name: string) {
-    super(`${name} is not the address of a proxy, such as http://proxy.example:3128`)
-  }
-}
 
 const variable = (env: Environment, name: string): string =>
   (env[name] || env[name.toUpperCase()] || '').trim()

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { ApiError, type ErrorCode, errorBody } from '../api/calls/errors.js'
+import { ApiError, type ErrorCode, errorBody, type LocalCode, Refusal } from '../api/calls/errors.js'
 import { refuse, safeHeaders } from './answer.js'
 import { guard } from './guard.js'
 import { basePath } from './handler.js'
@@ -63,19 +63,7 @@ export interface Listening {
   close(graceMs?: number): Promise<void>
 }
 
-/** A server that could not be started; the message says why and what to do. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError'
-  /** Whether another program listens on the port. */
-  readonly isPortUsed: boolean
-
-  constructor(message: string, isPortUsed = false) {
-    super(message)
-    this.isPortUsed = isPortUsed
-  }
-}
-
-/** Serves a fetch-shaped handler on a socket, behind the guard and the limits on size and time. */
+/** Serves a fetch-shaped handler on a socket, behind the guard and the limits on size and time. Throws a Refusal where it cannot. */
 export async function listen(options: ListenOptions): Promise<Listening> {
   if (!options.public && !isLoopback(options.host)) throw notPublic(options.host)
   const timing = options.timing ?? usualTiming
@@ -94,10 +82,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   return { port, origin, baseUrl: origin + basePath, close }
 }
 
-const notPublic = (host: string) =>
-  new ListenError(
-    `${host || 'An empty host'} can be reached from other machines: add --public to permit that`,
-  )
+const notPublic = (host: string): Refusal => new Refusal('listen.not_public', { host })
 
 function originHost(host: string): string {
   if (!isWildcard(host)) return inUrl(host)
@@ -136,18 +121,15 @@ function bind(server: Server, { host, port }: ListenOptions): Promise<AddressInf
   })
 }
 
-function bindError(error: NodeJS.ErrnoException, host: string, port: number): ListenError {
-  const known: Record<string, string> = {
-    EADDRINUSE: `Port ${port} is in use: choose another with --port, or 0 for a free one`,
-    EACCES: `Port ${port} needs more rights: choose one above 1023 with --port`,
-    EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
-    ENOTFOUND: `${host} is not a known name: choose another with --host`,
-  }
-  return new ListenError(
-    known[error.code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${error.message}`,
-    error.code === 'EADDRINUSE',
-  )
+const bindCodes: Readonly<Record<string, LocalCode>> = {
+  EADDRINUSE: 'listen.port_used',
+  EACCES: 'listen.port_denied',
+  EADDRNOTAVAIL: 'listen.no_address',
+  ENOTFOUND: 'listen.unknown_host',
 }
+
+const bindError = (cause: NodeJS.ErrnoException, host: string, port: number): Refusal =>
+  new Refusal(bindCodes[cause.code ?? ''] ?? 'listen.failed', { host, port, cause })
 
 function attach(server: Server, options: ListenOptions, served: ReadonlySet<string>): void {
   const problemOf = guard(served, options.isPage)

@@ -46,7 +46,8 @@ describe('the proxy for a URL', () => {
 
   it('refuses a proxy with an unknown scheme without repeating its password', () => {
     const env = { HTTPS_PROXY: 'ftp://user:secret@a:1' }
-    expect(() => of('https://api.example/', env)).toThrow(/HTTPS_PROXY/)
-    expect(() => of('https://api.example/', env)).not.toThrow(/secret/)
+    expect(() => of('https://api.example/', env)).toThrow(
+      expect.objectContaining({ code: 'proxy.not_address', details: { name: 'HTTPS_PROXY' } }),
+    )
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildBodies, RecordsGone } from '../../src/engine/deliveries/payloads.js'
+import { buildBodies } from '../../src/engine/deliveries/payloads.js'
 import type { DeliveryAttempt } from '../../src/engine/ports/ports.js'
 import {
   claimDelivery,
@@ -378,7 +378,9 @@ describe('a delivery whose records were deleted', () => {
     const gone = { ...second, first: 900, last: 900 }
     const { store } = world.bench
     expect(await store.read((tx) => buildBodies(tx, [first, gone, third]))).toHaveLength(1)
-    await expect(store.read((tx) => buildBodies(tx, [gone]))).rejects.toThrow(RecordsGone)
+    await expect(store.read((tx) => buildBodies(tx, [gone]))).rejects.toMatchObject({
+      code: 'engine.records_gone',
+    })
     const failing = store.read((tx) => {
       let jobsRead = 0
       const all: typeof tx.all = (...statement) =>

@@ -3,13 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { usualBody } from '../../src/api/operations/facts.js'
 import { handler } from '../../src/http/handler.js'
-import {
-  ListenError,
-  type Listening,
-  type ListenOptions,
-  listen,
-  usualTiming,
-} from '../../src/http/listen.js'
+import { type Listening, type ListenOptions, listen, usualTiming } from '../../src/http/listen.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
@@ -66,8 +60,7 @@ describe('the address of the server', () => {
     'example.com',
     '169.254.1.1',
   ])('refuses to listen on %j without --public', async (host) => {
-    await expect(start(undefined, { host })).rejects.toThrow(ListenError)
-    await expect(start(undefined, { host })).rejects.toThrow(/--public/)
+    await expect(start(undefined, { host })).rejects.toMatchObject({ code: 'listen.not_public' })
   })
 
   it('listens on any address with --public, but still serves loopback host names only', async () => {
@@ -78,11 +71,12 @@ describe('the address of the server', () => {
     expect(statuses(raw)).toEqual([403])
   })
 
-  it('suggests --port when the port is in use', async () => {
+  it('is refused with the port that is in use', async () => {
     const { port } = await start()
-    await expect(start(undefined, { port })).rejects.toThrow(
-      `Port ${port} is in use: choose another with --port`,
-    )
+    await expect(start(undefined, { port })).rejects.toMatchObject({
+      code: 'listen.port_used',
+      details: { port },
+    })
   })
 })
 

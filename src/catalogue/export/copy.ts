@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import {
   type Connection,
   type Driver,
@@ -40,14 +41,11 @@ export async function copyCatalogue(
       await endBulkLoad(to)
       return copied
     } catch (error) {
-      if (error instanceof CopyDiffers) return 'not the same'
+      if (isRefusal(error, 'database.copy_differs')) return 'not the same'
       throw error
     }
   })
 }
-
-/** Rolls back a copy that differs from its source. */
-class CopyDiffers extends Error {}
 
 async function copyAll(
   source: Connection,
@@ -70,7 +68,8 @@ async function copyAll(
   })
   await target.end()
   const here = await digest(connection, tables, async () => {})
-  if (there !== here) throw new CopyDiffers('the copy is not the same')
+  // Which undoes the copy.
+  if (there !== here) throw new Refusal('database.copy_differs')
   return { rows }
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, isRefusal } from '../../api/calls/errors.js'
 import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { type SearchPage, searchPageOf } from '../../api/values/network-url.js'
 import { resultOr } from '../../api/values/objects.js'
@@ -17,7 +17,7 @@ import {
   revenueType,
 } from './filter-types.js'
 import {
-  BrokenQuery,
+  brokenQuery,
   decodeItems,
   decodeNested,
   decodeText,
@@ -56,7 +56,7 @@ function parseUrl(page: SearchPage): UrlSearch {
   try {
     return page.premium ? parsePremiumUrl(page) : parsePlainUrl(page)
   } catch (error) {
-    if (error instanceof BrokenQuery) throw wrongUrl(page.of, '; its query is cut off or broken')
+    if (isRefusal(error, 'field.broken_query')) throw wrongUrl(page.of, '; its query is cut off or broken')
     throw error
   }
 }
@@ -182,7 +182,7 @@ function checkText(name: string, text: string, max: number): string {
   return text
 }
 
-/** Parses a url of the premium search tool. Throws `BrokenQuery` when its query is not in the nested notation. */
+/** Parses a url of the premium search tool. Throws a Refusal when its query is not in the nested notation. */
 function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
   const parameters = parseParameters(query).filter(({ value }) => value.trim() !== '')
   const written = (key: string) => parameters.find(({ name }) => name === key)?.value
@@ -205,14 +205,14 @@ function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
 
 function readFilters(root: NestedObject): NestedObject[] {
   const filters = root.get('filters') ?? []
-  if (!isList(filters) || !filters.every(isObject)) throw new BrokenQuery()
+  if (!isList(filters) || !filters.every(isObject)) throw brokenQuery()
   return filters.filter(isObject)
 }
 
 /** Returns the type of a filter, with its sub-filter if it has one. The sub-filter of a revenue is its currency. */
 function filterName(filter: NestedObject): string {
   const [type, sub] = [textAt(filter, 'type'), textAt(filter, 'selectedSubFilter')]
-  if (type === undefined) throw new BrokenQuery()
+  if (type === undefined) throw brokenQuery()
   return sub === undefined || type === revenueType ? type : `${type}:${sub}`
 }
 
@@ -231,7 +231,7 @@ function readValues(filter: NestedObject, of: SearchPage['of']): UrlFilter[] {
 }
 
 function readValue(value: Nested): UrlValue {
-  if (!isObject(value)) throw new BrokenQuery()
+  if (!isObject(value)) throw brokenQuery()
   const [id, text] = [textAt(value, 'id'), textAt(value, 'text')]
   return { ...(id === undefined ? {} : { id }), ...(text === undefined ? {} : { text }) }
 }
@@ -269,7 +269,7 @@ function readEnd(range: NestedObject, end: 'min' | 'max'): number | undefined {
 function textAt(object: NestedObject, key: string): string | undefined {
   const value = object.get(key)
   if (value === undefined) return undefined
-  if (typeof value !== 'string') throw new BrokenQuery()
+  if (typeof value !== 'string') throw brokenQuery()
   return decodeText(value).trim() || undefined
 }
 

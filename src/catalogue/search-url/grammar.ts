@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { Refusal } from '../../api/calls/errors.js'
 import { bounds } from '../../api/schemas/fields.js'
 
 /** A value in the nested notation `(key:value,list:List(…))`. Texts are still percent-encoded. */
@@ -6,19 +7,19 @@ export type Nested = string | readonly Nested[] | NestedObject
 /** An object in the nested notation. It is a map, because its keys come from outside. */
 export interface NestedObject extends ReadonlyMap<string, Nested> {}
 
-/** Thrown for a text that is not in the nested notation: cut off, unbalanced or nested too deep. */
-export class BrokenQuery extends Error {}
+/** Returns the refusal of a text that is not in the nested notation: cut off, unbalanced or nested too deep. */
+export const brokenQuery = (): Refusal => new Refusal('field.broken_query')
 
 interface Scanner {
   readonly text: string
   at: number
 }
 
-/** Parses an object in the nested notation. Throws `BrokenQuery`, also when it is followed by anything but `&`. */
+/** Parses an object in the nested notation. Throws a Refusal, also when it is followed by anything but `&`. */
 export function parseNested(text: string): NestedObject {
   const cursor = { text, at: 0 }
   const root = parseObject(cursor, 0)
-  if (!/^\s*(?:&|$)/.test(text.slice(cursor.at))) throw new BrokenQuery()
+  if (!/^\s*(?:&|$)/.test(text.slice(cursor.at))) throw brokenQuery()
   return root
 }
 
@@ -40,14 +41,14 @@ const freeTexts = new Set(['text', 'keywords'])
 
 function parseObject(cursor: Scanner, depth: number): NestedObject {
   const entries = new Map<string, Nested>()
-  if (depth > bounds.depth || !take(cursor, opening)) throw new BrokenQuery()
+  if (depth > bounds.depth || !take(cursor, opening)) throw brokenQuery()
   if (take(cursor, closing)) return entries
   do {
     const name = take(cursor, key)?.[1]
-    if (name === undefined || entries.has(name)) throw new BrokenQuery()
+    if (name === undefined || entries.has(name)) throw brokenQuery()
     entries.set(name, freeTexts.has(name) ? parseFreeText(cursor) : parseValue(cursor, depth + 1))
   } while (take(cursor, comma))
-  if (!take(cursor, closing)) throw new BrokenQuery()
+  if (!take(cursor, closing)) throw brokenQuery()
   return entries
 }
 
@@ -59,11 +60,11 @@ function parseValue(cursor: Scanner, depth: number): Nested {
 
 function parseList(cursor: Scanner, depth: number): Nested[] {
   const items: Nested[] = []
-  if (depth > bounds.depth) throw new BrokenQuery()
+  if (depth > bounds.depth) throw brokenQuery()
   if (take(cursor, closing)) return items
   do items.push(parseValue(cursor, depth + 1))
   while (take(cursor, comma))
-  if (!take(cursor, closing)) throw new BrokenQuery()
+  if (!take(cursor, closing)) throw brokenQuery()
   return items
 }
 

@@ -4,7 +4,7 @@ import { lazily, once } from '../../api/values/once.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { GlobalOptions, Machine, OpenedServer } from '../context/context.js'
 import { storedKeyOf } from '../context/credentials.js'
-import { Stop, UsageError } from '../context/errors.js'
+import { Stop } from '../context/errors.js'
 import { openEvents, openStateOf } from '../context/open-databases.js'
 import { version } from '../context/version.js'
 import { isKeyFor, type RemoteTarget } from './resolve-target.js'
@@ -25,50 +25,44 @@ export const createRemoteServer = (ports: RemotePorts) => ({
 async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedServer> {
   const { streams, clock, ids, sleep, onClose } = ports
   const { createRemote, withSyncServer } = await import('../../client/remote.js')
-  const { ProxyError } = await import('../../client/proxy.js')
-  try {
-    const memory = target.direct ? undefined : lazyMemory(ports, target)
-    const options = {
-      ...{ clock, ids, sleep, env: streams.env, random: Math.random },
-      names: target.names,
-      idempotency: target.idempotency,
-      version: await version(),
-    }
-    const { baseUrl, syncBaseUrl } = target
-    const openForProxy = (passOn?: Parameters<OpenedServer['openForProxy']>[0]) => {
-      const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
-      const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
-      const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
-      onClose(() => remote.close())
-      return remote
-    }
-    const remote = openForProxy()
-    const onPassed = target.passesFields
-      ? (text: string) => ports.notify(`${text}. It is sent as it is.`)
-      : undefined
-    const check = { names: target.names, onPassed }
-    if (!memory) {
-      const { checkedFields } = await import('../../client/checked-fields.js')
-      return { remote, openForProxy, governed: [checkedFields(check)] }
-    }
-    const { governed } = await import('../../client/governed.js')
-    const { origin, plan } = target
-    const onAgain = () => ports.notify(sentAgain)
-    const observed = syncBaseUrl !== undefined
-    const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
-    return {
-      remote,
-      openForProxy,
-      governed: governed({
-        ...check,
-        ...{ memory, origin, plan, observed, ids, clock },
-        onAgain,
-        keepUnusable,
-      }),
-    }
-  } catch (error) {
-    if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
-    throw error
+  const memory = target.direct ? undefined : lazyMemory(ports, target)
+  const options = {
+    ...{ clock, ids, sleep, env: streams.env, random: Math.random },
+    names: target.names,
+    idempotency: target.idempotency,
+    version: await version(),
+  }
+  const { baseUrl, syncBaseUrl } = target
+  const openForProxy = (passOn?: Parameters<OpenedServer['openForProxy']>[0]) => {
+    const main = createRemote({ ...options, baseUrl, remembered: memory, passOn })
+    const sync = syncBaseUrl && createRemote({ ...options, baseUrl: syncBaseUrl, sync: true, passOn })
+    const remote = sync ? withSyncServer(main, sync, (key) => syncKey(ports, target, key)) : main
+    onClose(() => remote.close())
+    return remote
+  }
+  const remote = openForProxy()
+  const onPassed = target.passesFields
+    ? (text: string) => ports.notify(`${text}. It is sent as it is.`)
+    : undefined
+  const check = { names: target.names, onPassed }
+  if (!memory) {
+    const { checkedFields } = await import('../../client/checked-fields.js')
+    return { remote, openForProxy, governed: [checkedFields(check)] }
+  }
+  const { governed } = await import('../../client/governed.js')
+  const { origin, plan } = target
+  const onAgain = () => ports.notify(sentAgain)
+  const observed = syncBaseUrl !== undefined
+  const keepUnusable = (id: OperationId, text: string) => storeUnusable(ports, target, id, text)
+  return {
+    remote,
+    openForProxy,
+    governed: governed({
+      ...check,
+      ...{ memory, origin, plan, observed, ids, clock },
+      onAgain,
+      keepUnusable,
+    }),
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
+import { Refusal } from '../../api/calls/errors.js'
 import type { Listening } from '../../http/listen.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { openEvents } from '../context/open-databases.js'
 import type { OperationRequest } from '../operation/request.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -96,16 +96,15 @@ async function listenAt(
   { address, port }: Endpoint,
   derivedPort: number,
 ): Promise<Listening> {
-  const { listen, ListenError } = await import('../../http/listen.js')
+  const { listen } = await import('../../http/listen.js')
   const at = (chosen: number) =>
     listen({ handler, host: '127.0.0.1', port: chosen, ...(address ? { allowHosts: [address.host] } : {}) })
   try {
     return await at(port ?? (address ? deliveriesPort : derivedPort))
   } catch (error) {
-    if (!(error instanceof ListenError)) throw error
+    if (!(error instanceof Refusal)) throw error
     if (address === undefined && port === undefined) return at(0)
-    const text = error.message.replace('--port, or 0 for a free one', '--receive-port')
-    throw new UsageError(`${text}.`, 'It is the port of this machine that --public-url leads to.')
+    throw new Refusal(error.code, { ...error.details, receives: true })
   }
 }
 

@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -52,17 +53,13 @@ import { clockAdmin } from './clock.js'
 import { limitsAdmin } from './limits.js'
 import { reportAdmin } from './report.js'
 import {
-  AdminError,
   type AdminPorts,
   addKey,
   checkWhole,
   readCurrent,
-  UnknownNameError,
   webhookSecretAdmin,
   workspaceAdmin,
 } from './workspaces.js'
-
-export { AdminError } from './workspaces.js'
 
 /** What the owner of an engine can do besides the API. */
 export type Admin = ReturnType<typeof createAdmin>
@@ -86,11 +83,11 @@ export const createAdmin = (ports: AdminPorts) => ({
 function creditAdmin(ports: AdminPorts) {
   return {
     addCredits: async (amount: number) => {
-      checkWhole(amount, 'An amount of credits', 1)
+      checkWhole(amount, 'amount', 1)
       return await adjust(ports, 'top_up', () => amount)
     },
     setCredits: async (amount: number) => {
-      checkWhole(amount, 'A balance')
+      checkWhole(amount, 'balance')
       return await adjust(ports, 'adjustment', (credits) => amount - credits)
     },
   }
@@ -172,8 +169,7 @@ function jobAdmin(ports: AdminPorts) {
     delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
       reading(async (tx, workspaceId) => {
         const delivery = await findDelivery(tx, workspaceId, id)
-        if (!delivery)
-          throw new UnknownNameError(`There is no delivery ${id}; see prospect engine deliveries list`)
+        if (!delivery) throw new Refusal('engine.no_delivery', { id })
         return { ...delivery, body: parseExact(await buildBody(tx, delivery)) }
       }),
     /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
@@ -186,7 +182,7 @@ const idsOf = (all: readonly { readonly id: string }[]): string[] => all.map(({ 
 
 async function readJob(tx: Connection, workspaceId: string, id: string): Promise<AsyncJob> {
   const job = await findJob(tx, workspaceId, id)
-  if (!job) throw new UnknownNameError(`There is no job ${id}; see prospect engine jobs list`)
+  if (!job) throw new Refusal('engine.no_job', { id })
   return job
 }
 
@@ -198,15 +194,11 @@ async function retry(
   now: number,
 ): Promise<AsyncJob> {
   const failed = await readJob(tx, workspaceId, id)
-  if (failed.state !== 'failed')
-    throw new AdminError(`The job ${id} is ${failed.state}; only a failed one can be retried`)
-  if (failed.plan.does === 'list')
-    throw new AdminError(
-      'The import of a list cannot be retried; create the list again: prospect lists create',
-    )
+  if (failed.state !== 'failed') throw new Refusal('engine.job_not_failed', { id, state: failed.state })
+  if (failed.plan.does === 'list') throw new Refusal('engine.list_retry')
   const workspace = await findWorkspace(tx, workspaceId)
   const member = (await listMembers(tx, workspaceId)).find((one) => one.id === failed.memberId)
-  if (!workspace || !member) throw new AdminError('The member who requested it no longer exists')
+  if (!workspace || !member) throw new Refusal('engine.requester_gone')
   // The hold of the first time.
   const held = (await readFirstHold(tx, workspaceId, failed.id)) ?? 0
   const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
@@ -241,9 +233,8 @@ function memberAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const email = checkEmail(input.email)
-        if (await find(tx, workspace, email))
-          throw new AdminError(`${email} is already a member; see: prospect engine members list`)
-        if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'A weekly limit')
+        if (await find(tx, workspace, email)) throw new Refusal('engine.member_exists', { email })
+        if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'weekly_limit')
         const member: Member = {
           id: ids.uuid(),
           workspaceId: workspace.id,
@@ -264,7 +255,7 @@ function memberAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, email)
-        if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'A weekly limit')
+        if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'weekly_limit')
         await updateMember(tx, member.id, change)
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
         return { ...member, ...change }
@@ -297,13 +288,12 @@ const find = async (tx: Connection, workspace: Workspace, email: string) =>
 /** Returns the member with an email address; throws when there is none. */
 async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
   const member = await find(tx, workspace, email)
-  if (!member) throw new AdminError(`There is no member ${email}; see: prospect engine members list`)
+  if (!member) throw new Refusal('engine.no_member', { email })
   return member
 }
 
 function checkEmail(text: string): string {
-  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
-    throw new AdminError(`"${text}" is not an email address; give one such as ada@example.com`)
+  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254) throw new Refusal('engine.not_email', { text })
   return text.toLowerCase()
 }
 
@@ -316,9 +306,7 @@ function keyAdmin(ports: AdminPorts) {
         const { workspace, now } = await readCurrent(tx, clock)
         const member = await memberOf(tx, workspace, input.member)
         if (input.expiresAt !== undefined && !(input.expiresAt > now))
-          throw new AdminError(
-            `The expiry is in the past; the engine's clock says ${new Date(now).toISOString()}`,
-          )
+          throw new Refusal('engine.expiry_past', { now: new Date(now).toISOString() })
         const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
         const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
         return { ...made, member: member.email }
@@ -338,7 +326,7 @@ function keyAdmin(ports: AdminPorts) {
         const known = (await listKeys(tx, workspace.id)).some(
           (key) => key.id === id && key.revokedAt === null,
         )
-        if (!known) throw new AdminError(`There is no valid key ${id}; see: prospect engine keys list`)
+        if (!known) throw new Refusal('engine.no_key', { id })
         await revokeKey(tx, id, engineTime(await readClock(tx), clock.now()))
       }),
   }
@@ -347,7 +335,6 @@ function keyAdmin(ports: AdminPorts) {
 function checkScopes(scopes: readonly string[]): readonly string[] {
   const areas = new Set(operations().map(({ id }) => areaOf(id)))
   const wrong = scopes.filter((scope) => !areas.has(scope))
-  if (wrong.length > 0)
-    throw new AdminError(`There is no area ${wrong.join(', ')}; areas are ${[...areas].join(', ')}`)
+  if (wrong.length > 0) throw new Refusal('engine.no_area', { wrong, areas: [...areas] })
   return [...new Set(scopes)]
 }

@@ -1,7 +1,8 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { engineTime } from '../clock.js'
 import { restartCounters } from '../tables/counters.js'
 import { readClock, type StoredClock, writeClock } from '../tables/members.js'
-import { AdminError, type AdminPorts } from './workspaces.js'
+import type { AdminPorts } from './workspaces.js'
 
 /** Engine time as it is now. */
 export interface ClockState {
@@ -26,8 +27,7 @@ export function clockAdmin({ store, clock }: AdminPorts) {
       const before = await readClock(tx)
       const stored = next(before, clock.now())
       const at = engineTime(stored, clock.now())
-      if (!(at >= earliest && at < latest))
-        throw new AdminError('Engine time must be from the year 2000 to 2199')
+      if (!(at >= earliest && at < latest)) throw new Refusal('engine.time')
       await writeClock(tx, stored)
       if (at < engineTime(before, clock.now())) await restartCounters(tx, at)
       return stateOf(stored)

@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
@@ -20,22 +21,14 @@ import {
   type Workspace,
 } from '../tables/members.js'
 
-/** A refused command of the engine's owner; the message says what to do instead. */
-export class AdminError extends Error {
-  override readonly name = 'AdminError'
+/** Throws a Refusal unless a value is a whole number of at least `min`. */
+export function checkWhole(value: number, of: WholeNumber, min = 0): void {
+  if (!Number.isSafeInteger(value) || value < min || value > 1_000_000_000)
+    throw new Refusal('engine.not_whole', { of, min })
 }
 
-/** Thrown for a name that does not exist. */
-export class UnknownNameError extends AdminError {
-  /** Exit code for "not found". */
-  readonly exit = 9
-}
-
-/** Throws unless a value is a whole number of at least `least`. */
-export function checkWhole(value: number, what: string, least = 0): void {
-  if (!Number.isSafeInteger(value) || value < least || value > 1_000_000_000)
-    throw new AdminError(`${what} must be a whole number from ${least} to 1,000,000,000`)
-}
+/** What the owner gives as a whole number. */
+type WholeNumber = 'amount' | 'balance' | 'weekly_limit' | 'quota'
 
 /** What administration needs. */
 export interface AdminPorts {
@@ -50,7 +43,7 @@ export async function readCurrent(
   clock: Clock,
 ): Promise<{ workspace: Workspace; now: number }> {
   const workspace = await findWorkspace(tx)
-  if (!workspace) throw new AdminError('There is no workspace yet; create one with: prospect init')
+  if (!workspace) throw new Refusal('engine.no_workspace_yet')
   return { workspace, now: engineTime(await readClock(tx), clock.now()) }
 }
 
@@ -84,13 +77,12 @@ export function workspaceAdmin(ports: AdminPorts) {
     init: (input: { workspace?: string; email?: string } = {}): Promise<Initialised> =>
       store.transaction((tx) => initialise(tx, ports, input)),
     setPlan: async (plan: string) => {
-      if (!/^[\w .+-]{1,60}$/.test(plan))
-        throw new AdminError('A plan name is 1 to 60 letters, digits or spaces')
+      if (!/^[\w .+-]{1,60}$/.test(plan)) throw new Refusal('engine.plan_name')
       await change({ plan })
       return { plan, listed: isListedPlan(plan) }
     },
     setQuotas: async (ceilings: Ceilings): Promise<QuotaReport> => {
-      for (const value of Object.values(ceilings)) checkWhole(value, 'A quota')
+      for (const value of Object.values(ceilings)) checkWhole(value, 'quota')
       await change(ceilings)
       return await store.read(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
@@ -121,8 +113,7 @@ export function workspaceAdmin(ports: AdminPorts) {
     useWorkspace: (name: string) =>
       store.transaction(async (tx) => {
         const workspace = (await listWorkspaces(tx)).find((one) => one.name === name || one.id === name)
-        if (!workspace)
-          throw new AdminError(`There is no workspace "${name}"; see: prospect engine workspaces list`)
+        if (!workspace) throw new Refusal('engine.no_workspace', { name })
         await setUsedWorkspace(tx, workspace.id)
         return workspace
       }),
@@ -130,9 +121,9 @@ export function workspaceAdmin(ports: AdminPorts) {
 }
 
 async function checkFree(tx: Connection, name: string): Promise<void> {
-  if (!/^\S.{0,99}$/.test(name)) throw new AdminError('A workspace name is 1 to 100 characters')
+  if (!/^\S.{0,99}$/.test(name)) throw new Refusal('engine.workspace_name')
   if ((await listWorkspaces(tx)).some((one) => one.name === name))
-    throw new AdminError(`There is already a workspace "${name}"; choose another name`)
+    throw new Refusal('engine.workspace_exists', { name })
 }
 
 async function initialise(
@@ -143,8 +134,7 @@ async function initialise(
   const found = await findWorkspace(tx)
   if (found) {
     const [member] = await listMembers(tx, found.id)
-    if (!member)
-      throw new AdminError('The workspace has no member; add one with: prospect engine members add EMAIL')
+    if (!member) throw new Refusal('engine.no_member_yet')
     return { workspace: found, member, credits: (await readBalances(tx, found.id)).credits, created: false }
   }
   const now = engineTime(await readClock(tx), ports.clock.now())

@@ -1,3 +1,4 @@
+import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { toJson } from '../../api/values/json.js'
 import type { EventName } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
@@ -73,9 +74,6 @@ export async function createDeliveries(
   )
 }
 
-/** Thrown when the records of a delivery are no longer in the store. */
-export class RecordsGone extends Error {}
-
 /** Returns the body of a delivery, built from what its job stored. It is the same every time. */
 export async function buildBody(tx: Connection, delivery: Delivery): Promise<string> {
   return await buildJobBody(tx, await readJob(tx, delivery), delivery)
@@ -103,14 +101,17 @@ export async function buildBodies(
   return bodies
 }
 
+/** Returns the refusal of a delivery of which something is no longer in the store. */
+const recordsGone = (of: 'work' | 'records' | 'list'): Refusal => new Refusal('engine.records_gone', { of })
+
 /** The error is thrown when this body is requested on its own. */
 function ignoreGone(error: unknown): undefined {
-  if (!(error instanceof RecordsGone)) throw error
+  if (!isRefusal(error, 'engine.records_gone')) throw error
 }
 
 async function readJob(tx: Connection, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
   const job = await findJob(tx, workspaceId, jobId)
-  if (!job) throw new RecordsGone('The work of this delivery was deleted')
+  if (!job) throw recordsGone('work')
   return job
 }
 
@@ -141,7 +142,7 @@ async function readRecords(tx: Connection, { jobId, first, last }: Delivery): Pr
   if (count === 0) return []
   const records = await listRecords(tx, jobId, { after: first - 1, last }, count)
   // As long as some are left, the remaining records are delivered.
-  if (records.length === 0) throw new RecordsGone('The records of this delivery were deleted')
+  if (records.length === 0) throw recordsGone('records')
   return records
 }
 
@@ -174,7 +175,7 @@ export function toFoundCompany(ordinal: number, record: string): Account & { rea
 
 async function readList(tx: Connection, job: AsyncJob): Promise<unknown> {
   const list = await findList(tx, job.workspaceId, job.id)
-  if (!list) throw new RecordsGone('The list of this delivery was deleted')
+  if (!list) throw recordsGone('list')
   return toListOutput(list)
 }
 

@@ -5,7 +5,7 @@ import {
   type Reply,
   retryAfterMs,
 } from '../../api/calls/caller.js'
-import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { ApiError, isRefusal, type Refusal, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { AutoResetEvent } from '../jobs/pool.js'
@@ -18,7 +18,7 @@ import {
   readResults,
   toReply,
 } from './chunk.js'
-import { type Bundle, RunLease, type RunLeasePorts, RunTaken } from './lease.js'
+import { type Bundle, RunLease, type RunLeasePorts } from './lease.js'
 
 /** What a distributed caller needs. */
 export interface DistributedCallerPorts extends RunLeasePorts {
@@ -75,7 +75,7 @@ class DistributedCaller {
   #working: Promise<void> | undefined
   #isClosed = false
   /** Set when another command took the run: nothing is sent any more. */
-  #taken: RunTaken | undefined
+  #taken: Refusal | undefined
 
   constructor(private readonly ports: DistributedCallerPorts) {
     this.#run = new RunLease(ports)
@@ -233,7 +233,7 @@ class DistributedCaller {
 
   /** Refuses the rows that wait with the error of the database. The outcome of the others is unknown. */
   #fail(error: unknown): void {
-    if (error instanceof RunTaken) this.#taken = error
+    if (isRefusal(error, 'run.withdrawn')) this.#taken = error
     for (const sent of this.#waiting.splice(0))
       if (isCertain(error)) settleUnsent(sent, toRefusal(error, operation(this.ports.operation)))
       else sent.reject(error)

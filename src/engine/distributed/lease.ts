@@ -1,3 +1,4 @@
+import { Refusal } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
 import { leaseFrom, leaseMsOf } from '../clock.js'
@@ -40,19 +41,8 @@ export interface Bundle {
   readonly calls: readonly ChunkCall[]
 }
 
-/** Thrown when this command lost its run: another command sends its rows, or they were withdrawn. */
-export class RunTaken extends Error {
-  override readonly name = 'RunTaken'
-  /** Exit code of the command. */
-  readonly exit = 15
-  readonly hint = 'Check its progress: prospect runs list. Nothing that was paid for is lost.'
-
-  constructor() {
-    super(
-      'This command no longer has this run: another command has taken it over, or its rows were withdrawn.',
-    )
-  }
-}
+/** Returns the refusal of a command that lost its run: another command sends its rows, or they were withdrawn. */
+const runTaken = (): Refusal => new Refusal('run.withdrawn')
 
 const answeredAtOnce = 20
 
@@ -87,7 +77,7 @@ export class RunLease {
     const { store, clock, run, source } = this.ports
     const { leaseUntil } = leaseFrom(this.ports)
     const state = await this.#write((tx) => renewChunkRun(tx, run, this.#token, leaseUntil))
-    if (state === 'lost') throw new RunTaken()
+    if (state === 'lost') throw runTaken()
     const workers = await store.read((tx) => countChunkWorkers(tx, source, clock.now()))
     return { workers, isAnew: state === 'anew' }
   }
@@ -132,7 +122,7 @@ export class RunLease {
   }
 
   async #check(tx: Connection): Promise<void> {
-    if (!(await holdsChunkRun(tx, this.ports.run, this.#token))) throw new RunTaken()
+    if (!(await holdsChunkRun(tx, this.ports.run, this.#token))) throw runTaken()
   }
 
   readonly #write = <T>(work: (tx: Connection) => Awaitable<T>): Promise<T> =>

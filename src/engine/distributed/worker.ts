@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
-import { ApiError, errorBody, failureOf } from '../../api/calls/errors.js'
+import { ApiError, errorBody, failureOf, isRefusal } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type Driver, dueWork } from '../../storage/driver/connection.js'
@@ -8,7 +8,7 @@ import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { Clock, Ids } from '../ports/ports.js'
-import { NotSent, type RowCaller } from '../settlement/settlement.js'
+import type { RowCaller } from '../settlement/settlement.js'
 import {
   answerChunk,
   claimChunk,
@@ -190,7 +190,7 @@ function createCall(
       if (error instanceof LeaseLost) throw error
       if (error instanceof ConnectionLost) return toLostCall(error)
       onTrouble(error)
-      if (error instanceof NotSent) return null
+      if (isRefusal(error, 'engine.not_sent')) return null
       if (error instanceof ApiError) return inDoubt
       return rowCaller.source === '' ? failed : { ...failed, unknown: true }
     }

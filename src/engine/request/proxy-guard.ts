@@ -1,10 +1,9 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
-import { ApiError, toRefusal } from '../../api/calls/errors.js'
+import { ApiError, Refusal, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Clock } from '../ports/ports.js'
-import { NotSent } from '../settlement/settlement.js'
 import type { Principal } from '../tables/members.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
@@ -23,7 +22,7 @@ export interface GuardPorts {
 
 /**
  * Returns a caller of the same server for a key that was checked before. The key's id is looked up once more; when
- * that fails for a local reason, `NotSent` is thrown.
+ * that fails for a local reason, nothing is sent: another process may send it.
  */
 export function guardCallerFor(
   keyId: string,
@@ -37,7 +36,9 @@ export function guardCallerFor(
       return await principal
     } catch (error) {
       principal = undefined
-      throw error instanceof ApiError && !isFault(error) ? error : new NotSent(error)
+      throw error instanceof ApiError && !isFault(error)
+        ? error
+        : new Refusal('engine.not_sent', { cause: error })
     }
   }
   const answerRequest = createGuardedCall(access, upstream, apiKey)

@@ -1,10 +1,10 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import {
-  AlreadyThere,
   type Awaitable,
   type Connection,
   type Driver,
+  isStorageFault,
 } from '../../storage/driver/connection.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
@@ -58,15 +58,8 @@ export function settleRequest(
       if (claim) await claim.keep(tx, status, body, credits)
     }, request.principal.workspace.id)
     .catch((error: unknown) => {
-      throw error instanceof AlreadyThere ? inProgressError() : error
+      throw isStorageFault(error, 'already_there') ? inProgressError() : error
     })
-}
-
-/** Thrown when nothing was sent for a reason of this process: another process may send it. */
-export class NotSent extends Error {
-  constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
-  }
 }
 
 /** Answers the rows of distributed runs. */
@@ -81,7 +74,7 @@ export interface RowCaller {
   mayRepeat(): Promise<boolean>
   /**
    * Calls as the member of a key; nothing is written that the fencing check refuses. The outcome of a rejected call
-   * is unknown, unless it is `NotSent`.
+   * is unknown, unless it is the refusal `engine.not_sent`.
    */
   actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
 }

@@ -1,4 +1,4 @@
-import { DatabaseFileError } from '../../storage/database/database-file.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { type ExportedTables, exportTables, importTables } from '../../storage/database/export.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { engineSchema, listEngineTables } from './schema.js'
@@ -18,10 +18,7 @@ export const exportEngine = (driver: Driver, file: string): Promise<number> =>
 export const importEngine = (driver: Driver, file: string): Promise<number> =>
   importTables(driver, file, engineTables, async (connection, readRows) => {
     if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
-      throw new DatabaseFileError(
-        'This engine has workspaces already; an export goes into an empty one.',
-        'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
-      )
+      throw new Refusal('database.not_empty')
     await connection.run('DELETE FROM clock')
     // Triggers check every movement against the one before.
     const rows = await readRows()

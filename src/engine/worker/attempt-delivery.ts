@@ -1,6 +1,7 @@
+import { isRefusal } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import { buildBodies, RecordsGone } from '../deliveries/payloads.js'
+import { buildBodies } from '../deliveries/payloads.js'
 import { findOrCreateSecrets, readValidSecrets } from '../deliveries/secrets.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import type { DeliveryResult } from '../ports/ports.js'
@@ -115,7 +116,12 @@ async function createPoster(
       return await sender?.send({ ...attempt, ...permitted })
     } catch (error) {
       // The records will not come back, and the other deliveries wait for this one.
-      if (error instanceof RecordsGone) return { status: null, error: error.message, refused: true }
+      if (isRefusal(error, 'engine.records_gone'))
+        return {
+          status: null,
+          error: `The ${error.details.of} of this delivery ${error.details.of === 'records' ? 'were' : 'was'} deleted`,
+          refused: true,
+        }
       throw error
     }
   }

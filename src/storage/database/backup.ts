@@ -11,8 +11,9 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { Refusal } from '../../api/calls/errors.js'
 import { checkVersion } from '../driver/sqlite/driver.js'
-import { DatabaseFileError, removeBesides, whileUnused } from './database-file.js'
+import { removeBesides, whileUnused } from './database-file.js'
 import { type Schema, toSchemaState } from './migrate.js'
 
 /** What a database must be to take the place of another. */
@@ -45,7 +46,7 @@ export function backup(location: string, file: string): number {
  * changed itself. Returns its schema version.
  */
 export function restore(file: string, location: string, expected: Expected): number {
-  if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
+  if (!existsSync(file)) throw new Refusal('database.no_file', { file })
   const partial = partialOf(location)
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
   begin(partial)
@@ -64,8 +65,7 @@ export function restore(file: string, location: string, expected: Expected): num
 }
 
 /** The refusal of a name that another file has. */
-export const alreadyExists = (file: string) =>
-  new DatabaseFileError(`${file} exists already.`, 'Choose another name.')
+export const alreadyExists = (file: string): Refusal => new Refusal('database.file_exists', { file })
 
 /** Where a file is written until it is complete: a name that only this process uses. */
 export const partialOf = (file: string): string => `${file}.${process.pid}.partial`
@@ -76,10 +76,7 @@ export function create(partial: string): number {
     return openSync(partial, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new DatabaseFileError(
-      `${partial} exists already.`,
-      'Remove it, unless another prospect is writing it.',
-    )
+    throw new Refusal('database.partial_exists', { file: partial })
   }
 }
 
@@ -87,7 +84,7 @@ function begin(partial: string): void {
   try {
     closeSync(create(partial))
   } catch (error) {
-    throw toDatabaseFileError(error, partial, partial)
+    throw toFileRefusal(error, partial, partial)
   }
 }
 
@@ -103,7 +100,7 @@ function copy(from: string, to: string): void {
     }
     sync(to)
   } catch (error) {
-    throw toDatabaseFileError(error, from, to)
+    throw toFileRefusal(error, from, to)
   }
 }
 
@@ -129,34 +126,21 @@ function checkCopy(copied: string, file: string, { table, schema }: Expected): n
     const stored = database.pragma('user_version', { simple: true }) as number
     const { is, version, newest } = toSchemaState(stored, schema)
     const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
-    if (is === 'empty' || !known)
-      throw new DatabaseFileError(
-        `${file} is not a backup of this database.`,
-        'Give a file that a backup wrote.',
-      )
-    if (is === 'unfinished')
-      throw new DatabaseFileError(
-        `${file} cannot be restored: an early build made it, before schema version 1.`,
-        'Restore it with the last build before this version, and back it up again there.',
-      )
-    if (is === 'newer')
-      throw new DatabaseFileError(
-        `${file} has schema version ${version}, newer than this program's ${newest}.`,
-        'Upgrade prospect, then restore.',
-      )
+    if (is === 'empty' || !known) throw new Refusal('database.not_backup', { file })
+    if (is === 'unfinished') throw new Refusal('database.backup_unfinished', { file })
+    if (is === 'newer') throw new Refusal('database.backup_newer', { file, version, newest })
     const verdict = database.pragma('integrity_check(1)', { simple: true })
     const orphans = database.pragma('foreign_key_check') as unknown[]
     if (verdict !== 'ok' || orphans.length > 0) throw damaged(file)
     return version
   } catch (error) {
-    throw toDatabaseFileError(error, file, copied)
+    throw toFileRefusal(error, file, copied)
   } finally {
     database.close()
   }
 }
 
-const damaged = (file: string) =>
-  new DatabaseFileError(`${file} is damaged.`, 'Nothing was changed. Use another backup.')
+const damaged = (file: string): Refusal => new Refusal('database.damaged', { file })
 
 function discard(partial: string): void {
   rmSync(partial, { force: true })
@@ -173,16 +157,12 @@ function syncFolder(folder: string): void {
   if (process.platform !== 'win32') sync(folder, 'r')
 }
 
-function toDatabaseFileError(error: unknown, from: string, to: string): unknown {
+function toFileRefusal(error: unknown, from: string, to: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
-  if (typeof code !== 'string') return error
-  if (typeof syscall === 'string')
-    return new DatabaseFileError(`${to} cannot be written (${code}).`, 'Choose a place you may write to.')
-  if (code === 'SQLITE_NOTADB') return new DatabaseFileError(`${from} is not a database.`, 'Check the path.')
+  if (typeof code !== 'string' || error instanceof Refusal) return error
+  if (typeof syscall === 'string') return new Refusal('database.unwritable', { file: to, code })
+  if (code === 'SQLITE_NOTADB') return new Refusal('database.not_one', { file: from })
   if (code.startsWith('SQLITE_CORRUPT')) return damaged(from)
-  if (code === 'SQLITE_FULL')
-    return new DatabaseFileError(`${to} cannot be written: the disk is full.`, 'Free some space.')
-  if (code.startsWith('SQLITE_'))
-    return new DatabaseFileError(`${from} cannot be copied (${code}).`, 'Check the path.')
-  return error
+  if (code === 'SQLITE_FULL') return new Refusal('database.no_room', { file: to })
+  return code.startsWith('SQLITE_') ? new Refusal('database.uncopyable', { file: from, code }) : error
 }

@@ -1,30 +1,13 @@
 import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { Refusal } from '../../api/calls/errors.js'
 import { isPostgres } from '../driver/connection.js'
 import { checkVersion, isBusyError } from '../driver/sqlite/driver.js'
-
-/** A file of a database that cannot be copied, replaced or removed; `hint` says what to do. */
-export class DatabaseFileError extends Error {
-  override readonly name = 'DatabaseFileError'
-  /** Exit code of a command that ends with it. */
-  readonly exit = 2
-  readonly hint: string
-
-  constructor(text: string, hint: string) {
-    super(text)
-    this.hint = hint
-  }
-}
 
 /** Returns the path of a database that is a file. Throws for a location on a server or in memory. */
 export function databaseFile(location: string): string {
   if (location !== ':memory:' && !isPostgres(location)) return location
-  if (location === ':memory:')
-    throw new DatabaseFileError('A database in memory is not a file.', 'It ends with its process.')
-  throw new DatabaseFileError(
-    'A PostgreSQL database is not a file.',
-    'Use the tools of its server: pg_dump copies it, pg_restore brings it back, DROP DATABASE deletes it.',
-  )
+  throw new Refusal(location === ':memory:' ? 'database.in_memory' : 'database.on_server')
 }
 
 /** Runs `work` while no process has the database open. Throws when one has; a damaged file cannot be open. */
@@ -64,10 +47,7 @@ function lockOf(path: string): Database.Database | undefined {
   } catch (error) {
     database.close()
     if (!isBusyError(error)) return undefined
-    throw new DatabaseFileError(
-      `Another process has ${path} open.`,
-      'Stop it first: a server (prospect serve), a batch, or another command.',
-    )
+    throw new Refusal('database.in_use', { path })
   }
 }
 
@@ -87,10 +67,7 @@ export function vacuum(path: string, patienceMs = 2_000): boolean {
   } catch (error) {
     if (isBusyError(error)) return false
     if ((error as { code?: unknown }).code !== 'SQLITE_FULL') throw error
-    throw new DatabaseFileError(
-      `${path} cannot be rewritten: the disk is full.`,
-      'Free some space, then run it again.',
-    )
+    throw new Refusal('database.no_room_to_rewrite', { path })
   } finally {
     database.close()
   }

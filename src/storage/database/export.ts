@@ -1,5 +1,6 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import {
   type Connection,
@@ -10,7 +11,6 @@ import {
 } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
 import { alreadyExists, create, partialOf, publish } from './backup.js'
-import { DatabaseFileError } from './database-file.js'
 import { newestVersion, type Schema, storedNumber, toSchemaState } from './migrate.js'
 
 const rowsAtOnce = 500
@@ -59,7 +59,7 @@ export async function exportTables(driver: Driver, file: string, tables: Exporte
   }
 }
 
-/** Runs something that reads or writes a file. Throws errors of the system as a DatabaseFileError. */
+/** Runs something that reads or writes a file. Throws errors of the system as a Refusal. */
 async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -69,7 +69,7 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (typeof syscall !== 'string' || !['open', 'read', 'write', 'fsync', 'unlink'].includes(syscall))
       throw error
-    throw new DatabaseFileError(`${file} cannot be used (${code}).`, 'Check the path and its permissions.')
+    throw new Refusal('database.unusable', { file, code })
   }
 }
 
@@ -107,7 +107,7 @@ export async function importTables(
   tables: ExportedTables,
   prepare: (connection: Connection, readRows: () => Promise<number>) => Promise<number>,
 ): Promise<number> {
-  if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
+  if (!existsSync(file)) throw new Refusal('database.no_file', { file })
   return await driver.transaction((connection) =>
     prepare(connection, () => onDisk(file, () => readAll(connection, file, tables))),
   )
@@ -144,11 +144,7 @@ function checkFirst(line: ExportLine, file: string, tables: ExportedTables): voi
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
   if (found !== tables.format || !Number.isSafeInteger(schema)) throw notAnExport(file)
   const { version, newest } = toSchemaState(Number(schema), tables.schema)
-  if (version !== newest)
-    throw new DatabaseFileError(
-      `${file} has schema version ${version}, this program ${newest}.`,
-      'Export it again with the version of prospect that is to read it.',
-    )
+  if (version !== newest) throw new Refusal('database.export_version', { file, version, newest })
 }
 
 function addRow(
@@ -194,22 +190,12 @@ function unstorableRow(
   table: string,
   row: StoredRow,
   columns: readonly string[] | undefined,
-): DatabaseFileError {
+): Refusal {
   const key = columns?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
-  return new DatabaseFileError(
-    `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
-    'Remove the character where the row came from, then export again.',
-  )
+  return new Refusal('database.nul_in_row', { file, table, key: JSON.stringify(key) })
 }
 
-const inconsistentExport = (file: string, table: string) =>
-  new DatabaseFileError(
-    `${file} contradicts itself: a row of ${table} is refused. Nothing was changed.`,
-    'Export it again.',
-  )
+const inconsistentExport = (file: string, table: string): Refusal =>
+  new Refusal('database.export_contradicts', { file, table })
 
-const notAnExport = (file: string) =>
-  new DatabaseFileError(
-    `${file} is not a whole export of an engine; nothing was changed.`,
-    'Give a file that engine export wrote.',
-  )
+const notAnExport = (file: string): Refusal => new Refusal('database.not_export', { file })

@@ -1,14 +1,21 @@
 /** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
 export type Awaitable<T> = T | Promise<T>
 
-/** Thrown by a transaction that inserts a row which exists already: another process did the same. */
-export class AlreadyThere extends Error {
-  override readonly name = 'AlreadyThere'
+/**
+ * Thrown by a transaction that inserts a row which exists already, as another process did the same; or by one that may have
+ * been committed, and is not run again.
+ */
+export class StorageFault extends Error {
+  override readonly name = 'StorageFault'
 
-  constructor() {
-    super('The row exists already')
+  constructor(readonly code: 'already_there' | 'commit_unknown') {
+    super(code)
   }
 }
+
+/** Whether an error is a fault of the storage. */
+export const isStorageFault = (error: unknown, code: StorageFault['code']): error is StorageFault =>
+  error instanceof StorageFault && error.code === code
 
 /** Scope of a transaction that only takes due work. */
 export const dueWork = 'due work'

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.js'
+import { type Connection, isStorageFault, type StorageFault } from './connection.js'
 
 type Task = (connection: Connection) => unknown
 
@@ -33,11 +33,6 @@ export interface Session {
    * tasks caused the error.
    */
   retry?(error: unknown, failures: number): Promise<boolean> | undefined
-}
-
-/** A commit that may have been done: the tasks of its group fail with it and are not run again. */
-export class CommitUnknown extends Error {
-  override readonly name = 'CommitUnknown'
 }
 
 /** Lets one group at a time use a connection that several queues share. */
@@ -164,7 +159,7 @@ export class CommitQueue {
       const committed = this.#session.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
-      if (error instanceof CommitUnknown) return await this.#settleUnknown(tasks, results, error)
+      if (isStorageFault(error, 'commit_unknown')) return await this.#settleUnknown(tasks, results, error)
       return await this.#handleFailure(tasks, error, failures + 1, true)
     }
     tasks.forEach((task, at) => {
@@ -201,7 +196,7 @@ export class CommitQueue {
   async #settleUnknown(
     tasks: readonly QueuedTask[],
     results: readonly TaskResult[],
-    error: CommitUnknown,
+    error: StorageFault,
   ): Promise<undefined> {
     await this.#rollback()
     tasks.forEach((task, at) => {

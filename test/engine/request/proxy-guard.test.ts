@@ -6,7 +6,6 @@ import type { PacedWindow } from '../../../src/client/paced.js'
 import { paced, type Windows } from '../../../src/client/paced.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
-import { NotSent } from '../../../src/engine/settlement/settlement.js'
 import { listKeys } from '../../../src/engine/tables/members.js'
 import { describeCaller } from '../../conformance/caller.js'
 import { type Bench, openBench } from '../../support/engine.js'
@@ -121,7 +120,7 @@ describe('a server that forwards a request whose key was checked before', () => 
     }
     const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
     const caller = guardCallerFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
-    await expect(caller.call('accounts.enrich', {})).rejects.toThrow(NotSent)
+    await expect(caller.call('accounts.enrich', {})).rejects.toMatchObject({ code: 'engine.not_sent' })
     isAway = false
     expect((await caller.call('accounts.enrich', {})).status).toBe(200)
   })

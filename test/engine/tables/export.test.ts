@@ -10,6 +10,7 @@ import { engineSchema, listEngineTables, openEngineDatabase } from '../../../src
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { sampleRun } from '../../reference/sample-run.js'
 import { randomIds } from '../../support/engine.js'
+import { inWords } from '../../support/in-words.js'
 import { emptySchema, type TestDatabase } from '../../support/postgres.js'
 
 let folder: string
@@ -121,9 +122,13 @@ describe('exporting an engine', () => {
   it('never overwrites another engine or another file', async () => {
     const driver = await begun(file('one.db'))
     await exportEngine(driver, file('export'))
-    await expect(exportEngine(driver, file('export'))).rejects.toThrow('exists already')
-    await expect(importEngine(driver, file('export'))).rejects.toThrow('has workspaces already')
-    await expect(exportEngine(driver, join(folder, 'nowhere', 'export'))).rejects.toMatchObject({ exit: 2 })
+    await expect(inWords(() => exportEngine(driver, file('export')))).rejects.toThrow('exists already')
+    await expect(inWords(() => importEngine(driver, file('export')))).rejects.toThrow(
+      'has workspaces already',
+    )
+    await expect(exportEngine(driver, join(folder, 'nowhere', 'export'))).rejects.toMatchObject({
+      name: 'Refusal',
+    })
   })
 
   it.each([
@@ -154,7 +159,7 @@ describe('exporting an engine', () => {
     writeFileSync(file('spoilt'), spoil(readFileSync(file('export'), 'utf8')))
     for (const location of [file('other.db'), await onServer()]) {
       const driver = await database(location)
-      await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ exit: 2 })
+      await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ name: 'Refusal' })
       const store = driver
       expect(await store.read((tx) => listWorkspaces(tx))).toEqual([])
       expect(await store.read((tx) => readClock(tx))).toEqual({ offsetMs: 0, frozenAt: null })
@@ -172,7 +177,9 @@ describe('exporting an engine', () => {
     const partial = file(`export.${process.pid}.partial`)
     writeFileSync(partial, 'theirs')
     const driver = await begun(file('one.db'))
-    await expect(exportEngine(driver, file('export'))).rejects.toThrow('.partial exists already')
+    await expect(inWords(() => exportEngine(driver, file('export')))).rejects.toThrow(
+      '.partial exists already',
+    )
     expect(readFileSync(partial, 'utf8')).toBe('theirs')
     rmSync(partial)
     await exportEngine(driver, file('export'))
@@ -210,7 +217,7 @@ describe('exporting an engine', () => {
     const member = await old.read((connection) => connection.get<{ id: string }>('SELECT id FROM members'))
     await exportEngine(old, file('export'))
     const server = await database(await onServer())
-    await expect(importEngine(server, file('export'))).rejects.toThrow(
+    await expect(inWords(() => importEngine(server, file('export')))).rejects.toThrow(
       `a row of members with the character U+0000, which PostgreSQL cannot hold: ["${member?.id}"]`,
     )
     expect(await server.read((tx) => listWorkspaces(tx))).toEqual([])

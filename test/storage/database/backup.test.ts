@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { backup, publish, restore } from '../../../src/storage/database/backup.js'
 import { databaseFile, removeDatabase, whileUnused } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { inWords } from '../../support/in-words.js'
 
 const expected = { table: 'things', schema: { first: { sqlite: '' }, steps: [], unreleased: 3 } }
 let folder: string
@@ -42,7 +43,7 @@ describe('backup', () => {
     await (await made('live.db', 1)).close()
     const partial = at(`copy.db.${process.pid}.partial`)
     writeFileSync(partial, 'theirs')
-    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('.partial exists already')
+    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('.partial exists already')
     expect(readFileSync(partial, 'utf8')).toBe('theirs')
   })
 
@@ -66,29 +67,31 @@ describe('backup', () => {
   it('never overwrites another file', async () => {
     await (await made('live.db', 1)).close()
     writeFileSync(at('copy.db'), 'mine')
-    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('exists already')
+    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('exists already')
     expect(readFileSync(at('copy.db'), 'utf8')).toBe('mine')
   })
 
   it('refuses a file that is not a database, and leaves nothing behind', () => {
     writeFileSync(at('live.db'), 'x'.repeat(5_000))
-    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('is not a database')
+    expect(() => inWords(() => backup(at('live.db'), at('copy.db')))).toThrow('is not a database')
     expect(existsSync(at('copy.db')) || hasPartial()).toBe(false)
   })
 
   it('does not replace what has appeared under its name meanwhile', () => {
     for (const name of ['copy.db', 'partial']) writeFileSync(at(name), name)
-    expect(() => publish(at('partial'), at('copy.db'))).toThrow('exists already')
+    expect(() => inWords(() => publish(at('partial'), at('copy.db')))).toThrow('exists already')
     expect(readFileSync(at('copy.db'), 'utf8')).toBe('copy.db')
   })
 
   it('says which file it cannot read', () => {
-    expect(() => backup(folder, at('copy.db'))).toThrow(`${folder} cannot be copied (SQLITE_`)
+    expect(() => inWords(() => backup(folder, at('copy.db')))).toThrow(`${folder} cannot be copied (SQLITE_`)
   })
 
   it('reports the folder it cannot write to', async () => {
     await (await made('live.db', 1)).close()
-    expect(() => backup(at('live.db'), at('nowhere/copy.db'))).toThrow(/nowhere.* cannot be written/)
+    expect(() => inWords(() => backup(at('live.db'), at('nowhere/copy.db')))).toThrow(
+      /nowhere.* cannot be written/,
+    )
   })
 })
 
@@ -123,7 +126,9 @@ describe('restore', () => {
     const driver = await made('live.db', 5)
     backup(at('live.db'), at('copy.db'))
     await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
-    expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow('Another process has')
+    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), expected))).toThrow(
+      'Another process has',
+    )
     expect(await driver.read((connection) => connection.get('SELECT count(*) AS n FROM things'))).toEqual({
       n: 6,
     })
@@ -152,7 +157,7 @@ describe('restore', () => {
   ])('refuses %s and changes nothing', async (_, make, text) => {
     await (await made('live.db', 2)).close()
     await make()
-    expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow(text)
+    expect(() => inWords(() => restore(at('copy.db'), at('live.db'), expected))).toThrow(text)
     expect(rowsIn('live.db')).toBe(2)
   })
 
@@ -174,7 +179,7 @@ describe('an unused database', () => {
 
   it('is not deleted while a process has it open', async () => {
     const driver = await made('live.db', 1)
-    expect(() => whileUnused(at('live.db'), () => 'done')).toThrow('Another process has')
+    expect(() => inWords(() => whileUnused(at('live.db'), () => 'done'))).toThrow('Another process has')
     await driver.close()
     expect(whileUnused(at('live.db'), () => 'done')).toBe('done')
     expect(whileUnused(at('none.db'), () => 'done')).toBe('done')
@@ -182,7 +187,7 @@ describe('an unused database', () => {
 
   it('is a file, not a folder', () => {
     expect(databaseFile('/some/engine.db')).toBe('/some/engine.db')
-    expect(() => databaseFile('postgres://host/db')).toThrow('is not a file')
-    expect(() => databaseFile(':memory:')).toThrow('is not a file')
+    expect(() => inWords(() => databaseFile('postgres://host/db'))).toThrow('is not a file')
+    expect(() => inWords(() => databaseFile(':memory:'))).toThrow('is not a file')
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Connection } from '../../../src/storage/driver/connection.js'
-import { CommitQueue, CommitUnknown, Mutex, type Session } from '../../../src/storage/driver/group-commit.js'
+import { StorageFault } from '../../../src/storage/driver/connection.js'
+import { CommitQueue, Mutex, type Session } from '../../../src/storage/driver/group-commit.js'
 
 /** A connection on which every commit fails, and undoing it too. */
 const broken: Session = {
@@ -80,7 +81,7 @@ describe('a group commit', () => {
   it('reports an unknown outcome only to transactions that did not throw', async () => {
     const lane = fragile({
       commit: () => {
-        throw new CommitUnknown()
+        throw new StorageFault('commit_unknown')
       },
     })
     const refused = () => {
@@ -88,9 +89,9 @@ describe('a group commit', () => {
     }
     const outcomes = await Promise.allSettled([lane.run(write), lane.run(refused), lane.run(() => 'seen')])
     expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason)).toEqual([
-      expect.any(CommitUnknown),
+      expect.any(StorageFault),
       new Error('no credits'),
-      expect.any(CommitUnknown),
+      expect.any(StorageFault),
     ])
   })
 })

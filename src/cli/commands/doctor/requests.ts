@@ -1,4 +1,5 @@
 import type { Reply } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import type { Context } from '../../context/context.js'
 import type { RemoteTarget } from '../../target/resolve-target.js'
@@ -65,7 +66,7 @@ async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promis
 
 /** Listens on the port for deliveries, and requests the public address, which should lead there. */
 export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {
-  const { listen, ListenError } = await import('../../../http/listen.js')
+  const { listen } = await import('../../../http/listen.js')
   const { origin, host, pathname } = new URL(url)
   const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
   let came = false
@@ -83,7 +84,7 @@ export async function askPublicUrl(context: Context, url: string): Promise<Publi
       await listening.close()
     }
   } catch (error) {
-    if (error instanceof ListenError) return 'busy'
+    if (error instanceof Refusal) return 'busy'
     throw error
   }
 }

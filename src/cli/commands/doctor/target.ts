@@ -104,10 +104,9 @@ async function reach(context: DoctorContext, target: RemoteTarget): Promise<read
     const answer = await context.server(target).health()
     return [healthVerdict(target, answer), ...clockVerdicts(context, answer)]
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
     const hint =
       'Check the address, the network and the proxy settings; --local asks the engine of this machine.'
-    return [problem(`${target.origin} cannot be reached: ${reason}.`, hint)]
+    return [problem(`${target.origin} cannot be reached: ${reasonOf(error)}.`, hint)]
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Caller } from '../../../api/calls/caller.js'
+import { isRefusal } from '../../../api/calls/errors.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import { coversAddress } from '../../../client/networks.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening, ListenOptions } from '../../../http/listen.js'
 import type { Context, StreamsContext } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { checkServer, openAdmin, openWhenWritable } from '../../context/open-databases.js'
 import { version } from '../../context/version.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
@@ -135,7 +135,7 @@ export async function startListening(
   options: OptionsOf<ReturnType<typeof listenOptions>> & { readonly publicUrl?: string },
   { defaultPort, ...setup }: ServerSetup,
 ): Promise<Listening> {
-  const { listen, ListenError } = await import('../../../http/listen.js')
+  const { listen } = await import('../../../http/listen.js')
   const { host = '127.0.0.1', port: typedPort, trustedProxy = [] } = options
   const isProxy = (address: string) => coversAddress(trustedProxy, address)
   const isKept = typedPort !== undefined || options.public === true || options.publicUrl !== undefined
@@ -148,9 +148,7 @@ export async function startListening(
         notify(`Port ${first} is in use: listening on port ${port}. To choose one, add --port.`)
       return listening
     } catch (error) {
-      if (!(error instanceof ListenError)) throw error
-      if (isKept || !error.isPortUsed || port - first >= maxPortsTried)
-        throw new UsageError(`${error.message}.`)
+      if (isKept || !isRefusal(error, 'listen.port_used') || port - first >= maxPortsTried) throw error
     }
   }
 }

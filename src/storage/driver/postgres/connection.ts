@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
-import type { Connection, Value } from '../connection.js'
-import { CommitUnknown, type Session } from '../group-commit.js'
+import { type Connection, StorageFault, type Value } from '../connection.js'
+import type { Session } from '../group-commit.js'
 import { postgresDialect } from './dialect.js'
 import { isConflict, isLost, isUndone, isUnsent } from './errors.js'
 import { bindValues, type Prepared } from './translate-sql.js'
@@ -94,7 +94,7 @@ export class PostgresSession implements Session {
       ended = await client.query('COMMIT')
     } catch (error) {
       // Unless it was certainly undone, the commit may have been done.
-      throw !this.#written || isUnsent(error) || isUndone(error) ? error : new CommitUnknown()
+      throw !this.#written || isUnsent(error) || isUndone(error) ? error : new StorageFault('commit_unknown')
     }
     // A transaction that has failed is ended by COMMIT too, but undone.
     if (ended.command !== 'COMMIT') throw this.cause(new Error('a transaction was undone'))

@@ -1,6 +1,5 @@
 import { ApiError } from '../../../api/calls/errors.js'
-import { AlreadyThere } from '../connection.js'
-import { CommitUnknown } from '../group-commit.js'
+import { isStorageFault, StorageFault } from '../connection.js'
 import reasons from './reasons.json' with { type: 'json' }
 
 interface Coded {
@@ -61,9 +60,9 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 
 /** Returns the `ApiError` for an error of PostgreSQL or its connection; any other error unchanged. */
 export function fromPostgresError(error: unknown): unknown {
-  if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
+  if (isStorageFault(error, 'commit_unknown')) return new ApiError('outcome_unknown')
   const code = codeOf(error)
-  if (code === '23505') return new AlreadyThere()
+  if (code === '23505') return new StorageFault('already_there')
   if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
   const away = isOfFile(error) ? undefined : (unreachable[code] ?? describeError(error, code))
   if (away) return new ApiError('database_unreachable', { reason: away })

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
-import { AlreadyThere, type Connection, type Driver, type RowInsert, type Value } from '../connection.js'
+import { type Connection, type Driver, type RowInsert, StorageFault, type Value } from '../connection.js'
 import { CommitQueue, Mutex, type Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
 
@@ -307,7 +307,7 @@ export function fromSqliteError(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
   if (isBusyError(error)) return new ApiError('busy')
-  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new AlreadyThere()
+  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new StorageFault('already_there')
   const known = Object.keys(reasons).find((name) => code.startsWith(name))
   if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
   if (code.startsWith('SQLITE_IOERR'))

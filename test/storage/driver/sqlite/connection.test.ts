@@ -52,7 +52,7 @@ describe('a batch insert', () => {
     )
     const outcomes = await Promise.allSettled(works)
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
-    expect(outcomes[2]).toMatchObject({ reason: { name: 'AlreadyThere' } })
+    expect(outcomes[2]).toMatchObject({ reason: { code: 'already_there' } })
     expect((await count())?.count).toBe(3)
   })
 
