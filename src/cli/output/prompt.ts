@@ -43,6 +43,10 @@ export async function confirm(context: Context, message: string, preset: 'yes' |
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
 }
 
+/** Asks yes or no on stderr. Without a person to ask, the answer is that of `--yes`. */
+export const agrees = (context: Context, message: string, preset: 'yes' | 'no'): Promise<boolean> =>
+  canAsk(context) ? askYesNo(context, message, preset) : Promise.resolve(context.globals.yes === true)
+
 /** Asks a question on stderr. Returns `undefined` without a person to ask. */
 async function ask<T>(
   context: Context,

@@ -15,9 +15,10 @@ import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { profileInUse } from '../../context/settings.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
-import { askSecret } from '../../output/prompt.js'
+import { agrees, askSecret, canAsk } from '../../output/prompt.js'
 import { numberAt, stringAt } from '../../output/records.js'
 import { isKeyFor, type RemoteTarget, targetIn } from '../../target/resolve-target.js'
+import { changeProfile, currentProfile } from './profiles.js'
 
 /** `prospect login`: stores the key of a server after trying it. */
 export const loginCommand: CommandFactory = ({ command }) =>
@@ -31,11 +32,11 @@ export const loginCommand: CommandFactory = ({ command }) =>
       const { credits, member } = options.sync ? {} : await tryKey(context, key)
       storeKey(context.home, keyNameOf(owner), key, context.clock.now(), context.ids.uuid(), member)
       await print(context, { origin, stored: true, credits: credits ?? null })
-      notifyUnchosen(context)
+      await offerServer(context)
     })
 
-/** Says which target commands use without `--base-url`, where that is not the server, and how to choose it. */
-function notifyUnchosen(context: Context): void {
+/** Asks whether commands use the server from now on, where they do not. Without a person to ask, says how to choose it. */
+async function offerServer(context: Context): Promise<void> {
   const { baseUrl } = requireServer(context)
   // A profile without an address is for no server yet.
   const usual = resultOr(undefined, () =>
@@ -44,16 +45,26 @@ function notifyUnchosen(context: Context): void {
   const used = usual?.kind === 'remote' ? usual.baseUrl : usual && 'the engine of this machine'
   if (used === baseUrl) return
   const { base_url: kept, target } = profileInUse(context)
-  const changes = [
-    ...(kept === baseUrl ? [] : [`base_url ${baseUrl}`]),
-    ...(target === 'local' ? ['target remote'] : []),
-  ]
+  const changes = {
+    ...(kept === baseUrl ? {} : { base_url: baseUrl }),
+    ...(target === 'local' ? { target: 'remote' } : {}),
+  }
   const { profile } = context.globals
-  const commands = changes.map(
-    (change) => `prospect config set ${change}${profile === undefined ? '' : ` --profile ${profile}`}`,
+  const suffix = profile === undefined ? '' : ` --profile ${profile}`
+  const commands = suffix === '' ? 'Commands' : `Commands with${suffix}`
+  const usedNow = used === undefined ? '' : `${commands} still use ${used}. `
+  if (canAsk(context) && usedNow !== '') context.notify(usedNow.trim())
+  if (await agrees(context, `Use ${baseUrl} from now on?`, usual?.kind === 'remote' ? 'no' : 'yes')) {
+    await changeProfile(context, currentProfile(context).name, changes)
+    context.notify(
+      `${commands} use ${baseUrl} from now on. To use the engine of this machine once, add --local.`,
+    )
+    return
+  }
+  const toType = Object.entries(changes).map(([key, value]) => `prospect config set ${key} ${value}${suffix}`)
+  context.notify(
+    `${canAsk(context) ? '' : usedNow}To use this server in all commands: ${toType.join(', then ')}`,
   )
-  const still = used === undefined ? '' : `Commands still use ${used}. `
-  context.notify(`${still}To use this server in all commands: ${commands.join(', then ')}`)
 }
 
 /** `prospect logout`: forgets the key of a server. */

@@ -49,9 +49,42 @@ describe('login', () => {
     )
     await here.run(['profiles', 'add', 'other', '--base-url', 'https://api.example.com/api/v2'])
     expect(await login(...at(), '--profile', 'other')).toBe(
-      'Commands still use https://api.example.com/api/v2. To use this server in all commands: ' +
+      'Commands with --profile other still use https://api.example.com/api/v2. To use this server in all commands: ' +
         `prospect config set base_url ${url} --profile other\n`,
     )
+  })
+
+  it.each([
+    ['at a terminal', [['from now on? [Y/n]', '\r']], [], 'remote'],
+    ['at a terminal, where the answer is no', [['from now on? [Y/n]', 'n\r']], [], 'local'],
+    ['with --yes', undefined, ['--yes', '--api-key-stdin'], 'remote'],
+  ] as const)('chooses the server %s', async (_, answer, more, target) => {
+    const { code, stderr } = await here.run(
+      ['login', ...at(), ...more],
+      answer
+        ? { typed: [['API key for http', `${there.bench.key}\r`], ...answer] }
+        : { stdin: there.bench.key },
+    )
+    const isChosen = target === 'remote'
+    expect([code, stderr.includes(`Commands use ${there.server.baseUrl} from now on.`)]).toEqual([
+      0,
+      isChosen,
+    ])
+    const [profile] = (await here.json('profiles', 'list')) as object[]
+    expect(profile).toMatchObject({ target, base_url: isChosen ? there.server.baseUrl : null })
+  })
+
+  it('does not choose another server than that of the profile unless somebody says so', async () => {
+    await here.run(['config', 'set', 'base_url', 'https://api.example.com/api/v2'])
+    const typed = [
+      ['API key for http', `${there.bench.key}\r`],
+      ['from now on? [y/N]', '\r'],
+    ] as const
+    expect((await here.run(['login', ...at()], { typed })).code).toBe(0)
+    expect(await here.json('profiles', 'list')).toMatchObject([
+      { base_url: 'https://api.example.com/api/v2' },
+      {},
+    ])
   })
 
   it('stores no key for a synchronous address that is not known', async () => {
@@ -62,7 +95,10 @@ describe('login', () => {
   })
 
   it('asks for the key at a terminal without echoing it', async () => {
-    const typed = [['API key for http', `${there.bench.key}\r`]] as const
+    const typed = [
+      ['API key for http', `${there.bench.key}\r`],
+      ['from now on?', 'n\r'],
+    ] as const
     const { stdout, stderr, code } = await here.run(['login', ...at()], { typed })
     expect([code, (stdout + stderr).includes(there.bench.key)]).toEqual([0, false])
     expect((await here.run(['credits', ...at()])).code).toBe(0)
@@ -72,6 +108,7 @@ describe('login', () => {
     const typed = [
       ['API key for http', 'two words\r'],
       ['cannot be an API key', `\u0015${there.bench.key}\r`],
+      ['from now on?', 'n\r'],
     ] as const
     expect((await here.run(['login', ...at()], { typed })).code).toBe(0)
   })
