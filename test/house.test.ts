@@ -13,7 +13,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/database',
     'storage/erasure/traversal',
   ],
-  storage: ['api', 'http/inbox', 'runs/journal/journal', 'runs/journal/answer', 'runs/journal/budget'],
+  storage: ['api', 'http/inbox'],
   csv: ['api'],
   catalogue: [
     'api',

@@ -1,7 +1,14 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
-import { aliasesOf, wrapperOf } from '../api/operations/aliases.js'
 import { hasBody, isLimited, isPriced, observedNote, type Rate, usualBody } from '../api/operations/facts.js'
-import { areaOf, type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
+import {
+  aliasesOf,
+  areaOf,
+  type Operation,
+  type OperationId,
+  operation,
+  operations,
+  wrapperOf,
+} from '../api/operations/table.js'
 import { type EventName, eventBody, eventNames, events } from '../api/webhooks/events.js'
 import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
 import document from './document.json' with { type: 'json' }

@@ -4,9 +4,9 @@ import { creditsCharged, type Operation, operation, resolvesNothing } from '../a
 import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StopReason } from './flow.js'
-import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from './journal/answer.js'
 import type { Accepted, Bulk, BulkJournal } from './journal/journal.js'
-import type { RowBatch, RowState } from './plan/row-batch.js'
+import { isUnknown, judge, lostAnswer, lostCall, type RowAnswer, unknownAnswer } from './journal/journal.js'
+import type { RowBatch, RowState } from './plan/lookup.js'
 import type { Batch, CallPorts, Together } from './ports.js'
 
 /** Key of the row number among the custom values that a server returns with a result. */

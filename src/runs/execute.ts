@@ -1,11 +1,11 @@
 import type { CsvRow } from '../csv/parse.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
-import type { RowAnswer } from './journal/answer.js'
-import { DurabilityCheckpoint, JournalWriter } from './journal/writer.js'
+import type { RowAnswer } from './journal/journal.js'
+import { DurabilityCheckpoint, JournalWriter } from './journal/journal.js'
 import { Calls, Launcher } from './launcher.js'
 import type { OutputRow } from './output/columns.js'
 import { DoubtedRows, type DoubtedWhen, type RunReport, Tally } from './output/report.js'
-import { RowBatch, type RowState } from './plan/row-batch.js'
+import { RowBatch, type RowState } from './plan/lookup.js'
 import type { Batch } from './ports.js'
 
 const defaultConcurrency = 256

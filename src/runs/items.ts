@@ -10,9 +10,8 @@ import { createRowReader, type Mapping } from './input/mapping.js'
 import { isBlank, type Table } from './input/table.js'
 import { type ReasonCount, ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
-import { identityOf } from './plan/lookup.js'
+import { checkWidth, identityOf, type Lookup } from './plan/lookup.js'
 import { type BatchQuote, createQuote } from './plan/quote.js'
-import { checkWidth, type Lookup } from './plan/row-batch.js'
 import type { Remaining } from './ports.js'
 
 /** Returns the schema of the items of an array field. */

@@ -8,13 +8,12 @@ import type { ListKind } from '../lists/keys.js'
 import type { Explain, InFlightCounter, RateGate, StopReason, Time } from './flow.js'
 import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import type { RowAnswer } from './journal/answer.js'
-import type { Journal } from './journal/journal.js'
+import type { Journal, RowAnswer } from './journal/journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
 import type { DoubtedWhen, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
+import type { ExplainRows, Lookup, RowState } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
-import type { ExplainRows, Lookup, RowState } from './plan/row-batch.js'
 
 /** How several rows are sent in one request. */
 export interface Together {

@@ -24,9 +24,9 @@ import {
 } from './open-journal.js'
 import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
 import type { RunReport } from './output/report.js'
+import type { Lookup } from './plan/lookup.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
-import type { Lookup } from './plan/row-batch.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './records.js'
 import type { BatchRequest } from './request.js'
@@ -136,7 +136,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
   const journal = await openQuoteJournal(ports, batch)
   const progress = await ports.dialog.showCounting()
-  const { openSeenNumbers } = await import('./journal/duplicates.js')
+  const { openSeenNumbers } = await import('./journal/answers.js')
   const seen = openSeenNumbers()
   const counted = await countRows({
     ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },

@@ -1,6 +1,6 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
-import { flagOf } from '../../api/operations/aliases.js'
+import { flagOf } from '../../api/operations/table.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Mapping } from '../../runs/input/mapping.js'
 import type { RunSentences } from '../../runs/ports.js'

@@ -1,6 +1,5 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
-import { flagOf } from '../../api/operations/aliases.js'
-import { operation } from '../../api/operations/table.js'
+import { flagOf, operation } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
 import { nearest } from '../../api/values/nearest.js'
 import { foldText } from '../../catalogue/normalize/name.js'

@@ -27,15 +27,18 @@ import { handlerOf } from '../handlers/registry.js'
 import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
 import { requireConsent } from '../records/waterfall.js'
 import {
+  billOf,
   type Claim,
   type ClaimPorts,
   claimKey,
   createRowClaim,
   dropRunReplies,
+  type FencingCheck,
   findRunReply,
   idempotencyKey,
-} from '../settlement/idempotency.js'
-import { billOf, type FencingCheck, type Request, settleRequest } from '../settlement/settlement.js'
+  type Request,
+  settleRequest,
+} from '../settlement/settlement.js'
 import { listMembers, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
 import { accessOf, checkScope, checkSession, createAccess } from './access.js'

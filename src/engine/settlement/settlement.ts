@@ -1,15 +1,33 @@
-import type { Caller } from '../../api/calls/caller.js'
+import type { Caller, RunRow } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
+import { toJson } from '../../api/values/json.js'
+import { placesOf, rowsPerRun, toPlace } from '../../storage/database/row-places.js'
 import {
   type Awaitable,
+  addRow,
   type Connection,
   type Driver,
+  insertInto,
   isStorageFault,
+  mapResult,
 } from '../../storage/driver/connection.js'
+import { startHeartbeat } from '../clock.js'
 import { acceptJob, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
+import type { Ids } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
-import { type Claim, inProgressError } from './idempotency.js'
+import {
+  dropClaim,
+  dropReplies,
+  findReply,
+  insertClaim,
+  renewClaim,
+  replaceClaim,
+  type StoredReply,
+  storeReply,
+} from '../tables/replies.js'
 
 /** A request on its way through the checks. */
 export interface Request {
@@ -77,4 +95,219 @@ export interface RowCaller {
    * is unknown, unless it is the refusal `engine.not_sent`.
    */
   actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
+}
+
+/** Expired replies that a claim may delete; more than it adds, so that none stay. */
+const dropsPerClaim = 10
+/** How long a claim lives without a heartbeat, and the interval of heartbeats; real time. */
+const leaseMs = 30_000
+const heartbeatMs = 10_000
+
+/**
+ * Returns the key in a header, bare or as a quoted string; `undefined` when there is none. Throws 400 for an invalid
+ * one.
+ */
+export function idempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const quoted = /^"(.*)"$/.exec(header.trim())
+  const key = quoted?.[1] ?? header.trim()
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')
+  return key
+}
+
+/** The right to answer a key, held until the reply is stored or the claim dropped. */
+export interface Claim {
+  /** Whether a reply without cost and without stored data need not be stored. */
+  readonly effectsOnly: boolean
+  /** The body as stored, for a caller that stores it too. */
+  readonly text?: string | undefined
+  /** Stores the reply in the transaction of its effect; throws when the claim was lost meanwhile. */
+  keep(tx: Connection, status: number, body: unknown, credits: number): Promise<void>
+  /** Frees the key, when nothing happened that must not happen twice. */
+  drop(): Promise<void>
+}
+
+/** What a claim needs of the engine. */
+export interface ClaimPorts {
+  readonly store: Driver
+  readonly ids: Ids
+  readonly realNow: () => number
+}
+
+/**
+ * Claims a key for a request, or returns its stored reply. Throws 409 for a key of another request or of one that is
+ * still running. The claim of a dead process expires with its lease.
+ */
+export async function claimKey(
+  { store, ids, realNow }: ClaimPorts,
+  workspaceId: string,
+  key: string,
+  fingerprint: string,
+  now: number,
+): Promise<{ replay: StoredReply } | { claim: Claim }> {
+  const token = ids.uuid()
+  const mine = { fingerprint, token, created_at: now, status: null, body: null }
+  const replay = await store.transaction(async (tx) => {
+    await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
+    const found = await findReply(tx, workspaceId, key)
+    const claim = { ...mine, lease_until: realNow() + leaseMs }
+    if (!found && (await insertClaim(tx, workspaceId, key, claim))) return undefined
+    if (!found) throw inProgressError()
+    if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
+    if (!(await replaceClaim(tx, workspaceId, key, found.token, claim))) throw inProgressError()
+    return undefined
+  }, workspaceId)
+  return replay ? { replay } : { claim: createKeyClaim(store, workspaceId, key, token, realNow) }
+}
+
+/** The error of a second request while the first one with the same key is running. */
+const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
+
+const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
+  found.status === null ? found.lease_until <= realNow : now - found.created_at >= idempotencyTtlMs
+
+function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
+  if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
+  if (found.status === null) throw inProgressError()
+  return found
+}
+
+function createKeyClaim(
+  store: Driver,
+  workspaceId: string,
+  key: string,
+  token: string,
+  realNow: () => number,
+): Claim {
+  const heartbeat = startHeartbeat(heartbeatMs, () =>
+    store.transaction((tx) => renewClaim(tx, workspaceId, key, token, realNow() + leaseMs), workspaceId),
+  )
+  return {
+    effectsOnly: false,
+    keep: async (tx, status, body) => {
+      clearInterval(heartbeat)
+      if (!(await storeReply(tx, workspaceId, key, token, status, toJson(body)))) throw inProgressError()
+    },
+    drop: async () => {
+      clearInterval(heartbeat)
+      await store.transaction((tx) => dropClaim(tx, workspaceId, key, token), workspaceId)
+    },
+  }
+}
+
+/**
+ * Creates the claim of a row of a run on this machine. The run guarantees that a row always sends the same request,
+ * and never twice at once, so claiming writes nothing. The reply is stored in the transaction of its charge; if one
+ * exists already, both are undone. Only replies with a cost or stored data are kept.
+ */
+export function createRowClaim(workspaceId: string, row: RunRow): Claim {
+  let text: string | undefined
+  return {
+    effectsOnly: true,
+    get text() {
+      return text
+    },
+    keep: async (tx, status, body, credits) => {
+      text ??= toJson(body)
+      if (!(await storeRunReply(tx, workspaceId, row, { status, credits, body: text })))
+        throw inProgressError()
+    },
+    drop: async () => {},
+  }
+}
+
+/** The reply to a row of a run on this machine. It has no lease and does not expire: its run discards it. */
+interface RunReply {
+  readonly status: number
+  /** Credits charged with it. */
+  readonly credits: number
+  readonly body: string
+}
+
+const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
+const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
+const replySql = 'SELECT status, credits, body FROM run_replies WHERE place = ?'
+const replyColumns = ['place', 'status', 'credits', 'body']
+const firstInsert = insertInto('run_replies', replyColumns)
+const keepSql = insertInto('run_replies', replyColumns, 'ON CONFLICT DO NOTHING').sql
+const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
+
+interface NumberedRun {
+  readonly number: number
+}
+
+const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
+
+/** Returns the stored reply to a row of a run. */
+export async function findRunReply(
+  tx: Connection,
+  workspaceId: string,
+  run: string,
+  ordinal: number,
+): Promise<RunReply | undefined> {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  return known && tx.get<RunReply>(replySql, toPlace(known.number, ordinal))
+}
+
+/**
+ * Stores the reply to a row of a run unless it has one. Returns whether it did. When a `fresh` row has one, the
+ * transaction fails.
+ */
+export function storeRunReply(
+  tx: Connection,
+  workspaceId: string,
+  row: RunRow,
+  reply: RunReply,
+): Awaitable<boolean> {
+  const known = tx.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
+  return known
+    ? store(tx, known, row, reply)
+    : numberOf(tx, workspaceId, row.run).then((found) => store(tx, found, row, reply))
+}
+
+/** Returns the number of a run, assigned with its first reply. */
+async function numberOf(tx: Connection, workspaceId: string, run: string): Promise<NumberedRun> {
+  const known =
+    (await tx.get<NumberedRun>(numberSql, workspaceId, run)) ??
+    (await tx.get<NumberedRun>(addSql, workspaceId, run))
+  if (!known) throw new Error('a run was not given a number')
+  // Throws before the first row where a later one would have no place.
+  placesOf(known.number)
+  tx.known.set(nameOf(workspaceId, run), known)
+  return known
+}
+
+function store(
+  tx: Connection,
+  run: NumberedRun,
+  { ordinal, fresh }: RunRow,
+  { status, credits, body }: RunReply,
+): Awaitable<boolean> {
+  const values = [toPlace(run.number, ordinal), status, credits, body]
+  // A row that was never sent must not have a reply; if it does, the whole transaction fails.
+  return fresh
+    ? mapResult(addRow(tx, firstInsert, ...values), () => true)
+    : mapResult(tx.run(keepSql, ...values), (changed) => changed > 0)
+}
+
+/** Deletes the replies to the rows of a run below an ordinal. */
+export async function dropRunReplies(
+  tx: Connection,
+  workspaceId: string,
+  run: string,
+  before: number,
+): Promise<number> {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  if (!known) return 0
+  const to = toPlace(known.number, Math.min(before, rowsPerRun))
+  return tx.run(dropSql, toPlace(known.number, 0), to)
+}
+
+/** Drops all replies to the rows of a run, of every workspace; returns how many. */
+export async function dropRepliesOfRun(tx: Connection, run: string): Promise<number> {
+  const found = await tx.all<NumberedRun>('SELECT number FROM reply_runs WHERE run = ?', run)
+  let dropped = 0
+  for (const { number } of found) dropped += await tx.run(dropSql, ...placesOf(number))
+  await tx.run('DELETE FROM reply_runs WHERE run = ?', run)
+  return dropped
 }

@@ -1,5 +1,5 @@
-import { isUnknown } from './answer.js'
 import type { AnsweredRow, BudgetShortage, WantedRow } from './journal.js'
+import { isUnknown } from './journal.js'
 
 /** Maximum credits to spend. */
 export interface Budget {

@@ -1,10 +1,15 @@
 import { parseJson, toJson } from '../../api/values/json.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { isUnknown, type RowAnswer, unknownAnswer } from './answer.js'
-import { answersOf, indexedHashes, keepAnswers, storedAnswer } from './answers.js'
+import {
+  answersOf,
+  DuplicateAnswers,
+  indexedHashes,
+  keepAnswers,
+  StatedInRun,
+  storedAnswer,
+} from './answers.js'
 import { grantCredits, Holds } from './budget.js'
 import { BulkRequests, type RequestOptions } from './bulk-journal.js'
-import { DuplicateAnswers, StatedInRun } from './duplicates.js'
 import type {
   AnsweredRow,
   AskedRow,
@@ -15,6 +20,7 @@ import type {
   RunEnd,
   WantedRow,
 } from './journal.js'
+import { isUnknown, type RowAnswer, unknownAnswer } from './journal.js'
 import { changeRun, type OwnedRun } from './run-leases.js'
 import type { Run } from './runs.js'
 import { budgetLeft, countSpent, type Spender, scopeOf, settleDays } from './spending.js'

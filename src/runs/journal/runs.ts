@@ -1,7 +1,7 @@
 import { placesOf, toPlace } from '../../storage/database/row-places.js'
 import { type Connection, type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
-import { type RowStatus, unknownAnswer } from './answer.js'
 import { forgetAnswers, indexNext } from './answers.js'
+import { type RowStatus, unknownAnswer } from './journal.js'
 import { runLost } from './run-leases.js'
 
 /** A former name of an engine, and the digest that a run had under it. */

@@ -6,7 +6,7 @@ import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
-import type { AnswerSource, RowStatus } from '../journal/answer.js'
+import type { AnswerSource, RowStatus } from '../journal/journal.js'
 import type { Format, FormatChoices, Layout } from './format.js'
 
 /** A column of results: its name, and the way to its value in a reply. */

@@ -1,5 +1,5 @@
 import { LeftOutCounter, type LeftOutValue, type LeftOutValues } from '../../csv/names.js'
-import type { AnswerSource, RowAnswer, RowStatus } from '../journal/answer.js'
+import type { AnswerSource, RowAnswer, RowStatus } from '../journal/journal.js'
 import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */

@@ -3,7 +3,7 @@ import type { CsvRow } from '../../csv/parse.js'
 import type { Table } from '../input/table.js'
 import type { Journal, RecalledAnswer } from '../journal/journal.js'
 import { type ReasonCount, ReasonCounter } from '../output/report.js'
-import { type Lookup, prepare, RowBatch, type RowState } from './row-batch.js'
+import { type Lookup, prepare, RowBatch, type RowState } from './lookup.js'
 
 /** Counts of the rows of a file before anything is sent. */
 export interface RowCounts {

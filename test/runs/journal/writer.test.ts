@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DurabilityCheckpoint } from '../../../src/runs/journal/writer.js'
+import { DurabilityCheckpoint } from '../../../src/runs/journal/journal.js'
 import { newJournal } from '../fakes.js'
 
 describe('a durability checkpoint', () => {

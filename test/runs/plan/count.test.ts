@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import { openSeenNumbers } from '../../../src/runs/journal/duplicates.js'
+import { openSeenNumbers } from '../../../src/runs/journal/answers.js'
 import type { RecalledAnswer } from '../../../src/runs/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../../src/api/values/json.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
-import type { RowAnswer } from '../../../src/runs/journal/answer.js'
 import {
   answersOf,
   equalIn,
@@ -9,6 +8,7 @@ import {
   keepAnswers,
   storedAnswer,
 } from '../../../src/runs/journal/answers.js'
+import type { RowAnswer } from '../../../src/runs/journal/journal.js'
 import { type NewRun, type Run, runsOver } from '../../../src/runs/journal/runs.js'
 import { lookupsOver } from '../../../src/runs/journal/single-lookups.js'
 import { toPlace } from '../../../src/storage/database/row-places.js'
