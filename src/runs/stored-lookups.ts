@@ -34,10 +34,12 @@ const pollsBeforeNotice = 20
 export interface StoredLookupPorts {
   /** Opens the stored answers. */
   readonly open: () => Promise<OpenAnswers>
-  /** How old an answer may be; none is taken when absent. */
-  readonly maxAgeMs: number | undefined
+  /** Returns the real time from when on answers are taken; none is taken when absent. */
+  readonly since: (() => number) | undefined
   readonly clock: Clock
   readonly ids: Ids
+  /** Whether the target remembers the keys of calls without a known outcome, so that those go before the keys of turns. */
+  readonly keepsKeys: boolean
   /** The words of the target for `network` and `premium`. */
   readonly names?: WireNames | undefined
   /** Whether the outcome of a call is known, and with `again` that of an earlier attempt under its key. */
@@ -63,14 +65,14 @@ export interface StoredReply {
 
 /** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
 export function createStoredLookups(ports: StoredLookupPorts) {
-  const { clock, ids, maxAgeMs, names, onFault, onStored } = ports
+  const { clock, ids, since, names, onFault, onStored } = ports
   /** By lookup, what ends when no equal one of this process waits any more. */
   const lines = new Map<string, Promise<unknown>>()
   const turns = new Map<string, HeldTurn>()
   const findFor = async (lookup: Lookup | undefined): Promise<StoredReply | undefined> => {
-    if (!lookup || maxAgeMs === undefined) return undefined
+    if (!lookup || !since) return undefined
     const { store, notBefore } = await ports.open()
-    const stored = await store.find(lookup, Math.max(notBefore, clock.now() - maxAgeMs))
+    const stored = await store.find(lookup, Math.max(notBefore, since()))
     if (!stored) return undefined
     const { answer, answeredAt } = stored
     const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
@@ -123,8 +125,9 @@ export function createStoredLookups(ports: StoredLookupPorts) {
     ...[id, input, options]: Parameters<Caller['call']>
   ): Promise<Reply> => {
     const { key, row, input: sent } = turn.left ?? { key: turn.key, row: undefined, input }
+    const keyed = turn.left || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
     turn.isKnown = false
-    const reply = await caller.call(id, sent, { ...options, idempotencyKey: key, row }).catch(lostCall)
+    const reply = await caller.call(id, sent, { ...options, ...keyed, row }).catch(lostCall)
     turn.isKnown = ports.isKnown(reply, turn.left !== undefined)
     if (reply instanceof ConnectionLost) throw reply
     return reply
@@ -150,7 +153,7 @@ export function createStoredLookups(ports: StoredLookupPorts) {
         refusedNow: async (id, ...rest) => (asRow(operation(id)) ? undefined : refusedNow(id, ...rest)),
       }),
       call: async (id, input, options = {}) => {
-        const isAsked = maxAgeMs !== undefined && options.idempotencyKey === undefined
+        const isAsked = since !== undefined && options.idempotencyKey === undefined
         const lookup = isAsked ? await lookupOf(id, input) : undefined
         if (!lookup) return caller.call(id, input, options)
         const reply = await recallReply(lookup)

@@ -10,17 +10,18 @@ import { profileName } from '../target/resolve-target.js'
 import { callOnce, everyPage } from './call.js'
 import { holds, openSpending, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
-import { openStoredLookups, reportStored, usesStoredAnswers } from './stored-lookups.js'
+import { openStoredLookups, reportStored, sharesLookups, usesStoredAnswers } from './stored-lookups.js'
 
 /** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
 export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation, input, invocation } = request
   const { options } = invocation
   const open = () => context.caller()
-  if (!isPriced(operation) || !usesStoredAnswers(context, invocation))
-    return sendToTarget(context, request, open)
+  const begun = context.clock.now()
+  const isStored = isPriced(operation) && usesStoredAnswers(context, invocation)
+  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request, open)
   const onStored = (answeredAt: number) => reportStored(context, answeredAt)
-  const stored = await openStoredLookups(context, invocation, onStored)
+  const stored = await openStoredLookups(context, invocation, onStored, begun)
   const sender: Caller = {
     call: () => sendToTarget(context, request, async () => stored.keep(await open())),
     close: async () => {},

@@ -1,9 +1,10 @@
 import { isPriced } from '../../api/operations/facts.js'
+import type { OperationId } from '../../api/operations/table.js'
 import { once } from '../../api/values/once.js'
 import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { openStateOf } from '../context/open-databases.js'
+import { isThere, openStateOf } from '../context/open-databases.js'
 import { profileInUse } from '../context/settings.js'
 import { durationMs } from '../options/values.js'
 import { formatTime } from '../output/text.js'
@@ -21,14 +22,34 @@ type Given = Pick<OperationRequest['invocation'], 'options'>
 export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
   if (context.globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
-  return !context.globals.direct && ageOf(context, maxAge) > 0
+  return !context.globals.direct && (ageOf(context, maxAge) ?? 0) > 0
 }
 
-/** Returns how old a stored answer may be for a single lookup, in milliseconds; 0 where none is used. */
-function ageOf(context: Context, given: unknown): number {
+/** Returns how old a stored answer may be for a single lookup, in milliseconds; `undefined` where that is not said. */
+function ageOf(context: Context, given: unknown): number | undefined {
   if (typeof given === 'number') return given
   const age = profileInUse(context).max_age
-  return age ? durationMs(age) : 0
+  return age === undefined ? undefined : durationMs(age)
+}
+
+/**
+ * Whether a single lookup without `max_age` takes a turn: an equal one may be under way in a run, or was left by a killed one.
+ * Otherwise it does not, because that would cost a local lookup a tenth of its time.
+ */
+export async function sharesLookups(
+  context: Context,
+  { operation, invocation: { options } }: OperationRequest,
+): Promise<boolean> {
+  const isSent = !isPriced(operation) || options.idempotencyKey !== undefined || options.refresh === true
+  if (isSent || context.globals.direct || ageOf(context, options.maxAge) !== undefined) return false
+  // A lookup needs no records: where they cannot be read, it is sent.
+  return isThere(context.home.state) && (await mayBeUnderWay(context, operation.id).catch(() => false))
+}
+
+async function mayBeUnderWay(context: Context, operation: OperationId): Promise<boolean> {
+  const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
+  const store = lookupsOver(await openStateOf(context))
+  return store.mayBeUnderWay({ operation, target: await targetName(context) })
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */
@@ -41,21 +62,27 @@ export async function findStored(
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
 }
 
-/** Opens the stored answers for the single lookups of a command, or of a proxy. */
+/**
+ * Opens the stored answers for the single lookups of a command, or of a proxy. Without `max_age`, they take only answers that
+ * came after the command had `begun`.
+ */
 export async function openStoredLookups(
   context: Context,
   { options }: Given,
   onStored: (answeredAt: number) => void = () => {},
+  begun = context.clock.now(),
 ): Promise<StoredLookups> {
   const { clock, ids } = context
   const maxAgeMs = ageOf(context, options.maxAge)
+  const since = () => (maxAgeMs === undefined ? begun : clock.now() - maxAgeMs)
   const target = targetIn(context)
   const { createStoredLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
   const { holdLookups, fileLocks, stopKilledRuns } = await import('../../runs/records.js')
   return createStoredLookups({
     ...{ clock, ids, isKnown, sleep: (ms) => context.sleep(ms) },
-    maxAgeMs: options.refresh === true || maxAgeMs === 0 ? undefined : maxAgeMs,
+    since: options.refresh === true ? undefined : since,
+    keepsKeys: target.kind === 'remote',
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
       const { lookupsOver } = await import('../../runs/journal/single-lookups.js')

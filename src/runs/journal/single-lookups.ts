@@ -44,6 +44,12 @@ export function lookupsOver(driver: Driver) {
       await runs.indexAll(lookup.operation, lookup.target)
       return driver.read((reads) => storedAnswer(reads, lookup, since))
     },
+    /** Whether an equal lookup may be under way: a run of the operation is, or turns are taken or were left. */
+    mayBeUnderWay: ({ operation, target }: Pick<Lookup, 'operation' | 'target'>): Promise<boolean> =>
+      driver.read(async (reads) => {
+        const found = await reads.get(underWaySql, operation, target, operation, target)
+        return found !== undefined
+      }),
     /** Takes the turn of a lookup; `undefined` while a run or another process has an equal one under way. */
     takeTurn: async (
       lookup: AskedLookup,
@@ -84,6 +90,8 @@ export function lookupsOver(driver: Driver) {
   }
 }
 
+const underWaySql = `SELECT 1 AS one FROM turns WHERE operation = ? AND target = ?
+  UNION ALL SELECT 1 FROM runs WHERE status = 'running' AND operation = ? AND target = ? LIMIT 1`
 // Single lookups only: of a killed run, its own engine keeps the replies until the run is resumed.
 const dropSql = `DELETE FROM turns WHERE run = ? AND holder = ''`
 const dropOldSql = `DELETE FROM turns WHERE holder = '' AND taken_at < ? AND run NOT IN (SELECT id FROM runs)`

@@ -2,9 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
-import { closeAfterTest } from '../../client/listeners.js'
+import { closeAfterTest, answering as listen, received } from '../../client/listeners.js'
 import { answering, command, keyed, type Machine, machine } from '../../support/command.js'
 import { openBench } from '../../support/engine.js'
+import { launch, prospect } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 import { filled, servingMachine, servingWith } from '../wait/serving.js'
 
 let here: Machine
@@ -189,6 +191,22 @@ describe('equal lookups with max_age', () => {
   const argv = [...acme, '--max-age', '1d', '--json']
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
 
+  /** A target that keeps its answers until they are released. */
+  function held() {
+    const target = answering(found)
+    const asked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const caller: Caller = {
+      ...target,
+      call: async (...call) => {
+        asked.resolve()
+        await released.promise
+        return target.call(...call)
+      },
+    }
+    return { target, caller, isAsked: asked.promise, release: released.resolve }
+  }
+
   it('are sent once when two processes make them at the same time', async () => {
     const target = answering(found)
     const caller: Caller = {
@@ -207,30 +225,17 @@ describe('equal lookups with max_age', () => {
     expect(target.asked).toHaveLength(1)
   })
 
-  it('are sent once when a batch has one of them under way', async () => {
-    const target = answering(found)
-    let release = () => {}
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    let asked = () => {}
-    const isAsked = new Promise<void>((resolve) => {
-      asked = resolve
-    })
-    const caller: Caller = {
-      ...target,
-      call: async (...call) => {
-        asked()
-        await isReleased
-        return target.call(...call)
-      },
-    }
+  it.each([
+    ['max_age', argv],
+    ['nothing about stored answers', [...acme, '--json']],
+  ])('are sent once when a batch has one of them under way: with %s', async (_, one) => {
+    const { target, caller, isAsked, release } = held()
     const env = keyed(here.home)
     const csv = ['accounts', 'enrich', '--csv', '-', '--json', '--concurrency', '1']
     const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
     await isAsked
     const waits: string[] = []
-    const single = command(argv, {
+    const single = command(one, {
       ...{ env, caller },
       sleep: async () => {
         if (waits.push('') === 25) release()
@@ -242,6 +247,37 @@ describe('equal lookups with max_age', () => {
     ])
     expect(waits.join('')).toContain('An equal lookup is under way in another command')
     expect(target.asked).toHaveLength(1)
+  })
+
+  it('are sent once when a batch begins beside a single one without max_age, while another batch is under way', async () => {
+    const [other, single, second] = [held(), held(), answering(found)]
+    const env = keyed(here.home)
+    const csv = ['accounts', 'enrich', '--csv', '-', '--json']
+    const first = command(csv, { env, caller: other.caller, stdin: 'domain\nbolt.example\n' })
+    await other.isAsked
+    const asked = command([...acme, '--json'], { env, caller: single.caller })
+    await single.isAsked
+    const sleep = async () => single.release()
+    const batch = command(csv, { env, caller: second, sleep, stdin: 'domain\nacme.example\n' })
+    expect([(await batch).json, (await asked).json]).toMatchObject([
+      [{ _credits: 0, _source: 'reused', _status: 'found' }],
+      found.body,
+    ])
+    other.release()
+    expect([(await first).code, single.target.asked.length, second.asked.length]).toEqual([0, 1, 0])
+  })
+
+  it('are sent beside a batch with --refresh and --max-age 0, and where the batch asks for others', async () => {
+    const { caller, isAsked, release } = held()
+    const env = keyed(here.home)
+    const csv = ['accounts', 'enrich', '--csv', '-', '--quiet']
+    const batch = command(csv, { env, caller, stdin: 'domain\nacme.example\n' })
+    await isAsked
+    const target = answering(found)
+    for (const more of [['--refresh'], ['--max-age', '0'], ['--no-live']])
+      expect((await command([...acme, ...more], { env, caller: target })).code).toBe(0)
+    release()
+    expect([(await batch).code, target.asked.length]).toEqual([0, 3])
   })
 
   it('of other workspaces are paid for by each, as far as their keys tell', async () => {
@@ -303,5 +339,82 @@ describe('equal lookups with max_age', () => {
     const hiring = ['accounts', 'hiring', '--company-domain', 'acme.example', '--max-age', '1d']
     for (const _ of [1, 2]) await command(hiring, { env: keyed(here.home), caller })
     expect(caller.asked).toHaveLength(2)
+  })
+})
+
+describe('equal lookups of which one is killed', () => {
+  /** A server that honours idempotency keys, and answers by domain once that is released. */
+  async function slowServer() {
+    const asked: { readonly domain: string; readonly key: unknown }[] = []
+    const released = new Set<string>()
+    const listener = closeAfterTest(
+      await listen(async (request, response) => {
+        response.setHeader('content-type', 'application/json')
+        if (request.method === 'GET')
+          return void response.end(
+            '{"status":"ok","idempotency":"Idempotency-Key","credits":{"enrichment":9}}',
+          )
+        const { domain } = JSON.parse((await received(request)).body) as { domain: string }
+        asked.push({ domain, key: request.headers['idempotency-key'] })
+        await until(() => released.has(domain) || response.destroyed)
+        response.end(JSON.stringify({ name: 'A company', domain }))
+      }),
+    )
+    const env = {
+      ...keyed(here.home),
+      PROSPECT_BASE_URL: `http://127.0.0.1:${listener.port}/api/v2`,
+    }
+    const start = (...argv: string[]) => launch(prospect, ['accounts', 'enrich', ...argv], here.home, env)
+    return { asked, start, release: (domain: string) => released.add(domain) }
+  }
+  const batch = ['--csv', 'in.csv', '-o', 'out.csv', '--yes']
+
+  it('are paid for once: a single one goes on with the key of the batch that it waited for', async () => {
+    const { asked, start, release } = await slowServer()
+    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
+    const killed = start(...batch)
+    await until(() => asked.length === 1)
+    const single = start('--domain', 'acme.example')
+    let said = ''
+    single.stderr.on('data', (text) => {
+      said += text
+    })
+    await until(() => said.includes('An equal lookup is under way in another command'))
+    killed.kill('SIGKILL')
+    await until(() => asked.length === 2)
+    release('acme.example')
+    expect([(await killed).signal, (await single).exitCode]).toEqual(['SIGKILL', 0])
+    expect((await start(...batch)).exitCode).toBe(0)
+    expect(asked).toEqual([asked[0], asked[0]])
+  })
+
+  it('are paid for once: a batch goes on with the key of the single one that it waited for', async () => {
+    const { asked, start, release } = await slowServer()
+    writeFileSync(join(here.home, 'other.csv'), 'domain\nbolt.example\n')
+    writeFileSync(join(here.home, 'in.csv'), 'domain\nacme.example\n')
+    const other = start('--csv', 'other.csv', '-o', 'other.out.csv', '--yes')
+    await until(() => asked.length === 1)
+    const single = start('--domain', 'acme.example')
+    await until(() => asked.length === 2)
+    const run = start(...batch)
+    single.kill('SIGKILL')
+    await until(() => asked.length === 3)
+    for (const domain of ['acme.example', 'bolt.example']) release(domain)
+    expect([(await single).signal, (await run).exitCode, (await other).exitCode]).toEqual(['SIGKILL', 0, 0])
+    expect(asked[2]).toEqual(asked[1])
+  })
+  it('are sent again with the key of a killed one, too, when a batch has come between them', async () => {
+    const { asked, start, release } = await slowServer()
+    writeFileSync(join(here.home, 'other.csv'), 'domain\nbolt.example\n')
+    const killed = start('--domain', 'acme.example')
+    await until(() => asked.length === 1)
+    killed.kill('SIGKILL')
+    const other = start('--csv', 'other.csv', '-o', 'other.out.csv', '--yes')
+    await until(() => asked.length === 2)
+    release('acme.example')
+    expect((await start('--domain', 'acme.example')).exitCode).toBe(0)
+    release('bolt.example')
+    expect((await other).exitCode).toBe(0)
+    expect(asked[2]).toEqual(asked[0])
   })
 })
