@@ -65,6 +65,7 @@ const fileTypes: Readonly<Record<string, string>> = {
 const damages: Readonly<Record<string, string>> = {
   doctype: 'it declares a document type',
   parts: 'it has too many parts',
+  sheet: 'its sheet is missing',
 }
 
 const wholeNumbers: Readonly<Record<string, string>> = {

@@ -62,4 +62,17 @@ describe('values of a file that are not understood', () => {
     expect(ended.stderr).toContain('country: 1 value not understood, such as "Narnia"')
     expect(ended.stderr).toContain('domain: 1 value not understood, such as "ada@gmail.com"')
   })
+
+  it('are blank where they only say that nothing is known, but for a family name', async () => {
+    const caller = answering({ body: { name: 'Acme' } })
+    const stdin = 'Name,Domain,Country\nn/a,N/A,FR\nnone,acme.example,-\nNull,null,#N/A\n'
+    const argv = ['accounts', 'enrich', '--csv', '-', '--country', 'DE']
+    const ended = await command(argv, { env: keyed(home), cwd: home, caller, stdin })
+    expect(caller.asked.map(({ input }) => input)).toEqual([
+      { domain: 'acme.example', country: 'DE' },
+      { name: 'Null', country: 'DE' },
+    ])
+    expect(ended.stdout.split('\n')[1]).toMatch(/^n\/a,N\/A,FR,.*,invalid,.* are empty/)
+    expect(ended.stderr).not.toContain('not understood')
+  })
 })

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { decode, detectDelimiter, encoderFor } from '../../src/csv/encoding.js'
@@ -16,6 +17,12 @@ const written = (label: string, hadMark: boolean, text: string): Buffer => {
   const { mark, encode } = encoderFor(label, hadMark)
   return Buffer.concat([mark, encode(text)])
 }
+
+test('a NUL is refused with its line where a piece of the file begins with it', async () => {
+  const pieces = Readable.from([Buffer.from('a,b\n1,'), Buffer.from('\0\n')])
+  const reading = Array.fromAsync(decode(pieces, { label: 'utf-8', mark: 0 }))
+  await expect(reading).rejects.toMatchObject({ code: 'csv.nul', details: { line: 2 } })
+})
 
 describe('text in the encoding of a file', () => {
   test.each([

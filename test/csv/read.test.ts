@@ -213,6 +213,12 @@ describe('a file that is not a table is refused with its line', () => {
       3,
       /--encoding/,
     ],
+    [
+      'a byte of a character that ends with the file',
+      Buffer.from([...Buffer.from('a,b\n1,'), 0xc3]),
+      2,
+      /UTF-8/,
+    ],
     ['a character that ends with the file', Buffer.from([...Buffer.from('a,b\n1,'), 0xe2, 0x82]), 2, /UTF-8/],
     [
       'invalid UTF-16',

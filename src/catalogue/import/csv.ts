@@ -7,6 +7,7 @@ import {
   describeMisplaced,
   isData,
   isMisplaced,
+  isPlaceholder,
   kindsOfField,
   withFirstRow,
 } from '../normalize/value-kinds.js'
@@ -111,7 +112,7 @@ function toInputRow(
   for (let at = 0; at < width; at++) {
     const field = fields[at]
     const cell = cells[at]
-    if (field === undefined || !cell) continue
+    if (field === undefined || !cell || isPlaceholder(field, cell)) continue
     if (!isUnusable[at]?.(cell)) raw[field] = cell
     else leftOut.push({ field, value: cell, reason: describeMisplaced(field, cell) })
   }

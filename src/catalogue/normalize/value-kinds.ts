@@ -179,6 +179,13 @@ export function describeMisplaced(field: string, cell: string): string {
   return `${field} must be a company's own: pages of social networks, short links and free email identify none`
 }
 
+/** What stands for nothing in exports and spreadsheets. `Null` is a family name. */
+const placeholder = /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL)\s*$/
+
+/** Whether a cell of a field that identifies or describes somebody is as good as blank. */
+export const isPlaceholder = (field: string, cell: string): boolean =>
+  cell.length < 10 && placeholder.test(cell) && (field === 'network_url' || Object.hasOwn(fieldKinds, field))
+
 const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
 
 /** Whether a cell of a domain is text that may be the name of the company instead. */

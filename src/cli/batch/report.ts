@@ -136,15 +136,18 @@ function formatDoubted(doubted: RunReport['doubted']): string[] {
   if (!doubted) return []
   const { discarded, passed_on: passedOn } = doubted
   const lines = [
-    [discarded, 'discarded as those to other requests; the outcome of these rows is unknown'],
-    [passedOn, 'in the output, and may be those to other requests, as the server sent more than was asked'],
+    [discarded, 'discarded as', 'the outcome is unknown'],
+    [passedOn, 'in the output, but may be', 'the server sent more than was asked'],
   ] as const
   return lines
     .filter(([{ answers }]) => answers > 0)
-    .map(([{ answers, rows }, what]) => {
+    .map(([{ answers, rows }, what, why]) => {
       const more = answers > rows.length ? ', …' : ''
-      const subject = answers === 1 ? '1 answer is' : `${formatNumber(answers)} answers are`
-      return `Doubted: ${subject} ${what} (${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}${more}).`
+      const [subject, others] =
+        answers === 1
+          ? ['1 answer is', 'the answer to another request']
+          : [`${formatNumber(answers)} answers are`, 'answers to other requests']
+      return `Doubted: ${subject} ${what} ${others}; ${why} (${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}${more}).`
     })
 }
 

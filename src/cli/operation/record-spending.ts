@@ -120,9 +120,12 @@ const spenderOf = async (context: Context, operation: OperationId, member: strin
 })
 
 function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
-  const subject = answers === 1 ? '1 answer' : `${answers} answers`
+  const [subject, others] =
+    answers === 1
+      ? ['1 answer', 'the answer to another request']
+      : [`${answers} answers`, 'answers to other requests']
   const to = member === undefined ? '' : ` to ${member}`
-  return `Doubted: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be those to other requests.`
+  return `Doubted: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be ${others}.`
 }
 
 /** Whether the cost of a call is known with its reply: not that of accepted work, nor after a fault on the way. */

@@ -27,6 +27,7 @@ export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<
   try {
     const { sheets, isFrom1904, sharedStrings, styles } = await readParts(archive, workbook)
     const part = chooseSheet(workbook, sheets, sheet)
+    if (!archive.has(part)) throw new Refusal('workbook.damaged', { path: workbook, cause: 'sheet' })
     const texts = await readSharedStrings(archive, sharedStrings, workbook)
     const formats = await readFormats(archive, styles)
     const rows = new CsvRows(csv, archive.limit)

@@ -18,6 +18,7 @@ import {
   isDomainInName,
   isMisplaced,
   isNameInDomain,
+  isPlaceholder,
   isStandIn,
   kindsOfField,
   toColumnKind,
@@ -218,7 +219,7 @@ export function rowInput(
     const input: Record<string, unknown> = { ...constants }
     for (const { field, at } of mapping.columns) {
       const cell = cells[at]?.trim()
-      if (cell) input[field] = convert ? convert(field, cell) : cell
+      if (cell && !isPlaceholder(field, cell)) input[field] = convert ? convert(field, cell) : cell
     }
     return input
   }

@@ -47,6 +47,17 @@ describe('the columns of an import', () => {
     })
   })
 
+  it('are blank in a row whose cell only says that nothing is known', async () => {
+    const report = await take(
+      'domain|name|country\nacme.example|N/A|-\nn/a|none|FR\nbirch.example|Null|null\n',
+    )
+    expect([report.added, report.leftOut]).toEqual([2, []])
+    expect(report.rejected).toEqual([
+      { line: 3, reason: 'a company needs a domain, a network_id or a network_url' },
+    ])
+    expect((await names()).map((name) => name ?? null)).toEqual([null, 'Null'])
+  })
+
   it('fill no field that cannot hold most of their values', async () => {
     const rows = ['1-10', '11-50', '51-200', '1,001-5,000', '500'].map((size, at) => [
       `${at}.example`,

@@ -1,5 +1,5 @@
 import { open, writeFile } from 'node:fs/promises'
-import { strToU8, zipSync } from 'fflate'
+import { strToU8, unzipSync, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { readChunks } from '../../../src/csv/encoding.js'
 import { convertSheet } from '../../../src/csv/workbook/convert.js'
@@ -228,9 +228,13 @@ describe('a workbook that is refused', () => {
     await expect(inWords(() => csvOf(changed(0, 0)))).rejects.toThrow('is a damaged workbook')
   })
 
-  it('is cut off or not well-formed', async () => {
+  it('is cut off or not well-formed, or has no part for its sheet', async () => {
     expect(await refusal({ 'xl/worksheets/sheet1.xml': '<worksheet><sheetData>' })).toMatch(
       /is a damaged workbook/,
+    )
+    const { 'xl/worksheets/sheet1.xml': _, ...others } = unzipSync(workbookOfRows([['a']]))
+    await expect(inWords(() => csvOf(zipSync(others)))).rejects.toThrow(
+      /is a damaged workbook \(its sheet is missing\)/,
     )
     const half = workbookOfRows([['a']]).subarray(0, 500)
     await expect(inWords(() => csvOf(half))).rejects.toThrow(/is a damaged workbook/)
@@ -312,6 +316,7 @@ describe('the process that converts a workbook', () => {
     ['a workbook with a password. Save it without one, or as CSV.', oleOf('EncryptedPackage')],
     ['a gzip file. Unpack it, and give the file that is in it.', Buffer.from([0x1f, 0x8b, 8])],
     ['a PDF document. Export its table as CSV.', Buffer.from('%PDF-1.7')],
+    ['an Arrow file. Export its table as CSV.', Buffer.from('ARROW1\0\0')],
     ['a Parquet file. Export its table as CSV.', Buffer.from('PAR1\x15\x04')],
     ['an image. Give an .xlsx or CSV file.', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')],
     ['an image. Give an .xlsx or CSV file.', Buffer.from('RIFF\0\0\0\0WEBP')],

@@ -111,9 +111,10 @@ async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> 
     await checkServer(client)
     const { rows } = await client.query<{ name: string | null }>(schemaSql)
     const engine = rows[0]?.name
-    // In a schema of the system, tables would not be found again, or not be backed up.
-    if (!engine || /^(?:pg_|information_schema$)/.test(engine))
-      throw new ApiError('storage_failed', { reason: reasons.unusable['3F000'] })
+    if (!engine) throw new ApiError('storage_failed', { reason: reasons.unusable['3F000'] })
+    // There, tables would not be found again, or not be backed up.
+    if (/^(?:pg_|information_schema$)/.test(engine))
+      throw new ApiError('storage_failed', { reason: reasons.tables.system })
     const schema = schemaSuffix === '' ? engine : schemaNameBeside(engine, schemaSuffix)
     if (schemaSuffix !== '') await createSchema(client, schema)
     await setSearchPath(client, schema)

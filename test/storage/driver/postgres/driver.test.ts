@@ -612,16 +612,18 @@ describe('the tables of a schema', () => {
     })
   })
 
-  it.each(['pg_catalog', 'pg_temp', 'information_schema', '""'])(
-    'are not created where the search path is %s',
-    async (path) => {
-      const url = schema.url.replace(encodeURIComponent(schema.name), encodeURIComponent(path))
-      await expect(openEngineDatabase(url)).rejects.toMatchObject({
-        code: 'storage_failed',
-        message: expect.stringContaining('search_path'),
-      })
-    },
-  )
+  it.each([
+    ['pg_catalog', 'a schema of PostgreSQL itself'],
+    ['information_schema', 'a schema of PostgreSQL itself'],
+    ['pg_temp', 'a schema of PostgreSQL itself'],
+    ['""', 'no schema of its search_path exists'],
+  ])('are not created where the search path is %s', async (path, reason) => {
+    const url = schema.url.replace(encodeURIComponent(schema.name), encodeURIComponent(path))
+    await expect(openEngineDatabase(url)).rejects.toMatchObject({
+      code: 'storage_failed',
+      message: expect.stringContaining(reason),
+    })
+  })
 })
 
 describe('the schema for additional tables', () => {
