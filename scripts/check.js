@@ -14,6 +14,7 @@ const checks = {
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
   vocabulary: async () => tell((await import('./check/vocabulary.js')).vocabularyProblems()),
   structure: async () => tell((await import('./check/imports.js')).structureProblems()),
+  messages: async () => tell((await import('./check/messages.js')).messageProblems()),
   path: async () => tell(await (await import('./check/path.js')).pathProblems()),
 }
 

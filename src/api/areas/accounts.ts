@@ -4,6 +4,7 @@ import * as field from '../schemas/fields.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
+import { markFields } from '../values/field-names.js'
 
 /** Identifies a company: at least one of these fields. */
 const company = () => ({
@@ -49,7 +50,7 @@ const someFilter = () =>
   rule((fields) =>
     filterNames.some((name) => isGiven(fields[name]))
       ? undefined
-      : badRequest(`Provide at least one filter: ${filterNames.join(', ')}`),
+      : badRequest(`Provide at least one filter: ${markFields(filterNames)}`),
   )
 
 const evolution = (months: number) =>

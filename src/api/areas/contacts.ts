@@ -1,7 +1,15 @@
 import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
-import { badRequest, exactlyOne, isGiven, missing, type Objection, rule } from '../schemas/fields.js'
+import {
+  badRequest,
+  exactlyOne,
+  identified,
+  isGiven,
+  missing,
+  type Objection,
+  rule,
+} from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import type { Fields } from '../values/objects.js'
@@ -34,7 +42,7 @@ function findMissing(contact: Fields, types: unknown): Objection | undefined {
   const byName = isGiven(contact.firstname) && isGiven(contact.lastname)
   return byName && (isGiven(contact.domain) || isGiven(contact.company_name))
     ? undefined
-    : badRequest('Provide network_url, or firstname and lastname with domain or company_name')
+    : badRequest(identified('firstname', 'lastname', 'domain', 'company_name'))
 }
 
 const identifiable = () => rule((fields) => findMissing(fields, fields.enrichment_type))

@@ -14,6 +14,7 @@ import {
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { technologiesFound } from '../schemas/records.js'
+import { markFields } from '../values/field-names.js'
 
 const imports = (of: string) => ({
   limit: field.limit(of).optional(),
@@ -66,7 +67,7 @@ const someGrowth = () =>
     const ofCompany = growthRanges.some((name) => isGiven(fields[name]))
     return ofCompany || ofDepartment
       ? undefined
-      : badRequest(`Provide at least one of: ${[...growthRanges, ...departmentRanges].join(', ')}`)
+      : badRequest(`Provide at least one of: ${markFields([...growthRanges, ...departmentRanges])}`)
   })
 
 const started = <S extends z.ZodType>(preview: S) =>

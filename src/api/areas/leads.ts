@@ -2,9 +2,10 @@ import * as z from 'zod'
 import * as list from '../schemas/arrays.js'
 import { companyTypes, importFields, liveOnlyFilters, years } from '../schemas/enumerations.js'
 import * as field from '../schemas/fields.js'
-import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from '../schemas/fields.js'
+import { atLeastOne, badRequest, identified, invalid, isGiven, notTogether, rule } from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
+import { markField, markFields } from '../values/field-names.js'
 
 const yearIds = (of: string) =>
   list.idWords(Object.keys(years), `Years ${of}: 1 = under 1, 2 = 1–2, 3 = 3–5, 4 = 6–10, 5 = over 10`)
@@ -64,14 +65,16 @@ const someFilter = () =>
 const liveFiltersOnlyLive = () =>
   rule((fields) => {
     const refused = fields.live === false ? liveOnlyFilters.filter((name) => isGiven(fields[name])) : []
-    return refused.length > 0 ? invalid(`Not available with live: false: ${refused.join(', ')}`) : undefined
+    return refused.length > 0
+      ? invalid(`Not available with ${markField('live')}: false: ${markFields(refused)}`)
+      : undefined
   })
 
 /** There are no lists of people yet; a search that ignored them would find others. */
 const noLeadLists = () =>
   rule((fields) => {
     const given = ['included_lead_lists', 'excluded_lead_lists'].filter((name) => isGiven(fields[name]))
-    return given.length > 0 ? invalid(`There are no lists of people: ${given.join(', ')}`) : undefined
+    return given.length > 0 ? invalid(`There are no lists of people: ${markFields(given)}`) : undefined
   })
 
 const imports = () => ({
@@ -106,7 +109,7 @@ const identifiable = () =>
     isGiven(network_url) ||
     (isGiven(first_name) && isGiven(last_name) && (isGiven(company_name) || isGiven(domain)))
       ? undefined
-      : badRequest('Provide network_url, or first_name and last_name with company_name or domain'),
+      : badRequest(identified('first_name', 'last_name', 'company_name', 'domain')),
   )
 
 /** Schemas of the area `leads`. */

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isCountry } from '../values/countries.js'
+import { markField, markFields } from '../values/field-names.js'
 import { toJson } from '../values/json.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'
 import type { Fields } from '../values/objects.js'
@@ -25,6 +26,10 @@ export function describe<S extends z.ZodType>(schema: S, description: string, mo
 /** The row of the error table that a refused field stands for. */
 export interface FieldRefusal {
   readonly error: 'bad_request' | 'invalid' | 'missing_keys' | 'not_found'
+  /** Whether the message is a whole sentence; others follow the name of a field. */
+  readonly isSentence?: true
+  /** Fields of which one is needed. */
+  readonly anyOf?: readonly string[]
 }
 
 const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies FieldRefusal })
@@ -256,7 +261,7 @@ export const pages = () => ({
 export const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
 
-/** What a rule objects to: the row of the error table, and a sentence (for `missing_keys`: the keys). */
+/** What a rule objects to: the row of the error table, and a sentence with marked fields (for `missing_keys`: the keys). */
 export interface Objection extends FieldRefusal {
   readonly reason: string
 }
@@ -266,8 +271,8 @@ export function rule(object: (fields: Fields) => Objection | undefined, { always
   const check = z.check<Fields>(({ value, issues }) => {
     const objection = object(value)
     if (!objection) return
-    const { reason, error } = objection
-    issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies FieldRefusal })
+    const { reason, ...params } = objection
+    issues.push({ code: 'custom', input: value, message: reason, params: { ...params, isSentence: true } })
   })
   if (always) check._zod.def.when = () => true
   return check
@@ -277,6 +282,12 @@ export function rule(object: (fields: Fields) => Objection | undefined, { always
 export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })
 /** An objection that answers 422. */
 export const invalid = (reason: string): Objection => ({ error: 'invalid', reason })
+/** Returns the sentence on a person who is identified by the profile, or by name and company. */
+export const identified = (
+  ...[first, last, company, other]: readonly [string, string, string, string]
+): string =>
+  `Provide ${markField('network_url')}, or ${markField(first)} and ${markField(last)} with ${markField(company)} or ${markField(other)}`
+
 /** Fields that the given ones require: 400. */
 export const missing = (...keys: string[]): Objection => ({ error: 'missing_keys', reason: keys.join(', ') })
 
@@ -285,7 +296,7 @@ export const atLeastOne = (...keys: string[]) =>
   rule((fields) =>
     keys.some((key) => isGiven(fields[key]))
       ? undefined
-      : badRequest(`Provide at least one of: ${keys.join(', ')}`),
+      : { ...badRequest(`Provide at least one of: ${markFields(keys)}`), anyOf: keys },
   )
 
 /** Exactly one of these fields: none is 400, more than one 422. */
@@ -294,8 +305,8 @@ export const exactlyOne = (...keys: string[]) =>
     const count = keys.filter((key) => isGiven(fields[key])).length
     if (count === 1) return undefined
     return count === 0
-      ? badRequest(`Provide one of: ${keys.join(', ')}`)
-      : invalid(`Provide only one of: ${keys.join(', ')}`)
+      ? badRequest(`Provide one of: ${markFields(keys)}`)
+      : invalid(`Provide only one of: ${markFields(keys)}`)
   })
 
 /** Two fields that exclude each other: 422. */
@@ -303,7 +314,7 @@ export const notTogether = (key: string, ...others: string[]) =>
   rule((fields) => {
     const clash = others.filter((other) => isGiven(fields[other]))
     return isGiven(fields[key]) && clash.length > 0
-      ? invalid(`${key} cannot be combined with ${clash.join(', ')}`)
+      ? invalid(`${markField(key)} cannot be combined with ${markFields(clash)}`)
       : undefined
   })
 
@@ -318,11 +329,15 @@ export const inOrder = (from: string, to: string) =>
     const ordered = !comparable || (low as number | string) <= (high as number | string)
     return ordered
       ? undefined
-      : invalid(`${from} must not be ${typeof low === 'string' ? 'after' : 'above'} ${to}`)
+      : invalid(
+          `${markField(from)} must not be ${typeof low === 'string' ? 'after' : 'above'} ${markField(to)}`,
+        )
   })
 
 /** A cursor defines the page, so a page number beside it is a contradiction: 400. */
 export const cursorOrPage = () =>
   rule(({ cursor, page }) =>
-    cursor !== undefined && page !== undefined ? badRequest('Use cursor or page, not both') : undefined,
+    cursor !== undefined && page !== undefined
+      ? badRequest(`Use ${markField('cursor')} or ${markField('page')}, not both`)
+      : undefined,
   )

@@ -3,6 +3,7 @@ import type { InputOf, Shape } from '../areas/shapes.js'
 import { ApiError } from '../calls/errors.js'
 import type { OperationId } from '../operations/table.js'
 import type { FieldRefusal } from '../schemas/fields.js'
+import { markField, nameFields } from '../values/field-names.js'
 import { type Fields, isObject, valueAt } from '../values/objects.js'
 import { checkNames, toInternal, withoutBlanks } from './given-fields.js'
 
@@ -20,7 +21,7 @@ export function validate<Id extends OperationId>(id: Id, shape: Shape, input: un
   const given = withoutBlanks(id, shape, input)
   checkNames(id, shape, given)
   const fields = toInternal(id, shape, given)
-  const parsed = shape.input.safeParse(fields)
+  const parsed = shape.input.safeParse(fields, wording)
   if (parsed.success) return parsed.data as InputOf<Id>
   throw refusal(id, shape, fields, parsed.error.issues)
 }
@@ -36,13 +37,20 @@ function refusal(
     ...issues.filter(isMissing).map(({ message }) => message),
   ]
   if (keys.length > 0 && !missingIsInvalid.has(id))
-    return new ApiError('missing_keys', { keys: keys.join(', ') })
+    return new ApiError('missing_keys', { keys: keys.join(', '), fields: keys.join(', ').split(', ') })
   const row = findSeverest(issues.map(rowOf))
   const reported = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
   const sentences = [...new Set(reported.map((issue) => sentenceOf(issue, fields)))]
-  return row === 'missing_keys'
-    ? new ApiError(row, { keys: sentences.join(', ') })
-    : new ApiError(row, { reason: joinSentences(sentences) })
+  if (row === 'missing_keys') return new ApiError(row, { keys: nameFields(sentences.join(', ')) })
+  const sentence = joinSentences(sentences)
+  const anyOf = reported.length === 1 ? refusalIn(reported[0])?.anyOf : undefined
+  return new ApiError(row, { reason: nameFields(sentence), sentence, anyOf })
+}
+
+/** Returns the refusal of a field; `why` ends its sentence. */
+export function refuseField(name: string, why: string): ApiError {
+  const sentence = `${markField(name)} ${why}`
+  return new ApiError('invalid', { reason: nameFields(sentence), sentence })
 }
 
 /** Returns the required fields that are missing, in the order of the schema. */
@@ -59,25 +67,31 @@ const isMissing = (issue: z.core.$ZodIssue): boolean =>
 const findSeverest = (rows: readonly ErrorName[]): ErrorName =>
   (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
 
-const rowOf = (issue: z.core.$ZodIssue): ErrorName =>
-  issue.code === 'custom' ? ((issue.params?.error as ErrorName | undefined) ?? 'invalid') : 'invalid'
+const refusalIn = (issue: z.core.$ZodIssue | undefined): FieldRefusal | undefined =>
+  issue?.code === 'custom' ? (issue.params as FieldRefusal | undefined) : undefined
+
+const rowOf = (issue: z.core.$ZodIssue): ErrorName => refusalIn(issue)?.error ?? 'invalid'
 
 const joinSentences = (sentences: readonly string[]): string =>
   sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')
 
-/** Returns what is wrong with the value of a field, as a sentence that begins with its name. */
-export const describeIssue = (issue: z.core.$ZodIssue, name: string): string =>
-  sentenceOf({ ...issue, path: [name] }, { [name]: true })
+/** Returns what is wrong with the value of a field, as a sentence that begins with its marked name; `undefined` if nothing is. */
+export function describeValue(schema: z.ZodType, name: string, value: unknown): string | undefined {
+  const issue = schema.safeParse(value, wording).error?.issues[0]
+  return issue && sentenceOf({ ...issue, path: [name] }, { [name]: true })
+}
 
 function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
   if (issue.path.length === 0) return issue.message
-  const path = issue.path.map(String).join('.')
+  const path = markField(issue.path.map(String).join('.'))
   if (valueAt(fields, issue.path) === undefined) return `${path} is required`
-  if (/^(must|has) /.test(issue.message)) return `${path} ${issue.message}`
-  return issue.code === 'custom' ? `${path}: ${issue.message}` : `${path} must be ${expectedOf(issue)}`
+  return `${path}${refusalIn(issue)?.isSentence ? ':' : ''} ${issue.message}`
 }
 
-function expectedOf(issue: z.core.$ZodIssue): string {
+/** What is said of a value whose schema has no words of its own. */
+const wording = { error: (issue: z.core.$ZodRawIssue): string => `must be ${expectedOf(issue)}` }
+
+function expectedOf(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_value') return `one of: ${issue.values.map(String).join(', ')}`
   return issue.code === 'invalid_type' ? (types[issue.expected] ?? issue.expected) : 'valid'
 }

@@ -114,7 +114,7 @@ function toInputRow(
     const cell = cells[at]
     if (field === undefined || !cell || isPlaceholder(field, cell)) continue
     if (!isUnusable[at]?.(cell)) raw[field] = cell
-    else leftOut.push({ field, value: cell, reason: describeMisplaced(field, cell) })
+    else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
   }
   return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
 }

@@ -170,13 +170,13 @@ export function isMisplaced(subject: RowSubject, field: string, cell: string, na
   return kind !== undefined && kinds?.includes(kind) !== true
 }
 
-/** Returns why a misplaced cell is refused. */
+/** Returns why a misplaced cell of a field is refused, as the end of a sentence. */
 export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
-  if (kind?.endsWith('profile')) return `${field} must not be a profile URL`
-  if (kind === 'phone') return `${field} must not be a phone number`
-  if (kind === 'email' && fieldKinds[field] !== webAddress) return `${field} must not be an email address`
-  return `${field} must be a company's own: pages of social networks, short links and free email identify none`
+  if (kind?.endsWith('profile')) return 'must not be a profile URL'
+  if (kind === 'phone') return 'must not be a phone number'
+  if (kind === 'email' && fieldKinds[field] !== webAddress) return 'must not be an email address'
+  return "must be a company's own: pages of social networks, short links and free email identify none"
 }
 
 /** What stands for nothing in exports and spreadsheets. `Null` is a family name. */

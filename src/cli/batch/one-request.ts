@@ -125,7 +125,7 @@ async function gatherRows(
     choices.skipKnown,
   )
   const isKnown = known && ((input: Input) => known.has(input))
-  const explain = runSentences.explainRows(columns.fields, mapping, choices.overrides)
+  const explain = runSentences.explainRows(mapping, choices.overrides)
   const rows = await readItems(
     operation,
     item,

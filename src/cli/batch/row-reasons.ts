@@ -1,6 +1,7 @@
 import type { Input, Reply } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/table.js'
+import { nameFields } from '../../api/values/field-names.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Mapping } from '../../runs/input/mapping.js'
 import type { RunSentences } from '../../runs/ports.js'
@@ -40,29 +41,25 @@ const words: Readonly<Record<string, string>> = {
   ...{ last_name: 'a last name', lastname: 'a last name' },
 }
 
+/** The details of the refusal of a row's input. */
+interface RowProblem {
+  readonly anyOf?: readonly string[]
+  readonly fields?: readonly string[]
+  readonly sentence?: string
+}
+
 /** Returns what turns a refusal into the reason of an invalid row, in the names of its columns and of options. */
-function explainRows(
-  fields: readonly string[],
-  mapping: Mapping,
-  constants: Input = {},
-): (refusal: Refusal) => string {
+function explainRows(mapping: Mapping, constants: Input = {}): (refusal: Refusal) => string {
   const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
   const optionOf = (field: string) =>
     constants[field] === undefined ? (words[field] ?? field) : `--${flagOf(field)}`
   const nameOf = (field: string) => columns.get(field) ?? optionOf(field)
-  const any = [...fields].sort((a, b) => b.length - a.length).join('|')
-  const everywhere = new RegExp(`\\b(?:${any})\\b`, 'g')
-  // Elsewhere a field's name, such as name or country, is a word of the sentence.
-  const first = new RegExp(`(?<=^|; )(?:${any})\\b`, 'g')
   return (refusal) => {
-    const { code, details, message } = refusal
     if (!(refusal instanceof ApiError)) return describe(refusal)
-    const choice = /^Provide at least one of: (.*)$/.exec(message)?.[1]?.split(', ')
-    const empty = choice?.filter((field) => columns.has(field)).map(nameOf) ?? []
+    const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as RowProblem
+    const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
     if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
-    if (code !== 'missing_keys')
-      return message.replace(message.startsWith('Provide ') ? everywhere : first, nameOf)
-    const missing = String(details.keys).split(', ')
+    if (!missing) return nameFields(sentence, nameOf)
     const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
     const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
     return [...blank, ...absent].join('; ')

@@ -5,7 +5,8 @@ import { pathParameters } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
-import { describeIssue, validate } from '../../api/validation/validate.js'
+import { describeValue, validate } from '../../api/validation/validate.js'
+import { nameFields } from '../../api/values/field-names.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
@@ -56,8 +57,8 @@ export function checkShared({ shape, input, invocation }: OperationRequest): voi
   const fields = fieldsOfSchema(shape.input)
   for (const [name, value] of Object.entries(input)) {
     const schema = (shape.input.shape as Shape['input']['shape'])[name]
-    const [issue] = schema?.safeParse(value).error?.issues ?? []
-    if (issue) throw new UsageError(`${inOptions(describeIssue(issue, name), fields)}.`)
+    const problem = schema && describeValue(schema, name, value)
+    if (problem !== undefined) throw new UsageError(`${nameFields(problem, toOptions(fields))}.`)
   }
 }
 
@@ -73,26 +74,34 @@ export function checkTyped({ operation, shape, invocation }: OperationRequest, i
     validate(operation.id, shape, withOwnWebhook(operation.id, shape, input))
   } catch (error) {
     if (!(error instanceof ApiError) || error.code === 'not_found') throw error
-    const keys = /^Missing required keys: (.*)/.exec(error.message)?.[1]?.split(', ') ?? []
+    const { fields: keys = [], sentence = error.message } = error.details as MissingOrInvalid
+    const optionOf = toOptions(fields)
     const values = fields.find(({ name, kind }) => keys.includes(name) && valuesOf(kind))?.kind
     const text =
-      keys.length > 0 ? `${keys.join(' and ')} ${keys.length > 1 ? 'are' : 'is'} required` : error.message
+      keys.length > 0
+        ? `${keys.map(optionOf).join(' and ')} ${keys.length > 1 ? 'are' : 'is'} required`
+        : nameFields(sentence, optionOf)
     const hint = values ? `The values are: ${valuesOf(values)?.join(', ')}.` : ''
     const words = [operation.command, operation.flag ? `--${operation.flag}` : ''].join(' ').trim()
-    throw new UsageError(`${inOptions(text, fields)}.`, `${hint} See: prospect ${words} --help`.trim())
+    throw new UsageError(`${text}.`, `${hint} See: prospect ${words} --help`.trim())
   }
 }
 
 const valuesOf = ({ values, item }: Field['kind']) => values ?? item?.values
 
-/** Returns a sentence of the API with the options that stand for its fields. Words of the language stay as they are. */
-function inOptions(text: string, fields: readonly Field[]): string {
+/** The details of a refusal of the API that says which fields are missing, or what is wrong with some. */
+interface MissingOrInvalid {
+  readonly fields?: readonly string[]
+  readonly sentence?: string
+}
+
+/** Returns a function that names a field, or what is inside it, by the option that gives it. */
+function toOptions(fields: readonly Field[]): (path: string) => string {
   const flags = new Map(fields.map(({ name, flag }) => [name, `--${flag}`]))
-  const isName = (name: string, before: string) =>
-    name.includes('_') || /(?:^|[:;,] |\b(?:with|or|and|above|after|of) )$/.test(before)
-  return text.replace(/\b([a-z_]+)\b(?:\.\d+)?/g, (found, name: string, at: number) =>
-    isName(name, text.slice(0, at)) ? (flags.get(name) ?? found) : found,
-  )
+  return (path) => {
+    const [name = '', ...inside] = path.split('.')
+    return [flags.get(name) ?? name, ...inside.filter((part) => !/^\d+$/.test(part))].join('.')
+  }
 }
 
 /** Asks a person at a terminal for required fields that are missing. Elsewhere the API reports them. */
@@ -144,9 +153,8 @@ async function askField(context: Context, field: Field, schema: FieldSchema) {
   const words = type === 'array' ? ' (several with commas)' : ''
   const read = (text: string) => valueIn(schema, type === 'array' ? text.split(',') : [text])
   const check = (text: string) => {
-    const parsed = schema.safeParse(read(text))
-    const [issue] = parsed.error?.issues ?? []
-    if (issue) throw new Error(`${inOptions(describeIssue(issue, field.name), [field])}.`)
+    const problem = describeValue(schema, field.name, read(text))
+    if (problem !== undefined) throw new Error(`${nameFields(problem, toOptions([field]))}.`)
   }
   const text = await askText(context, `${description}${words}`, undefined, check)
   return text === undefined ? undefined : read(text)

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { ApiError, Refusal } from '../../api/calls/errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { flagOf } from '../../api/operations/table.js'
 import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown } from '../../api/validation/given-fields.js'
-import { validate } from '../../api/validation/validate.js'
+import { refuseField, validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
 import { toCountryCode } from '../../catalogue/normalize/country.js'
 import { toE164 } from '../../catalogue/normalize/phone.js'
@@ -496,8 +496,7 @@ export function createRowReader(
     input: (cells, leaveOut) => tidy(swap(read(cells)), leaveOut),
     validate: (input) => {
       const [field] = misplacedIn(input)
-      if (field !== undefined)
-        throw new ApiError('invalid', { reason: describeMisplaced(field, String(input[field])) })
+      if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
       validate(operation.id, shape, checked(input))
     },
   }

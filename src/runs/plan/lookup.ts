@@ -64,7 +64,7 @@ export function createLookup(
     ...reader,
     input: (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut)),
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
-    explain: explainRows(Object.keys(shape.input.shape), mapping, constants),
+    explain: explainRows(mapping, constants),
     identity: identityOf(operation),
     stated: statedBy(operation),
     ...rowPriceOf(request),
@@ -262,11 +262,7 @@ export class RowBatch {
 }
 
 /** Returns what makes the reasons of invalid rows, in the names of their columns and of options. */
-export type ExplainRows = (
-  fields: readonly string[],
-  mapping: Mapping,
-  constants?: Input,
-) => (refusal: Refusal) => string
+export type ExplainRows = (mapping: Mapping, constants?: Input) => (refusal: Refusal) => string
 
 /** How rows become lookups, and what these can cost. */
 export interface Lookup {
