@@ -101,6 +101,9 @@ export class Wire {
   readonly #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
   #hasSurplus = false
 
+  /** This connection alone, as a list, so that no request has to make one. */
+  readonly alone: readonly Wire[] = [this]
+
   constructor(private readonly socket: Socket) {}
 
   /** Whether bytes came that no request had asked for. Then it may have confused its last answers. */
@@ -135,7 +138,12 @@ const isSurplus = (error: Error | null): boolean =>
 
 /** What is sent over a client is told which connection it goes over. */
 interface WireListener {
-  wireOf?: () => Wire | undefined
+  wireOf: (() => Wire | undefined) | undefined
+}
+
+/** Has the property from the start, so that nothing is added to each reading. */
+class WireReading extends Reading implements WireListener {
+  wireOf: (() => Wire | undefined) | undefined = undefined
 }
 
 /** Returns what makes the clients of a pool, each of which is one connection at a time. */
@@ -155,8 +163,9 @@ const watchedClients =
     })
     client.on('disconnect', (_, __, error) => wire?.end(error, now()))
     const dispatch = client.dispatch.bind(client)
+    const wireOf = () => wire
     client.dispatch = (request, handler) => {
-      ;(handler as WireListener).wireOf = () => wire
+      ;(handler as WireListener).wireOf = wireOf
       return dispatch(request, handler)
     }
     return client
@@ -248,7 +257,7 @@ function exchange(
   onWire: ((wire: Wire) => void) | undefined,
 ): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
-    const reading: Reading & WireListener = new Reading(settings, { resolve, reject })
+    const reading: WireReading = new WireReading(settings, { resolve, reject })
     reading.started = () => {
       const wire = reading.wireOf?.()
       if (wire) onWire?.(wire)

@@ -37,6 +37,9 @@ export interface RecentRequest {
 /** How long after its answer another request is compared with a request. */
 const recentMs = 10_000
 
+/** How often requests that are no longer recent are forgotten. */
+const sweepMs = 500
+
 /** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
 const mostRecent = 32_768
 
@@ -50,6 +53,8 @@ export class RecentRequests {
   #unread = 0
   readonly #byKey = new Map<string, Set<RecentRequest>>()
   #subjects = 0
+  /** Real time when requests that are no longer recent are forgotten next. */
+  #sweepAt = 0
 
   /** `now` returns real time. */
   constructor(private readonly now: () => number) {}
@@ -78,9 +83,12 @@ export class RecentRequests {
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
-    request.endedAt = this.now()
+    const now = this.now()
+    request.endedAt = now
+    if (this.#subjects <= mostRecent && now < this.#sweepAt) return
+    this.#sweepAt = now + sweepMs
     for (let oldest = this.#requests[this.#first]; oldest; oldest = this.#requests[this.#first]) {
-      if (this.#subjects <= mostRecent && this.#isRecent(oldest)) break
+      if (this.#subjects <= mostRecent && isRecent(oldest, now)) break
       this.#forget(oldest)
     }
     if (this.#first * 2 < this.#requests.length) return
@@ -119,10 +127,11 @@ export class RecentRequests {
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
     if (keys.some((key) => !isName(key) && asked.keys?.includes(key))) return false
+    const now = this.now()
     const others = new Set(keys.flatMap((key) => [...(this.#byKey.get(key) ?? [])]))
     others.delete(request)
     const contradicting = [...others].filter(
-      (other) => this.#isRecent(other) && !mayBeOwn(asked, answers, read(other)),
+      (other) => isRecent(other, now) && !mayBeOwn(asked, answers, read(other)),
     )
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
@@ -131,10 +140,6 @@ export class RecentRequests {
     if (isElsewhere && request.contradiction === contradiction) return false
     request.contradiction = contradiction
     return true
-  }
-
-  #isRecent({ endedAt }: RecentRequest): boolean {
-    return endedAt === 0 || endedAt > this.now() - recentMs
   }
 
   #add(request: RecentRequest, keys: readonly string[]): void {
@@ -149,7 +154,8 @@ export class RecentRequests {
     this.#first++
     this.#unread = Math.max(this.#unread, this.#first)
     this.#subjects -= sizeOf(request)
-    for (const key of request.keys ?? []) {
+    if (request.keys === undefined) return
+    for (const key of request.keys) {
       const known = this.#byKey.get(key)
       known?.delete(request)
       if (known?.size === 0) this.#byKey.delete(key)
@@ -157,14 +163,21 @@ export class RecentRequests {
   }
 }
 
+const isRecent = ({ endedAt }: RecentRequest, now: number): boolean =>
+  endedAt === 0 || endedAt > now - recentMs
+
 /** Returns how many subjects a request counts as. One that is small has one. */
 const sizeOf = ({ input, subjects }: RecentRequest): number => (input ? 1 : (subjects?.length ?? 1))
 
 /** Whether a request can be kept as it is: it has neither lists nor long texts. */
-const isSmall = (input: Input): boolean =>
-  Object.values(input).every((value) =>
-    typeof value === 'string' ? value.length <= 256 : typeof value !== 'object' || value === null,
-  )
+function isSmall(input: Input): boolean {
+  for (const name in input) {
+    const value = input[name]
+    if (typeof value === 'string' ? value.length > 256 : typeof value === 'object' && value !== null)
+      return false
+  }
+  return true
+}
 
 /** Fields that identify a company or a person, and that requests and answers have under the same name. */
 const repeated: Partial<Record<Kind, readonly string[]>> = {
@@ -180,12 +193,15 @@ const repeated: Partial<Record<Kind, readonly string[]>> = {
 }
 
 /** Whether an answer has a field of its request that identifies it. Most have, and nothing else is read of them. */
-const repeats = (kind: Kind, input: Input, body: unknown): boolean =>
-  isObject(body) &&
-  repeated[kind]?.some((name) => {
+function repeats(kind: Kind, input: Input, body: unknown): boolean {
+  const names = repeated[kind]
+  if (!names || !isObject(body)) return false
+  for (const name of names) {
     const value = input[name]
-    return typeof value === 'string' && value === body[name] && value.trim() !== ''
-  }) === true
+    if (typeof value === 'string' && value === body[name] && value.trim() !== '') return true
+  }
+  return false
+}
 
 /** Whether an answer repeats what identifies a request, as it was written. */
 const isSame = (asked: Subject, answer: Subject): boolean =>

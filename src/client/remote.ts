@@ -224,7 +224,8 @@ async function attempt(
   try {
     const answer = await connection.exchange(request, headers, signal, (opened) => {
       wire = opened
-      if (recent) recent.connections = [...recent.connections, opened]
+      if (recent)
+        recent.connections = recent.connections.length === 0 ? opened.alone : [...recent.connections, opened]
     })
     const { names, passOn } = options
     const apiKey = headers['x-api-key']
