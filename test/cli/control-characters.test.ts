@@ -302,6 +302,7 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   'events show': ({ event }) => [event],
   'events replay': ({ event, hook }) => [event, '--to', hook],
   'events forward': ({ hook }) => ['--to', hook],
+  match: (_, next) => [next(), '--with', next()],
   api: () => ['GET', '/personas', '--include'],
   completion: () => ['bash'],
   serve: () => ['--port', '0'],

@@ -115,18 +115,20 @@ describe('rows of a chunk that another worker may have called', () => {
     expect(await replies).toEqual(Array(2).fill('outcome_unknown'))
   })
 
-  it.each<[ErrorCode, number]>([
-    ['insufficient_credits', 4],
-    ['workspace_limit_exceeded', 5],
-  ])('end the run with the refusal they meet, %s, and stay open', async (refusal, exit) => {
-    const error = new ApiError(refusal)
-    const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
-      ...{ code: 'outcome_unknown', message: error.message, failure: { exit } },
-    })
-    await killed()
-    await answered('giving', [{ ...busy, status: error.status, body: errorBody(error) }])
-    await reply
-  })
+  it.each<ErrorCode>(['insufficient_credits', 'workspace_limit_exceeded'])(
+    'end the run with the refusal they meet, %s, and stay open',
+    async (refusal) => {
+      const error = new ApiError(refusal)
+      const refused = { status: error.status, body: errorBody(error) }
+      const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
+        code: 'outcome_unknown',
+        details: { reply: refused },
+      })
+      await killed()
+      await answered('giving', [{ ...busy, ...refused }])
+      await reply
+    },
+  )
 
   it('are not sent again once a refusal has ended the run', async () => {
     const command = work.command('run', { rows: 2, atOnce: 2 })
@@ -204,7 +206,9 @@ describe('a command that pauses', () => {
   })
 
   it('ends with the exit code of a lock when another command takes the run', async () => {
-    const first = expect(work.command('run').call(0, 'known-0.example')).rejects.toMatchObject({ exit: 15 })
+    const first = expect(work.command('run').call(0, 'known-0.example')).rejects.toMatchObject({
+      code: 'run.withdrawn',
+    })
     await until(async () => (await chunks('queued')).length > 0)
     const second = work.command('run').call(1, 'known-1.example')
     await first
@@ -227,7 +231,8 @@ describe('a command that pauses', () => {
     await second.begin()
     const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
     await second.put([{ id: 'c', operation: 'accounts.enrich', calls: [call] }], [])
-    for (const all of [false, true]) await expect(first.withdraw(all)).rejects.toMatchObject({ exit: 15 })
+    for (const all of [false, true])
+      await expect(first.withdraw(all)).rejects.toMatchObject({ code: 'run.withdrawn' })
     expect(await chunks('queued')).toEqual([{ id: 'c' }])
     await second.end()
   })

@@ -120,7 +120,7 @@ describe('transactions in one group commit', () => {
       }, 'w')
     const all = await Promise.allSettled([post(1), post(2), post(1), refused(), post(3)])
     expect(all.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))).toEqual([
-      ...['done', 'done', 'The row exists already', 'no', 'done'],
+      ...['done', 'done', 'already_there', 'no', 'done'],
     ])
     expect(await ids()).toEqual([1, 2, 3])
   })
