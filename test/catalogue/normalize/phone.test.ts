@@ -1,4 +1,11 @@
 import * as fc from 'fast-check'
+import examples from 'libphonenumber-js/examples.mobile.json' with { type: 'json' }
+import {
+  getCountries,
+  getCountryCallingCode,
+  getExampleNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/max'
 import { describe, expect, it } from 'vitest'
 import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
@@ -43,6 +50,7 @@ describe('a phone number in a file', () => {
     ['ask the front desk', 'FR'],
     ['call 06 39 98 12 34', 'FR'],
     ['+33', undefined],
+    ['+0 612 345 678', undefined],
     ['+33 6 39 98 12 34 56 78 90', undefined],
   ])('%s from %s is rejected with an example of a valid one', (words, country) => {
     expect(() => readPhone(words, country)).toThrow(InvalidRecordError)
@@ -58,6 +66,18 @@ describe('a phone number in a file', () => {
       .tuple(fc.integer({ min: 1, max: 9 }), fc.stringMatching(/^[1-9]{6,14}$/))
       .map(([first, rest]) => `+${first}${rest}`)
     fc.assert(fc.property(number, (one) => toE164(one) === one))
+  })
+
+  it('keeps a zero behind a calling code only where the numbering plan has it', () => {
+    const written = getCountries().map(
+      (country) =>
+        `+${getCountryCallingCode(country)}0${getExampleNumber(country, examples)?.nationalNumber}`,
+    )
+    const planned = written.map((number) => parsePhoneNumberFromString(number)?.number ?? number)
+    const isPossible = (number: string) => /^\+[1-9]\d{6,14}$/.test(number)
+    expect(written.map((number) => toE164(number))).toEqual(
+      planned.map((number) => (isPossible(number) ? number : undefined)),
+    )
   })
 
   it('is in E.164 or undefined, whatever the text', () => {
