@@ -73,6 +73,7 @@ describe('values of a file that are not understood', () => {
       { name: 'Null', country: 'DE' },
     ])
     expect(ended.stdout.split('\n')[1]).toMatch(/^n\/a,N\/A,FR,.*,invalid,.* are empty/)
+    expect(ended.stderr).toContain('"Name", such as Null')
     expect(ended.stderr).not.toContain('not understood')
   })
 })

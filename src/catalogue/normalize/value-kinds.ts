@@ -226,7 +226,7 @@ export class ColumnSample {
       this.#left -= text.length + 1
       if (column.length >= sampleCells) continue
       const cell = text.trim().slice(0, cellCharacters)
-      if (cell !== '') column.push(cell)
+      if (cell !== '' && !placeholder.test(cell)) column.push(cell)
       isWanted ||= column.length < sampleCells
     }
     return isWanted && this.#left > 0
