@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest'
+import type { Input, Reply } from '../../../src/api/calls/caller.js'
+import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
+import { listMembers } from '../../../src/engine/tables/members.js'
+import { openBench } from '../../support/engine.js'
+
+const contact = { network_url: 'https://www.linkedin.com/in/ada', enrichment_type: ['email'] }
+
+it.each([
+  [
+    'is noted once for work that was accepted, however often it is sent',
+    100,
+    'contacts.enrich',
+    contact,
+    202,
+    1,
+  ],
+  ['is not noted for work that was refused', 100, 'contacts.enrich', contact, 422, 0],
+  [
+    'is not noted for an answer that comes at once',
+    100,
+    'accounts.enrich',
+    { domain: 'acme.example' },
+    200,
+    0,
+  ],
+  ['is not noted for a member without a limit', null, 'contacts.enrich', contact, 202, 0],
+] as const)(
+  'what a member owes for work at a server %s',
+  async (_, weeklyLimit, id, input: Input, status, noted) => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit })
+    const [found] = await bench.store.read((tx) => listMembers(tx, bench.workspaceId))
+    if (!found) throw new Error('no member')
+    const member = { ...found, weeklyLimit }
+    const holds: unknown[] = []
+    const { layer } = createServerLimit({
+      store: bench.store,
+      clock: bench.clock,
+      server: 'https://api.example.com/api/v2',
+      onAccepted: async (_, hold) => void holds.push(hold),
+    })
+    const reply = {
+      status,
+      headers: {},
+      body: { id: 'one' },
+      credits: status === 200 ? 1 : 0,
+    } as unknown as Reply
+    const caller = layer({ call: async () => reply } as never)
+    const options = { member, idempotencyKey: 'key' }
+    await caller.call(id, input, options)
+    await caller.call(id, input, options)
+    expect(holds).toHaveLength(noted)
+  },
+)
