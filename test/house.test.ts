@@ -60,7 +60,7 @@ const others: Record<string, readonly string[]> = {
     '@faker-js/faker',
     'node:',
   ],
-  lists: ['better-sqlite3'],
+  lists: ['better-sqlite3', '@marcbachmann/cel-js'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
   http: ['hono', '@hono/node-server', 'node:'],
   runs: ['better-sqlite3', 'zod', 'node:'],

@@ -187,6 +187,15 @@ const messages: Readonly<Record<string, Message>> = {
   'interrupted.converting': interruptedWhile('a workbook was converted'),
   'interrupted.reading': interruptedWhile('{path} had no writer, or an idle one'),
   'interrupted.writing': interruptedWhile('{path} had no reader, or an idle one'),
+  'expression.nested': { text: '{option}: {name} within another one is not available (character {at}).' },
+  'expression.no_condition': { text: '{option}: this is a value, and no condition (character {at}).', hint: () => conditionExample },
+  'expression.no_field': { text: '{option}: there is no field {field} (character {at}).', hint: ({ meant, names }) => (meant === undefined ? `There are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
+  'expression.no_function': { text: '{option}: {name} is no function that takes these values (character {at}).' },
+  'expression.optional': { text: '{option}: optional fields are not available (character {at}).', hint: 'A missing field is null: write a.b == null.' },
+  'expression.pattern': { text: '{option}: matches is not available, as a pattern may take forever (character {at}).', hint: 'Use contains, startsWith or endsWith.' },
+  'expression.syntax': { text: ({ option, summary, at }) => `${option}: ${describeSyntax(String(summary))} (character ${at}).`, hint: ({ text }) => conditionHint(String(text)) },
+  'expression.too_long': { text: '{option} is longer than {max,} bytes.', hint: 'Write a shorter condition.' },
+  'expression.type': { text: '{option}: {summary} (character {at}).' },
   'list.no_column': { text: '--take names the column "{column}", which no --with file has.', hint: (details) => fill(details.near === undefined ? 'They have: {known"}.' : 'Did you mean "{near}"?', details) },
   'list.of_companies': { text: '{option} {source} is a list of companies, and the rows are people.', hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
   'list.of_numbers': { text: '{option} knows companies and people, and these rows are phone numbers.', hint: 'Leave out {option}.' },
@@ -205,9 +214,10 @@ const messages: Readonly<Record<string, Message>> = {
   'map.unknown_name': { text: (details) => fill(`${namedBy(details)} names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
   'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },
   'output.failed': { text: ({ path, cause, partial }) => `${path} cannot be written: ${reasonOf(cause)}.${partial === undefined ? '' : ` What was written so far is in ${partial}.`}`, exit: ({ cause }) => (misplaced.includes((cause as { code?: unknown } | null)?.code) ? exitCodes.usage : exitCodes.unreachable) },
-  'output.field_ambiguous': { text: '--fields names "{field}", which is ambiguous.', hint: ({ meant }) => `Did you mean ${(meant as string[]).join(' or ')}?` },
+  'output.field_ambiguous': { text: '--{option} names "{field}", which is ambiguous.', hint: ({ meant }) => `Did you mean ${(meant as string[]).join(' or ')}?` },
   'output.folder': { text: '{path} is a folder; name a file in it.' },
-  'output.no_field': { text: ({ option, field, ...more }) => `--${option} names "${field}", which the result does not have.${option === 'fields' ? '' : ` ${meantFields(more)}`}`, hint: ({ option, ...more }) => (option === 'fields' ? meantFields(more) : '') },
+  'output.no_field': { text: ({ option, field, ...more }) => `--${option} names "${field}", which the ${option === 'columns' ? 'output' : 'result'} does not have.${isHinted(option) ? '' : ` ${meantFields(more)}`}`, hint: ({ option, ...more }) => (isHinted(option) ? meantFields(more) : '') },
+  'output.no_email': { text: '--only valid is for email addresses, and this result has none.', hint: 'Use --only found.' },
   'output.no_layout': { text: '--layout writes companies or people, and this result has neither.', hint: 'Leave it out; where a search is started, add --wait.' },
   'output.stream_failed': { text: 'The output cannot be written: {cause}.', hint: 'Free some disk space, or choose another location, then run the command again.', exit: exitCodes.unreachable },
   'output.too_many_rows': { text: 'The input has {rows,} rows, and a workbook holds {max,}.', hint: 'Use -o FILE.csv.' },
@@ -250,6 +260,25 @@ const messages: Readonly<Record<string, Message>> = {
 }
 
 const firstName = ({ header }: Details) => (header as string[]).find((name) => name !== '') ?? 'Column'
+
+const isHinted = (option: unknown): boolean => option === 'fields' || option === 'columns'
+
+const conditionExample = 'For example: headcount >= 50 && country == "DE"'
+
+/** Returns what is wrong with a text that is no condition. */
+function describeSyntax(summary: string): string {
+  if (/limit|exceeded/i.test(summary)) return 'the condition is too large'
+  if (summary.includes('EOF')) return 'the condition ends too early'
+  return summary.charAt(0).toLowerCase() + summary.slice(1)
+}
+
+/** Returns what to write instead, where a person wrote another language. */
+function conditionHint(text: string): string {
+  const code = text.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""')
+  if (/\b(?:and|or|not)\b/i.test(code)) return 'Write && for and, || for or, and ! for not.'
+  if (/[^=!<>]=(?!=)/.test(code)) return 'Write == to compare.'
+  return code.includes('<>') ? 'Write != for not equal.' : conditionExample
+}
 
 const meantFields = ({ meant, names }: Details): string => {
   const [near, all] = [meant as string[], names as string[]]

@@ -15,6 +15,7 @@ import {
 } from './output/columns.js'
 import { requireCrmKind } from './output/crm-kind.js'
 import { type Format, formatOfFile, type Layout, rowFormats } from './output/format.js'
+import { pickColumns, type Selection, selected } from './output/select.js'
 import {
   createRejects,
   createWriter,
@@ -53,13 +54,17 @@ export interface OpenOutput {
 export async function openOutput(
   ports: RunPorts,
   request: BatchRequest,
-  { table, mapping }: { readonly table: Table; readonly mapping: Mapping },
+  {
+    table,
+    mapping,
+    selection,
+  }: { readonly table: Table; readonly mapping: Mapping; readonly selection?: Selection | undefined },
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
   putsAside = true,
 ): Promise<OpenOutput> {
   const { choices, output } = request
-  const format = await rowFormat(request, table.header, mapping)
+  const format = await rowFormat(request, table.header, mapping, selection)
   const { stdout, cwd } = ports.streams
   const path = output === undefined ? null : resolve(cwd, output)
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
@@ -170,30 +175,38 @@ async function rowFormat(
   request: BatchRequest,
   header: readonly string[],
   mapping: Mapping,
+  selection: Selection | undefined,
 ): Promise<Format<OutputRow>> {
   const { operation, shape, choices, locale, output } = request
   const { explode = false, format } = choices
-  const columns = chosenColumns(rowColumnsOf(request, explode), choices.fields)
+  const known = rowColumnsOf(request, explode)
+  const columns = choices.columns ? known.all : chosenColumns(known, choices.fields)
   const onlyMissing = onlyMissingOf(request, header)
+  const plain = createLayout(header, columns, onlyMissing)
   const layout =
     choices.layout === undefined
-      ? createLayout(header, columns, onlyMissing)
+      ? choices.columns
+        ? pickColumns(plain, choices.columns)
+        : plain
       : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
   const csv = choices.excel ? excel(locale) : {}
   // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
-  const written = rowFormats[format].create(
-    layout,
-    isWorkbookName(output) ? {} : { ...csv, raw: choices.raw },
-  )
+  const whole = rowFormats[format].create(layout, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
+  const written = selected(whole, selection)
   const many = manyOf(operation, shape)
   return many && explode ? explodeFormat(written, many) : written
 }
 
-async function crmLayout(crm: string, { shape }: BatchRequest, layout: Layout<OutputRow>, mapping: Mapping) {
+async function crmLayout(
+  crm: string,
+  { shape, choices }: BatchRequest,
+  layout: Layout<OutputRow>,
+  mapping: Mapping,
+) {
   const { crmColumns, withCrmColumns } = await import('./output/crm-layout.js')
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
     mapping.columns.map(({ field, at }) => [recordFieldOf(kind, field) ?? field, at]),
   )
-  return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped)
+  return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped, choices.keepInput)
 }

@@ -4,6 +4,7 @@ import type { Operation } from '../api/operations/table.js'
 import type { SavedMap } from './input/mapping.js'
 import type { Run } from './journal/runs.js'
 import type { FormatName } from './output/format.js'
+import type { SelectChoices } from './output/select.js'
 import type { AnswerSource } from './ports.js'
 import type { RunRecords } from './records.js'
 
@@ -66,7 +67,7 @@ export interface RunChoices {
 }
 
 /** The options of a batch command. */
-export interface BatchChoices extends InputChoices, RunChoices {
+export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly excel: boolean
   readonly format: Exclude<FormatName, 'table' | 'ids'>
   /** The system whose import the columns are for. */
@@ -77,6 +78,8 @@ export interface BatchChoices extends InputChoices, RunChoices {
   readonly explode?: boolean
   /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
   readonly onlyMissing?: string | undefined
+  /** Writes the columns of the input behind those of `layout`, and rows that were not found. */
+  readonly keepInput?: boolean | undefined
   /** Writes the rows that `skipKnown` leaves out. */
   readonly keepKnown?: boolean | undefined
   /** Fingerprint of the lists of `skipKnown`, in the record of a run. */

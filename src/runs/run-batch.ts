@@ -24,6 +24,7 @@ import {
 } from './open-journal.js'
 import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
 import type { RunReport } from './output/report.js'
+import { createSelection, type Selection } from './output/select.js'
 import type { Lookup } from './plan/lookup.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
@@ -42,6 +43,7 @@ export interface ExecutedBatch {
   /** Whether the run was finished before. */
   readonly wasFinished: boolean
   readonly signal: AbortSignal
+  readonly selection?: Selection | undefined
 }
 
 /** How a batch ends: only its mapping or its quote was wanted, or it was executed. */
@@ -54,6 +56,8 @@ type BatchResult =
 interface PlannedBatch extends ResolvedBatch {
   readonly mapping: Mapping
   readonly rows: Lookup & { readonly table: Table }
+  /** The rows that are written; all of them where absent. */
+  readonly selection: Selection | undefined
   readonly check: TableCheck
   /** Number of the rows that are looked up. */
   readonly count: number
@@ -92,6 +96,7 @@ async function planBatch(
     counting?.stop(),
   )
   const request = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
+  const selection = await createSelection(withShared(request, mapping), table.header)
   const lookup = createLookup(request, mapping, table.header, ports.sentences.explainRows, others)
   const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: request.database }, request.records)
@@ -118,6 +123,7 @@ async function planBatch(
     check,
     count,
     samples: samples.size > 0 ? samples : undefined,
+    selection,
     rows: { table: selected, ...lookup, repeats: check.repeats },
   }
 }
@@ -167,7 +173,7 @@ async function executeBatch(
   const output = await openOutput(
     ports,
     withShared(request, batch.mapping),
-    { table: input.table, mapping: batch.mapping },
+    { table: input.table, mapping: batch.mapping, selection: batch.selection },
     records.runs.writesTo,
     signal,
   )
@@ -203,7 +209,7 @@ async function executeBatch(
     explainStop: ports.sentences.explainStop,
   }).finally(() => progress.stop())
   return {
-    ...{ kind: 'executed', run, report, rejects: output.rejects, signal },
+    ...{ kind: 'executed', run, report, rejects: output.rejects, signal, selection: batch.selection },
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
   }
@@ -214,7 +220,7 @@ export async function exportRun(
   request: BatchRequest,
   ports: RunPorts,
   signal: AbortSignal,
-): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned'>> {
+): Promise<Pick<ExecutedBatch, 'run' | 'report' | 'isAbandoned' | 'selection'>> {
   const records = await openRuns(ports, { database: request.database }, request.records)
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
@@ -240,10 +246,11 @@ export async function exportRun(
   const journal = await openFinishedJournal(records, run, missing)
   const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
+  const selection = await createSelection(shared, table.header)
   const { writer, files, isAbandoned } = await openOutput(
     ports,
     shared,
-    { table, mapping },
+    { table, mapping, selection },
     async () => false,
     signal,
     false,
@@ -255,5 +262,5 @@ export async function exportRun(
     time: { now: () => ports.clock.now(), sleep: async () => {} },
     explainStop: ports.sentences.explainStop,
   })
-  return { run, report, isAbandoned: isAbandoned() }
+  return { run, report, isAbandoned: isAbandoned(), selection }
 }

@@ -339,7 +339,7 @@ describe('--summary-json', () => {
       run: expect.stringMatching(/^[\w-]{36}$/),
       operation: 'accounts.enrich',
       ...{ status: 'finished', exit_code: 11, stopped: null },
-      ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0, known: 0 },
+      ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0, known: 0, written: null },
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
       not_understood: [],
       oldest_stored: null,

@@ -3,8 +3,10 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
+import { nearest } from '../../api/values/nearest.js'
 import { manyOf } from '../../runs/output/columns.js'
 import { formatOfFile } from '../../runs/output/format.js'
+import { onlyNames } from '../../runs/output/select.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -25,7 +27,14 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
   const { explode, ...others } = writing
   const rows =
     batch.into === undefined
-      ? { csv: rowByRow, ...reading, ...known, ...(manyOf(operation, shape) ? writing : others), ...running }
+      ? {
+          csv: rowByRow,
+          ...reading,
+          ...known,
+          ...selecting,
+          ...(manyOf(operation, shape) ? writing : others),
+          ...running,
+        }
       : { csv: together, ...reading, skipKnown: known.skipKnown, ...summary }
   const add = (some: OptionRows, group: string) => {
     for (const option of toOptions(some)) command.addOption(option.helpGroup(group))
@@ -58,6 +67,14 @@ const reading = optionRows({
   noHeader: ['', 'the first row is data; columns are column_1, column_2 and so on (default: detected)'],
   rawCsv: ['', 'leave cells as they are, even those that look like formulas'],
   rejects: ['<file>', 'where invalid rows go, with the reason (default: OUT.rejects.csv beside OUT)'],
+})
+
+/** The options about the rows and columns that are written. */
+export const selecting = optionRows({
+  where: ['<condition>', 'write only the rows of which this is true, such as headcount >= 50'],
+  only: ['<which>', 'write only these rows: found, valid (repeatable, or a,b)', repeated],
+  columns: ['<names>', 'write these columns of the output, in this order: a,b,c'],
+  keepInput: ['', 'with --layout: your columns too, and rows that were not found'],
 })
 
 const known = optionRows({
@@ -126,6 +143,7 @@ const failOn = optionRows({
 type Given = OptionsOf<
   typeof reading &
     typeof known &
+    typeof selecting &
     typeof writing &
     typeof running &
     typeof storedAnswers &
@@ -169,6 +187,34 @@ export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): Inp
   }
 }
 
+/** Reads the options about the rows and columns that are written. */
+export function selectChoicesOf(
+  { globals }: Pick<StreamsContext, 'globals'>,
+  { where, only = [], columns: names, keepInput }: OptionsOf<typeof selecting>,
+) {
+  const known = only
+    .flatMap((list) => list.split(','))
+    .map((name) => onlyNames.find((one) => one === name.trim()) ?? refuseOnly(name.trim()))
+  const columns = names?.split(',').map((name) => name.trim())
+  if (columns?.includes(''))
+    throw new UsageError('--columns has an empty name.', 'Write: --columns name,domain')
+  const { layout, fields } = globals
+  const other = layout !== undefined ? '--layout' : fields !== undefined ? '--fields' : undefined
+  if (columns && other)
+    throw new UsageError(`--columns and ${other} both choose the columns.`, 'Use one or the other.')
+  if (keepInput && layout === undefined)
+    throw new UsageError('--keep-input is for --layout; without it, your columns are always written.')
+  return { where, only: known.length > 0 ? known : undefined, columns, keepInput }
+}
+
+function refuseOnly(name: string): never {
+  const near = nearest(name, onlyNames)
+  throw new UsageError(
+    `--only does not take "${name}".`,
+    near === undefined ? `It takes: ${onlyNames.join(', ')}.` : `Did you mean ${near}?`,
+  )
+}
+
 /** Returns a list of `--skip-known`, with the path of a file. */
 function toKnownList(source: string, { cwd }: Pick<Streams, 'cwd'>): string {
   if (source === '-' || source === '')
@@ -204,6 +250,7 @@ export function choicesOf(context: StreamsContext, { options }: Invocation<Given
     fields: fieldsOf(globals),
     explode: options.explode === true,
     keepKnown: options.keepKnown,
+    ...selectChoicesOf(context, options),
     onlyMissing: options.onlyMissing,
   }
 }

@@ -28,7 +28,7 @@ import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../
 import type { BatchCommand } from './request.js'
 
 /** A part of a run that ended. */
-type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects'>>
+type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 
 /** Prints on stderr how a batch ended, and what else its user should know. */
 export async function showEnd(context: Context, ended: EndedPart, command: BatchCommand): Promise<void> {
@@ -43,10 +43,11 @@ export async function showEnd(context: Context, ended: EndedPart, command: Batch
 /** Prints on stderr how a run ended: its counts, and where it stopped, the reason and how to resume it. */
 export async function showReport(
   context: Context,
-  { run, report, rejects }: EndedPart,
+  { run, report, rejects, selection }: EndedPart,
   command: BatchCommand,
 ): Promise<void> {
   context.notify(counts(report))
+  for (const line of formatSelection(selection)) context.notify(line)
   const { oldest_stored: oldest } = report
   const oldestMs = oldest === undefined ? undefined : context.clock.now() - oldest
   const reused = formatReused(report.stored, report.rows, oldestMs)
@@ -71,6 +72,14 @@ export async function showReport(
   const next = formatResumeHint(command, formatId(run.id, context.streams), stopped)
   const hint = [kept, next].filter((text) => text !== '').join(' ')
   await reportError(context, { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint })
+}
+
+/** Returns what a run says of the rows that were chosen. */
+function formatSelection(selection: ExecutedBatch['selection']): string[] {
+  if (!selection) return []
+  const { written, doubtful } = selection
+  const doubt = `--where compared a missing value or one of another type in ${countRows(doubtful)}; such a comparison is false.`
+  return [`${countRows(written)} written.`, ...(doubtful > 0 ? [doubt] : [])]
 }
 
 /** Names on stderr where the answers of a run came from; of practice data it says so where nothing was found. */
@@ -157,6 +166,7 @@ export interface EndedBatch {
   readonly run: Run | null
   readonly report: RunReport
   readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
+  readonly selection?: ExecutedBatch['selection']
 }
 
 /** What a summary needs to know of a batch. */
@@ -226,7 +236,7 @@ function createSummary(
   source: AnswerSource | undefined,
 ) {
   const { budget: _, ...stopped } = stop ?? {}
-  const { report = nothing, run, rejects } = ended ?? {}
+  const { report = nothing, run, rejects, selection } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, known, credits, credits_before } = report
   const { output, partial, invalid_reasons, not_understood } = report
   return {
@@ -244,6 +254,9 @@ function createSummary(
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     known,
+    // null where all rows were to be written.
+    written: selection?.written ?? null,
+    ...(selection ? { where_doubtful: selection.doubtful } : {}),
     invalid_reasons,
     ...(report.doubted ? { doubted: report.doubted } : {}),
     not_understood,

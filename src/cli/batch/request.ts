@@ -4,6 +4,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { flagOf, type OperationId, operation } from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
 import { parseExact } from '../../api/values/json.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import { parsePairs, parsePins, unknownName, valueReader } from '../../runs/input/mapping.js'
 import type { Run } from '../../runs/journal/runs.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
@@ -12,7 +13,7 @@ import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { refuseCountry } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
-import { refuseJq, rowFormat, runChoicesOf } from './options.js'
+import { refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
 
 /** A batch as a command asks for it. */
 export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
@@ -81,8 +82,9 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {
     ...(isShaped ? { format: rowFormat(context) } : {}),
-    ...(globals.layout === undefined ? {} : { layout: globals.layout }),
-    ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals) }),
+    ...(globals.layout === undefined ? {} : { layout: globals.layout, columns: undefined }),
+    ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals), columns: undefined }),
+    ...withoutUndefined(selectChoicesOf(context, options)),
   }
   const command: BatchCommand = {
     operation: request.batch ? { ...row, batch: request.batch } : row,

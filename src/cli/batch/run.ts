@@ -93,11 +93,11 @@ function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
   const ports = createRunPorts(context, command)
   const request = toRequest(context, command)
-  const { run, report, isAbandoned } = await interruptible(context.streams, (signal) =>
+  const { run, report, isAbandoned, selection } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
   )
   if (isAbandoned) return exitCodes.ok
-  await showReport(context, { run, report }, command)
+  await showReport(context, { run, report, selection }, command)
   return report.stopped?.exit_code ?? exitCodes.ok
 }
 

@@ -227,16 +227,16 @@ export function chosenColumns(
  * Returns the name that a person means in `--fields`: in any spelling (`first-name`, `firstname`), or only its last part
  * where that is unambiguous. The name of an object stands for its fields. Throws a Refusal with the nearest names.
  */
-export function resolveField(field: string, names: readonly string[]): string {
+export function resolveField(field: string, names: readonly string[], option = 'fields'): string {
   const known = [...new Set(names.flatMap(withObjects))]
   const typed = toSpelling(field)
   const [whole] = known.includes(field) ? [field] : known.filter((name) => toSpelling(name) === typed)
   if (whole !== undefined) return whole
   const ending = known.filter((name) => toSpelling(name).endsWith(`.${typed}`))
   const [only, ...others] = ending
-  if (only === undefined) throw missingField('fields', field, names)
+  if (only === undefined) throw missingField(option, field, names)
   if (others.length === 0) return only
-  throw new Refusal('output.field_ambiguous', { field, meant: ending })
+  throw new Refusal('output.field_ambiguous', { option, field, meant: ending })
 }
 
 /** Returns a name and those of the objects that it is in. */
@@ -330,7 +330,8 @@ function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) 
   return fields.map(({ path, name }) => ({ path, name: freeName(name, taken) }))
 }
 
-function statusValue(row: OutputRow, name: string): string | number | null {
+/** Returns the value of a status column. */
+export function statusValue(row: OutputRow, name: string): string | number | null {
   if (name === '_status') return row.status
   if (name === '_error') return row.error
   if (name === reasonColumn) return row.status === 'invalid' ? row.error : null

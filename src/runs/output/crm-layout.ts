@@ -92,22 +92,24 @@ function inputFields(kind: CrmKind, header: readonly string[], mapped: Readonly<
 }
 
 /**
- * Puts the columns that a system's import expects in front of those of the input and of the status. They hold the result of
- * the row, else the value of the input. An input column with the name of one of them is called `input.NAME`.
+ * Returns a layout of the columns that a system's import expects. They hold the result of the row, else the value of the input.
+ * With `keepsInput`, those of the input and of the status follow; one with the name of one of them is called `input.NAME`.
  */
 export function withCrmColumns(
   { header: names, cells }: ReturnType<typeof crmColumns>,
   kind: CrmKind,
   layout: Layout<OutputRow>,
   mapped: Readonly<Record<string, number>>,
+  keepsInput = false,
 ): Layout<OutputRow> {
   const taken = new Set(names.map(normaliseName))
   const rest = layout.header.map((name) => (taken.has(normaliseName(name)) ? `input.${name}` : name))
   const columnOf = inputFields(kind, layout.header, mapped)
-  const header = [...names, ...rest]
+  const header = keepsInput ? [...names, ...rest] : names
   const allCells: Layout<OutputRow>['cells'] = (row) => {
     const own = layout.cells(row)
-    return [...cells(row.body, (field) => own[columnOf(field)]?.trim()), ...own]
+    const crm = cells(row.body, (field) => own[columnOf(field)]?.trim())
+    return keepsInput ? [...crm, ...own] : crm
   }
   return {
     header,

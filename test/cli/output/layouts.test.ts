@@ -45,22 +45,28 @@ describe('--layout', () => {
     },
   )
 
-  it.each(crms)('writes the results of a batch for %s in front of the columns of the file', async (crm) => {
-    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--layout', crm, '--yes']
-    const { stdout } = await here.run([...argv, '-o', `out-${crm}.csv`, '--fresh'])
-    expect(stdout).toBe('')
-    const mapped = (await here.json('accounts', 'enrich', '--csv', `out-${crm}.csv`, '--map-only')) as {
-      readonly columns: readonly { readonly field: string; readonly column: string }[]
-    }
-    const name = Object.entries(facts.layouts[crm].companies).find(([, field]) => field === 'name')?.[0]
-    expect(mapped.columns).toContainEqual(expect.objectContaining({ field: 'name', column: name }))
-    const id = (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0] ?? ''
-    const again = await here.run(['runs', 'export', id, '--layout', crm])
-    expect(again.stdout.split('\n')[0]).toMatch(
-      /,Firma,(?:input\.)?Website,n,_status,_error,_credits,_source$/,
-    )
-    expect(again.stdout).toContain("'=1+1")
-  })
+  it.each(crms)(
+    'writes the found results of a batch for %s, and everything in front of the columns of the file with --keep-input',
+    async (crm) => {
+      const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--layout', crm, '--yes']
+      const { stdout } = await here.run([...argv, '-o', `out-${crm}.csv`, '--fresh'])
+      expect(stdout).toBe('')
+      const mapped = (await here.json('accounts', 'enrich', '--csv', `out-${crm}.csv`, '--map-only')) as {
+        readonly columns: readonly { readonly field: string; readonly column: string }[]
+      }
+      const name = Object.entries(facts.layouts[crm].companies).find(([, field]) => field === 'name')?.[0]
+      expect(mapped.columns).toContainEqual(expect.objectContaining({ field: 'name', column: name }))
+      const id = (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0] ?? ''
+      const again = await here.run(['runs', 'export', id, '--layout', crm, '--keep-input'])
+      expect(again.stdout.trimEnd().split('\n').length).toBe(3)
+      const found = await here.run(['runs', 'export', id, '--layout', crm])
+      expect([found.stdout.trimEnd().split('\n').length, found.stdout.includes('Firma')]).toEqual([2, false])
+      expect(again.stdout.split('\n')[0]).toMatch(
+        /,Firma,(?:input\.)?Website,n,_status,_error,_credits,_source$/,
+      )
+      expect(again.stdout).toContain("'=1+1")
+    },
+  )
 
   it('completes contacts with the columns of the file, and writes workbooks that are read again', async () => {
     const argv = ['contacts', 'waterfall', '--csv', 'people.csv', '--enrichment-type', 'email', '--yes']

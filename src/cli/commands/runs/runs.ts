@@ -2,7 +2,7 @@ import { ApiError } from '../../../api/calls/errors.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
 import { openRuns } from '../../../runs/records.js'
-import { sameFile, spending } from '../../batch/options.js'
+import { sameFile, selecting, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
@@ -57,6 +57,7 @@ const resumeCommand: CommandFactory = ({ command }) =>
 const exportCommand: CommandFactory = ({ command }) =>
   addStoredId(command('export', 'Write the output of a run again, as far as it has come'), stored)
     .withOptions(sameFile)
+    .withOptions(selecting)
     .withOptions(sharedOptions)
     .addLayout()
     .run(async (outer, invocation) => {

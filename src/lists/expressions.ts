@@ -1,0 +1,350 @@
+import type { ASTNode, Environment } from '@marcbachmann/cel-js'
+import { type Details, Refusal } from '../api/calls/errors.js'
+import { nearest } from '../api/values/nearest.js'
+import { isObject } from '../api/values/objects.js'
+
+/** The names that an expression may use: the fields below each of them, or `true` where anything may be below. */
+export interface Scope {
+  readonly [name: string]: Scope | true
+}
+
+/** A condition in CEL that was checked. */
+export interface Expression {
+  /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
+  test(values: Readonly<Record<string, unknown>>): boolean
+  /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
+  readonly doubtful: number
+}
+
+/** Throws the refusal of a text, with the place of what is wrong. */
+type Refuse = (problem: string, at: number, details?: Details) => never
+
+/** A node that is written again as text. */
+interface PlainNode {
+  readonly op: string
+  readonly args: unknown
+}
+
+const limits = { maxAstNodes: 500, maxDepth: 40, maxListElements: 200, maxMapEntries: 50 }
+const maxBytes = 4_096
+const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter'])
+const comparisons: Readonly<Record<string, string>> = {
+  ...{ '==': 'fx_eq', '!=': 'fx_ne', in: 'fx_in' },
+  ...{ '<': 'fx_lt', '<=': 'fx_le', '>': 'fx_gt', '>=': 'fx_ge' },
+}
+const textTests: Readonly<Record<string, string>> = {
+  ...{ contains: 'fx_contains', startsWith: 'fx_starts', endsWith: 'fx_ends' },
+}
+const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
+
+/**
+ * Reads and checks a condition before anything is spent. Throws a Refusal that names the place of what is wrong; `option` is
+ * where the condition was given.
+ */
+export async function parseExpression(text: string, scope: Scope, option: string): Promise<Expression> {
+  const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
+  const { serialize } = await import('@marcbachmann/cel-js/serialize')
+  const refuse: Refuse = (problem, at, details) => {
+    throw new Refusal(`expression.${problem}`, { option, at: at + 1, ...details })
+  }
+  if (Buffer.byteLength(text) > maxBytes) refuse('too_long', 0, { max: maxBytes })
+  const strict = new Cel({ limits, homogeneousAggregateLiterals: false })
+  for (const name of Object.keys(scope)) strict.registerVariable(name, 'dyn')
+  const parsed = (() => {
+    try {
+      return strict.parse(text)
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error
+      const at = error.range?.start ?? 0
+      return refuse('syntax', at, { summary: error.summary, text })
+    }
+  })()
+  if (isNoCondition(parsed.ast)) refuse('no_condition', parsed.ast.start)
+  const rewritten = serialize(new Rewriter(scope, refuse).condition(parsed.ast) as ASTNode)
+  const { valid, error } = parsed.check()
+  const place = error?.node as ASTNode | undefined
+  if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
+    refuse('no_function', place.start, { name: place.args[0] })
+  const env = new Cel({ homogeneousAggregateLiterals: false })
+  for (const name of Object.keys(scope)) env.registerVariable(name, 'dyn')
+  const doubt = { isDoubtful: false }
+  registerFunctions(env, doubt)
+  const run = env.parse(rewritten)
+  const check = run.check()
+  if (!check.valid) refuse('type', error?.range?.start ?? 0, { summary: check.error?.summary })
+  let doubtful = 0
+  return {
+    test: (values) => {
+      doubt.isDoubtful = false
+      try {
+        return run(values) === true
+      } catch {
+        doubt.isDoubtful = true
+        return false
+      } finally {
+        if (doubt.isDoubtful) doubtful++
+      }
+    },
+    get doubtful() {
+      return doubtful
+    },
+  }
+}
+
+const isNoCondition = ({ op, args }: ASTNode): boolean =>
+  op === 'value' ? typeof args !== 'boolean' : ['+', '-', '*', '/', '%', '-_', 'list', 'map'].includes(op)
+
+/** Writes an expression again with functions of ours, so that a missing value is null and a number is a number. */
+class Rewriter {
+  readonly #names: readonly string[]
+
+  constructor(
+    private readonly scope: Scope,
+    private readonly refuse: Refuse,
+  ) {
+    this.#names = writtenNames(scope)
+  }
+
+  /** Returns a node that is true or false. */
+  condition(node: ASTNode, place: Place = { variables: [] }): PlainNode {
+    const plain = this.#write(node, place)
+    return isBoolean.has(node.op) ? plain : call('fx_bool', plain)
+  }
+
+  #write(node: ASTNode, place: Place): PlainNode {
+    const write = (child: ASTNode) => this.#write(child, place)
+    switch (node.op) {
+      case 'value':
+        // Numbers of JSON are doubles. Functions such as substring take whole numbers.
+        return {
+          op: 'value',
+          args: typeof node.args === 'bigint' && !place.isArgument ? Number(node.args) : node.args,
+        }
+      case 'id':
+      case '.':
+      case '[]':
+        return this.#writePath(node, place)
+      case '&&':
+      case '||':
+        return { op: node.op, args: node.args.map((child) => this.condition(child, place)) }
+      case '!_':
+        return { op: node.op, args: this.condition(node.args, place) }
+      case '-_':
+        return { op: node.op, args: write(node.args) }
+      case '?:': {
+        const [test, yes, no] = node.args
+        return { op: node.op, args: [this.condition(test, place), write(yes), write(no)] }
+      }
+      case 'list':
+        return { op: node.op, args: node.args.map(write) }
+      case 'map':
+        return { op: node.op, args: node.args.map((entry) => entry.map(write)) }
+      case 'call':
+        return this.#writeCall(node.args[0], node.args[1], node, place)
+      case 'rcall':
+        return this.#writeMethod(...node.args, node, place)
+      case '.?':
+      case '[?]':
+        return this.refuse('optional', node.start)
+      default: {
+        const name = comparisons[node.op]
+        const [left, right] = (node.args as [ASTNode, ASTNode]).map((child) =>
+          this.#write(child, name === undefined ? place : { ...place, isArgument: false }),
+        ) as [PlainNode, PlainNode]
+        return name === undefined ? { op: node.op, args: [left, right] } : call(name, left, right)
+      }
+    }
+  }
+
+  #writePath(node: ASTNode, place: Place): PlainNode {
+    const { path, root } = pathOf(node)
+    if (root?.op === 'id' && !place.variables.includes(root.args)) this.#check(root, path)
+    return path.reduce<PlainNode>(
+      (value, step) =>
+        call(
+          'fx_get',
+          value,
+          step.key ? this.#write(step.key, { ...place, isArgument: true }) : literal(step.name),
+        ),
+      root.op === 'id' ? { op: 'id', args: root.args } : this.#write(root, place),
+    )
+  }
+
+  /** Refuses a name that the values do not have. */
+  #check(root: ASTNode & { readonly op: 'id' }, path: readonly Step[]): void {
+    let known: Scope | true | undefined = this.scope
+    let name = ''
+    for (const step of [{ name: root.args, at: root.start }, ...path]) {
+      if (known === true) return
+      if (step.name === undefined) return
+      name = name === '' ? step.name : `${name}.${step.name}`
+      known = Object.hasOwn(known, step.name) ? known[step.name] : undefined
+      if (known === undefined) this.#refuseName(name, step.name, step.at)
+    }
+  }
+
+  #refuseName(whole: string, last: string, at: number): never {
+    const ending = this.#names.filter((name) => name.endsWith(`.${last}`)).slice(0, 3)
+    const [root = '', ...inner] = whole.split('.')
+    const known = inner.length > 0 ? this.scope[root] : undefined
+    const below = typeof known === 'object' ? nearest(inner.join('.'), Object.keys(known)) : undefined
+    const meant =
+      below === undefined
+        ? (nearest(whole, this.#names) ?? (ending.length > 0 ? ending.join(' or ') : undefined))
+        : writtenNames({ [below]: true }, root)[0]
+    const column = Object.keys(this.scope.input ?? {}).find(
+      (name) => name.toLowerCase() === whole.toLowerCase(),
+    )
+    const said = column === undefined ? meant : `input[${JSON.stringify(column)}]`
+    return this.refuse('no_field', at, { field: whole, meant: said, names: this.#names })
+  }
+
+  #writeCall(name: string, args: readonly ASTNode[], node: ASTNode, place: Place): PlainNode {
+    const [only] = args
+    if (name === 'has' && only) return call('fx_ne', this.#write(only, place), { op: 'value', args: null })
+    this.#checkRegular(name, node)
+    return call(name, ...args.map((child) => this.#write(child, { ...place, isArgument: true })))
+  }
+
+  #writeMethod(
+    name: string,
+    receiver: ASTNode,
+    args: readonly ASTNode[],
+    node: ASTNode,
+    place: Place,
+  ): PlainNode {
+    this.#checkRegular(name, node)
+    const [first, ...bodies] = args
+    if (macros.has(name) && first?.op === 'id') {
+      if (place.isInMacro) this.refuse('nested', node.start, { name })
+      const inner = { variables: [...place.variables, first.args], isInMacro: true }
+      const written = bodies.map((body, at) =>
+        name === 'map' && at === bodies.length - 1 ? this.#write(body, inner) : this.condition(body, inner),
+      )
+      return {
+        op: 'rcall',
+        args: [
+          name,
+          call('fx_list', this.#write(receiver, place)),
+          [{ op: 'id', args: first.args }, ...written],
+        ],
+      }
+    }
+    const own = textTests[name]
+    if (own !== undefined && first) return call(own, this.#write(receiver, place), this.#write(first, place))
+    return {
+      op: 'rcall',
+      args: [
+        name,
+        this.#write(receiver, place),
+        args.map((child) => this.#write(child, { ...place, isArgument: true })),
+      ],
+    }
+  }
+
+  #checkRegular(name: string, node: ASTNode): void {
+    if (name === 'matches') this.refuse('pattern', node.start)
+  }
+}
+
+/** Where a node stands. */
+interface Place {
+  /** Variables of the macros around it. */
+  readonly variables: readonly string[]
+  readonly isInMacro?: boolean
+  /** Whether it is in the arguments of a function, whose numbers stay as they are. */
+  readonly isArgument?: boolean
+}
+
+/** A step of a path: a name, or a key that is computed. */
+interface Step {
+  readonly name?: string
+  readonly key?: ASTNode
+  readonly at: number
+}
+
+/** Returns the names that follow each other in a node, and what they begin with. */
+function pathOf(node: ASTNode): { readonly root: ASTNode; readonly path: readonly Step[] } {
+  if (node.op === '.') {
+    const [inner, name] = node.args
+    const { root, path } = pathOf(inner)
+    return { root, path: [...path, { name, at: node.end - name.length }] }
+  }
+  if (node.op !== '[]') return { root: node, path: [] }
+  const [inner, key] = node.args
+  const { root, path } = pathOf(inner)
+  const isName = key.op === 'value' && typeof key.args === 'string'
+  return {
+    root,
+    path: [...path, isName ? { name: String(key.args), at: key.start } : { key, at: key.start }],
+  }
+}
+
+const call = (name: string, ...args: readonly PlainNode[]): PlainNode => ({ op: 'call', args: [name, args] })
+const literal = (text = ''): PlainNode => ({ op: 'value', args: text })
+
+/** Returns all names as they are written: `company.name`, `input["Record ID"]`. */
+function writtenNames(scope: Scope, before = ''): string[] {
+  return Object.entries(scope).flatMap(([name, below]) => {
+    const isWord = /^[A-Za-z_]\w*$/.test(name)
+    const whole = before === '' ? name : isWord ? `${before}.${name}` : `${before}[${JSON.stringify(name)}]`
+    return below === true ? [whole] : [whole, ...writtenNames(below, whole)]
+  })
+}
+
+/** Registers the functions that a rewritten expression has in place of operators. */
+function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): void {
+  const doubted = (): false => {
+    doubt.isDoubtful = true
+    return false
+  }
+  const compare = (fits: (order: number) => boolean) => (one: unknown, other: unknown) => {
+    const [left, right] = [toPlain(one), toPlain(other)]
+    const isComparable = typeof left === typeof right && ['number', 'string'].includes(typeof left)
+    return isComparable ? fits(left === right ? 0 : (left as string) < (right as string) ? -1 : 1) : doubted()
+  }
+  const onText = (fits: (text: string, part: string) => boolean) => (one: unknown, other: unknown) =>
+    typeof one === 'string' && typeof other === 'string' ? fits(one, other) : doubted()
+  const functions: Readonly<Record<string, (one: unknown, other: unknown) => unknown>> = {
+    fx_get: (value, key) => toPlain(memberOf(value, key)) ?? null,
+    ...{ fx_eq: isEqual, fx_ne: (one, other) => !isEqual(one, other) },
+    fx_in: (item, list) =>
+      Array.isArray(list)
+        ? list.some((one) => isEqual(item, one))
+        : isObject(list)
+          ? Object.hasOwn(list, String(item))
+          : doubted(),
+    ...{ fx_lt: compare((order) => order < 0), fx_le: compare((order) => order <= 0) },
+    ...{ fx_gt: compare((order) => order > 0), fx_ge: compare((order) => order >= 0) },
+    fx_contains: onText((text, part) => text.includes(part)),
+    fx_starts: onText((text, part) => text.startsWith(part)),
+    fx_ends: onText((text, part) => text.endsWith(part)),
+  }
+  const ofAnything = new Set(['fx_get'])
+  for (const [name, work] of Object.entries(functions))
+    env.registerFunction(`${name}(dyn, dyn): ${ofAnything.has(name) ? 'dyn' : 'bool'}`, work)
+  env.registerFunction('fx_bool(dyn): bool', (value: unknown) =>
+    typeof value === 'boolean' ? value : doubted(),
+  )
+  env.registerFunction('fx_list(dyn): list<dyn>', (value: unknown) => {
+    if (!Array.isArray(value)) doubted()
+    return Array.isArray(value) ? value : []
+  })
+}
+
+/** Returns a number of CEL or of exact JSON as one of JavaScript. */
+function toPlain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  return isObject(value) && value.isLosslessNumber === true ? Number(String(value)) : value
+}
+
+function memberOf(value: unknown, key: unknown): unknown {
+  if (Array.isArray(value)) return value[Number(key)]
+  return isObject(value) && Object.hasOwn(value, String(key)) ? value[String(key)] : undefined
+}
+
+function isEqual(one: unknown, other: unknown): boolean {
+  const [left, right] = [toPlain(one) ?? null, toPlain(other) ?? null]
+  if (!Array.isArray(left) || !Array.isArray(right)) return left === right
+  return left.length === right.length && left.every((item, at) => isEqual(item, right[at]))
+}

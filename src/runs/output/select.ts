@@ -1,0 +1,156 @@
+import { Refusal } from '../../api/calls/errors.js'
+import { valueAt } from '../../api/values/objects.js'
+import { type Expression, parseExpression, type Scope } from '../../lists/expressions.js'
+import {
+  type OutputRow,
+  type ResultColumn,
+  type ResultRequest,
+  resolveField,
+  rowColumnsOf,
+  statusValue,
+} from './columns.js'
+import type { Format, Layout } from './format.js'
+
+/** What rows `--only` can write. */
+export const onlyNames = ['found', 'valid'] as const
+export type Only = (typeof onlyNames)[number]
+
+/** Options about which rows and columns of a result are written. */
+export interface SelectChoices {
+  /** A condition in CEL. */
+  readonly where?: string | undefined
+  readonly only?: readonly Only[] | undefined
+  /** Names of columns of the output, in their order. */
+  readonly columns?: readonly string[] | undefined
+}
+
+/** Chooses the rows that are written. */
+export interface Selection {
+  keeps(row: OutputRow): boolean
+  /** Rows that were written. */
+  readonly written: number
+  /** Rows in which the condition compared a missing value, or one of another type. */
+  readonly doubtful: number
+}
+
+type SelectRequest = ResultRequest & {
+  readonly choices: SelectChoices & {
+    readonly explode?: boolean
+    readonly layout?: string | undefined
+    readonly keepInput?: boolean | undefined
+  }
+}
+
+/** Checks the options about rows before anything is spent; `undefined` where all rows are written. Throws a Refusal. */
+export async function createSelection(
+  request: SelectRequest,
+  header: readonly string[],
+): Promise<Selection | undefined> {
+  const { where, only = [], explode = false, layout, keepInput } = request.choices
+  const { all } = rowColumnsOf(request, explode)
+  // An import takes the records that there are.
+  const isFoundOnly = only.length > 0 || (layout !== undefined && !keepInput)
+  if (where === undefined && !isFoundOnly) return undefined
+  const statuses = only.includes('valid') ? emailStatuses(all) : undefined
+  const condition = where === undefined ? undefined : await openCondition(where, all, header)
+  let written = 0
+  const isWanted = (row: OutputRow): boolean =>
+    (!isFoundOnly || row.status === 'found') &&
+    (only.includes('found') ||
+      !statuses ||
+      statuses.some(({ path }) => valueAt(row.body, path) === 'valid')) &&
+    condition?.test(row) !== false
+  return {
+    keeps(row) {
+      const isKept = isWanted(row)
+      if (isKept) written++
+      return isKept
+    },
+    get written() {
+      return written
+    },
+    get doubtful() {
+      return condition?.expression.doubtful ?? 0
+    },
+  }
+}
+
+/** Returns the columns with the status of an email address. */
+function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[] {
+  const found = columns.filter(({ name, show }) => !show && /(?:^|[._])email_status$/.test(name))
+  if (found.length > 0) return found
+  throw new Refusal('output.no_email')
+}
+
+/** Returns a condition over the fields of a result, its status, and the columns of the input. */
+async function openCondition(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
+  const scope = { ...scopeOf(columns), ...statusScope, input: scopeOfNames(header) }
+  const expression: Expression = await parseExpression(text, scope, '--where')
+  const roots = Object.keys(scope)
+  const hasInput = /\binput\b/.test(text)
+  return {
+    expression,
+    test(row: OutputRow): boolean {
+      const values: Record<string, unknown> = {}
+      for (const name of roots) values[name] = valueAt(row.body, [name]) ?? null
+      for (const name of Object.keys(statusScope)) values[name] = statusValue(row, name)
+      values.input = hasInput
+        ? Object.fromEntries(header.map((name, at) => [name, row.cells[at] ?? '']))
+        : null
+      return expression.test(values)
+    },
+  }
+}
+
+const statusScope = { _status: true, _error: true, _credits: true, _source: true } as const
+
+function scopeOf(columns: readonly ResultColumn[]): Scope {
+  const scope: Record<string, Scope | true> = {}
+  for (const { path } of columns) {
+    let at = scope
+    for (const [depth, name] of path.entries()) {
+      const below = at[name]
+      if (below === true) break
+      if (depth === path.length - 1) at[name] = true
+      else {
+        const next: Record<string, Scope | true> = { ...below }
+        at[name] = next
+        at = next
+      }
+    }
+  }
+  return scope
+}
+
+const scopeOfNames = (names: readonly string[]): Scope =>
+  Object.fromEntries(names.map((name) => [name, true] as const))
+
+/** Returns a format that writes the rows of a selection only. */
+export const selected = (format: Format<OutputRow>, selection: Selection | undefined): Format<OutputRow> =>
+  selection === undefined
+    ? format
+    : { ...format, rows: (rows) => format.rows(rows.filter((row) => selection.keeps(row))) }
+
+/** Returns a layout with some columns of another one. A name is spelt as in `--fields`. Throws a Refusal for an unknown one. */
+export function pickColumns(layout: Layout<OutputRow>, names: readonly string[]): Layout<OutputRow> {
+  const { header } = layout
+  const places = names.flatMap((name) => {
+    const found = resolveField(name, header, 'columns')
+    return header.flatMap((column, at) => (column === found || column.startsWith(`${found}.`) ? [at] : []))
+  })
+  const chosen = places.map((at) => header[at] ?? '')
+  return {
+    header: chosen,
+    cells: (row) => {
+      const cells = layout.cells(row)
+      return places.map((at) => cells[at] ?? '')
+    },
+    record: (row) => {
+      const record = layout.record(row)
+      const cells = layout.cells(row)
+      const fieldOf = (name: string, at: number) =>
+        Object.hasOwn(record, name) ? record[name] : (valueAt(record, name.split('.')) ?? (cells[at] || null))
+      return Object.fromEntries(places.map((at) => [header[at] ?? '', fieldOf(header[at] ?? '', at)]))
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../../support/command.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  const companies = ['acme,acme.example,FR,120', 'globex,globex.example,DE,40', 'initech,initech.example,DE,']
+  const stdin = `name,domain,country,headcount\n${companies.join('\n')}\n`
+  await here.run(['data', 'import', 'companies', '-'], { stdin })
+  write('companies.csv', [
+    'Record ID,Website',
+    '1,acme.example',
+    '2,globex.example',
+    '3,initech.example',
+    '4,nobody.example',
+  ])
+})
+afterEach(() => here.remove())
+
+const write = (name: string, lines: readonly string[]) =>
+  writeFileSync(join(here.home, name), `${lines.join('\n')}\n`)
+const read = (name: string) => readFileSync(join(here.home, name), 'utf8')
+const enrich = (...options: string[]) =>
+  here.run(['accounts', 'enrich', '--csv', 'companies.csv', '-o', 'out.csv', '--yes', ...options])
+const rows = () => read('out.csv').trimEnd().split('\n')
+
+describe('--where', () => {
+  it.each([
+    ['headcount >= 50', ['acme']],
+    ['country == "DE" || headcount > 100', ['acme', 'globex', 'initech']],
+    ['headcount == null && _status == "found"', ['initech']],
+    ['input["Record ID"] in ["2", "3"]', ['globex', 'initech']],
+  ])('writes the rows of which %s is true', async (where, names) => {
+    const { code, stderr } = await enrich(
+      '--where',
+      where,
+      '--columns',
+      'name',
+      '--summary-json',
+      'summary.json',
+    )
+    expect([code, rows()]).toEqual([0, ['name', ...names]])
+    expect(stderr).toContain(`${names.length} ${names.length === 1 ? 'row' : 'rows'} written.`)
+    expect(JSON.parse(read('summary.json'))).toMatchObject({
+      rows: 4,
+      found: 3,
+      credits: 3,
+      written: names.length,
+    })
+  })
+
+  it('counts comparisons with a missing value, which are false', async () => {
+    const { stderr } = await enrich('--where', 'headcount >= 50')
+    expect(stderr).toContain('--where compared a missing value or one of another type in 2 rows')
+  })
+
+  it('writes the rows of a finished run again with another condition, and spends nothing', async () => {
+    await enrich('--where', 'headcount >= 50', '--columns', 'name')
+    await enrich('--where', 'country == "DE"', '--columns', 'name', '--summary-json', 'summary.json')
+    expect([rows(), JSON.parse(read('summary.json'))]).toMatchObject([
+      ['name', 'globex', 'initech'],
+      { credits: 3, credits_before: 3 },
+    ])
+  })
+
+  it.each([
+    [['--where', 'headcuont > 5'], 'there is no field headcuont (character 1)', 'Did you mean headcount?'],
+    [['--where', 'Website == "x"'], 'there is no field Website', 'input[\\"Website\\"]'],
+    [['--where', 'headcount > 5 and true'], 'character', 'Write && for and'],
+    [['--columns', 'headcuont'], 'names \\"headcuont\\", which the output does not have', 'headcount'],
+    [['--columns', 'name,'], '--columns has an empty name', ''],
+    [['--only', 'fuond'], '--only does not take \\"fuond\\"', 'Did you mean found?'],
+    [['--only', 'valid'], '--only valid is for email addresses', ''],
+    [['--columns', 'name', '--fields', 'name'], 'both choose the columns', ''],
+    [['--columns', 'name', '--layout', 'hubspot'], 'both choose the columns', ''],
+    [['--keep-input'], '--keep-input is for --layout', ''],
+  ])('refuses %j before anything is spent', async (options, problem, hint) => {
+    const { code, stderr } = await here.run([
+      'accounts',
+      'enrich',
+      '--csv',
+      'companies.csv',
+      '--yes',
+      ...options,
+    ])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(problem)])
+    expect(stderr).toContain(hint)
+    expect((await here.json<{ runs?: unknown[] }>('runs', 'list')).runs ?? []).toEqual([])
+    expect(existsSync(join(here.home, 'out.csv'))).toBe(false)
+  })
+
+  it('is checked by a quote, too', async () => {
+    const { code, stderr } = await enrich('--dry-run', '--where', 'headcuont > 5')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('headcuont')])
+  })
+})
+
+describe('--columns', () => {
+  it('writes these columns of input, result and status, in this order and any spelling', async () => {
+    await enrich('--columns', '_status,HEADCOUNT,record id')
+    expect(rows()).toEqual([
+      '_status,headcount,Record ID',
+      'found,120,1',
+      'found,40,2',
+      'found,,3',
+      'not_found,,4',
+    ])
+    const { stdout } = await here.run([
+      'accounts',
+      'enrich',
+      '--csv',
+      'companies.csv',
+      '--columns',
+      'name,_status',
+      '--format',
+      'ndjson',
+      '--yes',
+    ])
+    expect(JSON.parse(stdout.split('\n')[0] ?? '')).toEqual({ name: 'acme', _status: 'found' })
+  })
+})
+
+describe('--only', () => {
+  it('writes found rows only', async () => {
+    await enrich('--only', 'found', '--columns', 'name')
+    expect(rows()).toEqual(['name', 'acme', 'globex', 'initech'])
+  })
+
+  it('writes rows with a valid email address only', async () => {
+    const people = ['Ada,Love,ada@acme.example,valid', 'Bob,Smith,bob@acme.example,risky']
+    const stdin = `first_name,last_name,email,email_status,company_domain\n${people.map((one) => `${one},acme.example`).join('\n')}\n`
+    await here.run(['data', 'import', 'people', '-'], { stdin })
+    write('people.csv', ['First name,Last name,Domain', 'Ada,Love,acme.example', 'Bob,Smith,acme.example'])
+    const { stdout, stderr } = await here.run([
+      'contacts',
+      'waterfall',
+      '--csv',
+      'people.csv',
+      '--enrichment-type',
+      'email',
+      '--only',
+      'valid',
+      '--columns',
+      'email',
+      '--yes',
+    ])
+    expect([stdout, stderr.includes('1 row written.')]).toEqual(['email\nada@acme.example\n', true])
+  })
+})
+
+describe('--layout with a file', () => {
+  it('writes the columns of the CRM and found rows only, and everything with --keep-input', async () => {
+    await enrich('--layout', 'hubspot')
+    const [header = '', ...found] = rows()
+    expect([header.includes('_status'), header.includes('Record ID'), found.length]).toEqual([
+      false,
+      false,
+      3,
+    ])
+    await enrich('--layout', 'hubspot', '--keep-input')
+    const [whole = '', ...all] = rows()
+    expect([whole.startsWith(header), whole.includes('_status'), all.length]).toEqual([true, true, 4])
+  })
+})
