@@ -1,5 +1,14 @@
 /** Packages that few commands need, or that are not JavaScript alone: loaded from node_modules when they are used. */
-export const external = ['better-sqlite3', 'pg', 'conf', 'ora', '@inquirer/prompts', 'undici', 'jq-web', '@marcbachmann/cel-js']
+export const external = [
+  'better-sqlite3',
+  'pg',
+  'conf',
+  'ora',
+  '@inquirer/prompts',
+  'undici',
+  'jq-web',
+  '@marcbachmann/cel-js',
+]
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */
 export const vendored = { '@faker-js/faker': 'faker.js' }

@@ -228,6 +228,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.known_changed': { text: 'A list of --skip-known is not what run {run} read: it has changed.', hint: 'Put it back, or give the whole command again: answers that were paid for are reused.' },
   'run.lock_name': { text: '--lock takes a name of letters, digits, dots, - and _.', hint: 'For example: --lock nightly' },
   'run.locked': { text: ({ of, name, holder }) => `${locked[String(of)]?.(name)} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`, hint: ({ freedAfterMs: ms }) => `Wait until it ends, or stop it.${ms === undefined ? '' : ` One that was killed frees it after ${Number(ms) / 1_000} seconds.`}`, exit: exitCodes.locked, code: 'locked' },
+  'run.no_baseline': { text: '--since: {run} is no finished run of this operation with the same options.', hint: 'See: prospect runs list' },
   'run.other_content': { text: ({ file = 'The input from stdin', read, run }) => `${file} has other content than ${read}, as run ${run} read it.`, hint: 'Give the same file with --csv, or start a new run with this one.' },
   'run.other_target': { text: 'Run {run} is for another target: {target}.', hint: 'Choose that target with --profile, --base-url or --local.' },
   'run.request_too_large': { text: ({ file, bytes, max }) => `${file} makes a request of ${formatSize(bytes)}; the limit is ${formatSize(max)}.`, hint: 'Split the file.' },

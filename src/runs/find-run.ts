@@ -146,6 +146,10 @@ export async function findKnown(
   return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
 }
 
+/** Whether only rows are written that another run did not have. */
+export const isComparing = ({ only = [] }: Pick<BatchRequest['choices'], 'only'>): boolean =>
+  only.includes('new') || only.includes('changed')
+
 /** Finds the run to resume; `undefined` for a new one. Throws a Refusal where another run stands in its way. */
 export async function findRun(
   request: BatchRequest,
@@ -160,7 +164,8 @@ export async function findRun(
   if (known) {
     // Another workspace has to pay for its own answers.
     const isForeign = known.workspace !== '' && known.workspace !== identity.workspace
-    return known.status === 'finished' && (choices.refresh || isForeign) ? undefined : known
+    const isRepeated = choices.refresh || isForeign || isComparing(choices)
+    return known.status === 'finished' && isRepeated ? undefined : known
   }
   const other = await runs.inTheWay(identity)
   if (!other) return undefined

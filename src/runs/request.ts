@@ -78,6 +78,10 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly explode?: boolean
   /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
   readonly onlyMissing?: string | undefined
+  /** The run to compare with: an id, or how long ago it began at least, in milliseconds. */
+  readonly since?: { readonly run: string } | { readonly ms: number } | undefined
+  /** Id of the run that is compared with, in the record of a run; null where there was none. */
+  readonly baseline?: string | null | undefined
   /** Writes the columns of the input behind those of `layout`, and rows that were not found. */
   readonly keepInput?: boolean | undefined
   /** Writes the rows that `skipKnown` leaves out. */

@@ -1,3 +1,4 @@
+import { parseJson } from '../api/values/json.js'
 import { execute } from './execute.js'
 import {
   checkMember,
@@ -5,13 +6,15 @@ import {
   findKnown,
   findRun,
   identifyRun,
+  isComparing,
   openRunInput,
   readResults,
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkTable, selectRows, type Table, type TableCheck } from './input/table.js'
-import type { Run } from './journal/runs.js'
+import type { Novelty } from './journal/baseline.js'
+import type { Run, RunIdentity } from './journal/runs.js'
 import { openKnownRows } from './known-lists.js'
 import {
   addFiles,
@@ -23,14 +26,23 @@ import {
   readBudget,
 } from './open-journal.js'
 import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
+import type { OutputRow } from './output/columns.js'
 import type { RunReport } from './output/report.js'
 import { createSelection, type Selection } from './output/select.js'
 import type { Lookup } from './plan/lookup.js'
 import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
-import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './records.js'
-import type { BatchRequest } from './request.js'
+import {
+  hold,
+  holdRun,
+  namedLock,
+  openRuns,
+  type RunRecords,
+  removeLeftovers,
+  stopKilledRuns,
+} from './records.js'
+import type { BatchRequest, RecordedRequest } from './request.js'
 
 /** A run that was executed, at least in part. */
 export interface ExecutedBatch {
@@ -95,15 +107,19 @@ async function planBatch(
   const others = await openKnownRows(ports, asked.operation, skipKnown, onCounted).finally(() =>
     counting?.stop(),
   )
-  const request = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
-  const selection = await createSelection(withShared(request, mapping), table.header)
-  const lookup = createLookup(request, mapping, table.header, ports.sentences.explainRows, others)
-  const identity = await identifyRun(request, ports, table, mapping, await ports.target.workspace())
-  const records = await openRuns(ports, { database: request.database }, request.records)
+  const own = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
+  // Refuses what is wrong with a condition before anything is held.
+  await createSelection(withShared(own, mapping), table.header)
+  const lookup = createLookup(own, mapping, table.header, ports.sentences.explainRows, others)
+  const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
+  const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
   await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
   const notBefore = await ports.target.answersFrom()
-  const known = await findKnown(request, identity, records.runs, notBefore)
+  const known = await findKnown(own, identity, records.runs, notBefore)
+  const compared = await openComparison(ports, own, records, identity, known, lookup)
+  const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
+  const selection = await createSelection(withShared(request, mapping), table.header, compared?.noveltyOf)
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, request.choices, check.rows)
@@ -125,6 +141,40 @@ async function planBatch(
     samples: samples.size > 0 ? samples : undefined,
     selection,
     rows: { table: selected, ...lookup, repeats: check.repeats },
+  }
+}
+
+/**
+ * Opens the run that rows are compared with: that of the run that is resumed, since it is fixed when a run begins, else the
+ * last one. `undefined` where nothing is compared.
+ */
+async function openComparison(
+  ports: RunPorts,
+  request: BatchRequest,
+  { runs, database, now }: RunRecords,
+  identity: RunIdentity,
+  known: Run | undefined,
+  lookup: Lookup,
+): Promise<{ readonly baseline: string | null; noveltyOf(row: OutputRow): Novelty } | undefined> {
+  if (!isComparing(request.choices)) return undefined
+  const { findBaseline, openBaseline } = await import('./journal/baseline.js')
+  const { baseline: fixed } = known ? (parseJson(known.request) as RecordedRequest).choices : {}
+  const run =
+    fixed === undefined
+      ? await findBaseline(request, identity, runs, request.choices.since, now())
+      : fixed === null
+        ? undefined
+        : (await runs.find(fixed))[0]
+  const baseline = await openBaseline(database, run)
+  ports.onClose(() => baseline.close())
+  ports.notify(
+    run
+      ? `Compared with run ${run.id.slice(0, 8)} of ${new Date(run.startedAt).toISOString().slice(0, 10)}.`
+      : 'There is no earlier run of this file to compare with: all rows are new.',
+  )
+  return {
+    baseline: run?.id ?? null,
+    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.input(row.cells)), row),
   }
 }
 
@@ -235,7 +285,8 @@ export async function exportRun(
     ports.sentences.explainRows,
     isSame ? others : undefined,
   )
-  const run = await findRun(request, await identifyRun(request, ports, table, mapping), records.runs)
+  const identity = await identifyRun(request, ports, table, mapping)
+  const run = await findRun(request, identity, records.runs)
   if (!run) throw new Error('a run that is known was not found')
   const { rows, repeats } = await checkTable(
     table,
@@ -246,7 +297,8 @@ export async function exportRun(
   const journal = await openFinishedJournal(records, run, missing)
   const selected = selectRows(table, request.choices, rows)
   const shared = withShared(request, mapping)
-  const selection = await createSelection(shared, table.header)
+  const compared = await openComparison(ports, request, records, identity, run, lookup)
+  const selection = await createSelection(shared, table.header, compared?.noveltyOf)
   const { writer, files, isAbandoned } = await openOutput(
     ports,
     shared,

@@ -72,7 +72,11 @@ const reading = optionRows({
 /** The options about the rows and columns that are written. */
 export const selecting = optionRows({
   where: ['<condition>', 'write only the rows of which this is true, such as headcount >= 50'],
-  only: ['<which>', 'write only these rows: found, valid (repeatable, or a,b)', repeated],
+  only: ['<which>', 'write only these rows: found, valid, new, changed (repeatable, or a,b)', repeated],
+  since: [
+    '<run>',
+    'compare new and changed with this run, or the last one before 7d (default: the last one)',
+  ],
   columns: ['<names>', 'write these columns of the output, in this order: a,b,c'],
   keepInput: ['', 'with --layout: your columns too, and rows that were not found'],
 })
@@ -190,7 +194,7 @@ export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): Inp
 /** Reads the options about the rows and columns that are written. */
 export function selectChoicesOf(
   { globals }: Pick<StreamsContext, 'globals'>,
-  { where, only = [], columns: names, keepInput }: OptionsOf<typeof selecting>,
+  { where, only = [], since, columns: names, keepInput }: OptionsOf<typeof selecting>,
 ) {
   const known = only
     .flatMap((list) => list.split(','))
@@ -204,7 +208,16 @@ export function selectChoicesOf(
     throw new UsageError(`--columns and ${other} both choose the columns.`, 'Use one or the other.')
   if (keepInput && layout === undefined)
     throw new UsageError('--keep-input is for --layout; without it, your columns are always written.')
-  return { where, only: known.length > 0 ? known : undefined, columns, keepInput }
+  if (since !== undefined && !known.includes('new') && !known.includes('changed'))
+    throw new UsageError('--since is for --only new or changed.', 'Add one of them.')
+  const isDuration = since !== undefined && /^(?:\d+(?:\.\d+)?[smhd])+$/.test(since)
+  return {
+    where,
+    only: known.length > 0 ? known : undefined,
+    since: since === undefined ? undefined : isDuration ? { ms: durationMs(since) } : { run: since },
+    columns,
+    keepInput,
+  }
 }
 
 function refuseOnly(name: string): never {

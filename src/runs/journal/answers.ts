@@ -34,6 +34,9 @@ interface StoredAnswerRow {
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ${boundInteger} AND a.place < ${boundInteger} ORDER BY a.place`
+const identifiedSql = `SELECT a.place, a.identity, a.status, coalesce(a.body, o.body) AS body
+FROM answers a LEFT JOIN answers o ON o.place = a.origin
+WHERE a.place >= ${boundInteger} AND a.place < ${boundInteger} AND a.identity IS NOT NULL ORDER BY a.place LIMIT ${boundInteger}`
 // Without an identity an answer serves its own run only: one that a budget cut short, one of unknown outcome, or one about
 // an erased person. Of those with a hash, only the unknown ones failed: they serve where there is no other.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
@@ -88,6 +91,31 @@ export async function answersOf(
 ): Promise<KeptAnswer[]> {
   const rows = await connection.all<StoredAnswerRow>(rangeSql, toPlace(run, from), toPlace(run, to))
   return rows.map((row) => keptAnswer(run, row))
+}
+
+/** An answer with the identity of its row. */
+interface IdentifiedAnswer {
+  readonly ordinal: number
+  readonly identity: string
+  readonly status: RowStatus
+  readonly body: string | null
+}
+
+/** Answers that are read at once. */
+const portion = 500
+
+/** Returns the next answers of a run that may serve other rows, from a row on. */
+export async function identifiedOf(
+  connection: Connection,
+  run: number,
+  from: number,
+): Promise<IdentifiedAnswer[]> {
+  const [, end] = placesOf(run)
+  const rows = await connection.all<Omit<IdentifiedAnswer, 'ordinal'> & { readonly place: number }>(
+    identifiedSql,
+    ...[toPlace(run, from), end, portion],
+  )
+  return rows.map(({ place, ...answer }) => ({ ...answer, ordinal: place - toPlace(run, 0) }))
 }
 
 /** Returns the answers of a run to some rows. */
@@ -328,7 +356,7 @@ export class DuplicateAnswers {
 const cacheKb = 16_384
 
 /** Opens an empty database in a temporary file without a name, which is gone when closed. */
-function openTemporary(table: string) {
+export function openTemporary(table: string) {
   const database = new Database('')
   database.pragma('journal_mode = OFF')
   database.pragma('synchronous = OFF')

@@ -1,6 +1,7 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { valueAt } from '../../api/values/objects.js'
 import { type Expression, parseExpression, type Scope } from '../../lists/expressions.js'
+import type { Novelty } from '../journal/baseline.js'
 import {
   type OutputRow,
   type ResultColumn,
@@ -12,7 +13,7 @@ import {
 import type { Format, Layout } from './format.js'
 
 /** What rows `--only` can write. */
-export const onlyNames = ['found', 'valid'] as const
+export const onlyNames = ['found', 'valid', 'new', 'changed'] as const
 export type Only = (typeof onlyNames)[number]
 
 /** Options about which rows and columns of a result are written. */
@@ -45,20 +46,27 @@ type SelectRequest = ResultRequest & {
 export async function createSelection(
   request: SelectRequest,
   header: readonly string[],
+  noveltyOf: (row: OutputRow) => Novelty = () => 'new',
 ): Promise<Selection | undefined> {
   const { where, only = [], explode = false, layout, keepInput } = request.choices
   const { all } = rowColumnsOf(request, explode)
   // An import takes the records that there are.
-  const isFoundOnly = only.length > 0 || (layout !== undefined && !keepInput)
-  if (where === undefined && !isFoundOnly) return undefined
+  const isFoundOnly = only.includes('found') || only.includes('valid') || (layout !== undefined && !keepInput)
+  if (where === undefined && only.length === 0 && !isFoundOnly) return undefined
+  const novelties = only.filter((one) => one === 'new' || one === 'changed')
   const statuses = only.includes('valid') ? emailStatuses(all) : undefined
   const condition = where === undefined ? undefined : await openCondition(where, all, header)
   let written = 0
+  const isNovel = (row: OutputRow): boolean =>
+    novelties.length === 0 ||
+    ((row.status === 'found' || row.status === 'not_found') &&
+      novelties.some((one) => one === noveltyOf(row)))
   const isWanted = (row: OutputRow): boolean =>
     (!isFoundOnly || row.status === 'found') &&
     (only.includes('found') ||
       !statuses ||
       statuses.some(({ path }) => valueAt(row.body, path) === 'valid')) &&
+    isNovel(row) &&
     condition?.test(row) !== false
   return {
     keeps(row) {

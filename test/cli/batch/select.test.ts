@@ -150,6 +150,94 @@ describe('--only', () => {
   })
 })
 
+describe('--only new and changed', () => {
+  const summary = () => JSON.parse(read('summary.json')) as Readonly<Record<string, unknown>>
+  const compare = (...options: string[]) =>
+    enrich('--columns', 'Record ID', '--summary-json', 'summary.json', ...options)
+  const more = ['4,nobody.example', '5,hooli.example', '6,nobody-else.example', '7,piper.example']
+  const addRows = async () => {
+    const stdin = 'name,domain\nhooli,hooli.example\npiper,piper.example\n'
+    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    write('companies.csv', [read('companies.csv').trimEnd().split('\n').slice(0, -1).join('\n'), ...more])
+  }
+  const last = async () => (await here.run(['runs', 'list', '--format', 'ids'])).stdout.split('\n')[0] ?? ''
+
+  it('writes the rows that the last finished run of the file did not have, and pays for no others', async () => {
+    await enrich('--max-age', '30d')
+    write('companies.csv', [
+      read('companies.csv').trimEnd(),
+      '5,http://unknown-one.example',
+      '6,globex.example/x',
+      '7,other.example',
+    ])
+    const { stderr } = await compare('--only', 'new')
+    expect([rows(), summary()]).toMatchObject([
+      ['Record ID', '5', '7'],
+      { rows: 7, found: 4, credits: 0, written: 2 },
+    ])
+    expect(stderr).toContain('Compared with run ')
+    await compare('--only', 'new')
+    expect(rows()).toEqual(['Record ID'])
+  })
+
+  it('writes everything where there was no run, and what is found now where it was not', async () => {
+    const { stderr } = await compare('--only', 'new')
+    expect([rows().length, stderr.includes('all rows are new')]).toEqual([5, true])
+    const first = await last()
+    await addRows()
+    await compare('--only', 'new,changed', '--only', 'found')
+    expect(rows()).toEqual(['Record ID', '5', '7'])
+    const stdin = 'name,domain,country,headcount\nglobex,globex.example,DE,41\nnobody,nobody.example,FR,1\n'
+    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    await compare('--only', 'changed')
+    expect(rows()).toEqual(['Record ID', '2', '4'])
+    await compare('--only', 'new', '--since', first.slice(0, 8))
+    expect(rows()).toEqual(['Record ID', '5', '6', '7'])
+    await compare('--only', 'new', '--since', '7d')
+    expect(rows().length).toBe(8)
+  })
+
+  it('keeps the run that it is compared with where it is resumed', async () => {
+    await enrich()
+    await addRows()
+    const { code, stderr } = await compare(
+      '--only',
+      'new',
+      '--max-credits',
+      '1',
+      '--concurrency',
+      '1',
+      '--refresh',
+    )
+    const run = /runs resume (\S+)/.exec(stderr)?.[1] ?? ''
+    expect(code).toBe(12)
+    // Another run of the same file, which has all its rows.
+    await here.run([
+      'accounts',
+      'enrich',
+      '--csv',
+      'companies.csv',
+      '-o',
+      'other.csv',
+      '--yes',
+      '--only',
+      'found',
+      '--sample',
+      '7',
+    ])
+    const resumed = await here.run(['runs', 'resume', run, '--max-credits', '9'])
+    expect([resumed.code, rows()]).toEqual([0, ['Record ID', '5', '6', '7']])
+  })
+
+  it.each([
+    [['--since', '7d'], '--since is for --only new or changed'],
+    [['--only', 'new', '--since', 'abcdef12'], '--since: abcdef12 is no finished run'],
+  ])('refuses %j', async (options, sentence) => {
+    const { code, stderr } = await enrich(...options)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)])
+  })
+})
+
 describe('--layout with a file', () => {
   it('writes the columns of the CRM and found rows only, and everything with --keep-input', async () => {
     await enrich('--layout', 'hubspot')
