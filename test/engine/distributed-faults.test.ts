@@ -119,7 +119,7 @@ describe('rows of a chunk that another worker may have called', () => {
     'end the run with the refusal they meet, %s, and stay open',
     async (refusal) => {
       const error = new ApiError(refusal)
-      const refused = { status: error.status, body: errorBody(error) }
+      const refused = { status: error.status, body: JSON.parse(JSON.stringify(errorBody(error))) }
       const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
         code: 'outcome_unknown',
         details: { reply: refused },
