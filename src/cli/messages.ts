@@ -174,6 +174,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.not_email': { text: '"{text}" is not an email address; give one such as ada@example.com' },
   'engine.not_whole': { text: ({ of, min }) => `${wholeNumbers[String(of)]} must be a whole number from ${min} to 1,000,000,000` },
   'engine.plan_name': { text: 'A plan name is 1 to 60 letters, digits or spaces' },
+  'engine.records_gone': { text: ({ of }) => `The ${of} of this delivery ${of === 'records' ? 'were' : 'was'} deleted.`, exit: exitCodes.notFound },
   'engine.requester_gone': { text: 'The member who requested it no longer exists' },
   'engine.time': { text: 'Engine time must be from the year 2000 to 2199' },
   'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
