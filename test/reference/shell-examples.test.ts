@@ -151,7 +151,7 @@ class Reader {
         ? { onOutput: stop, onErrorOutput: (text: string) => text.includes('Working') && stop() }
         : {}),
       ...(argv[0] === 'login' && !argv.includes('--api-key-stdin')
-        ? { typed: [['key', `${key}\r`] as const] }
+        ? { typed: [['key', `${key}\r`] as const, ['from now on', 'n\r'] as const] }
         : {}),
     })
   }
