@@ -156,7 +156,7 @@ describe('a command', () => {
     await reply
     const second = work.command('run')
     expect((await second.call(1, 'known-1.example')).status).toBe(200)
-    await expect(first.call(2, 'known-2.example')).rejects.toMatchObject({ exit: 15 })
+    await expect(first.call(2, 'known-2.example')).rejects.toMatchObject({ code: 'run.withdrawn' })
     await first.close()
     expect((await second.call(3, 'known-3.example')).status).toBe(200)
     expect(await work.spent()).toBe(3)

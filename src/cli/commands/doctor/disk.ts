@@ -183,5 +183,5 @@ const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
 export function reasonOf(error: unknown): string {
   const { reason } = error instanceof Refusal ? error.details : {}
   const [line = ''] = (typeof reason === 'string' ? reason : describeReason(error)).split('\n')
-  return line.trim()
+  return line.trim().replace(/\.$/, '')
 }
