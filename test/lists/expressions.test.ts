@@ -22,7 +22,7 @@ const nothing = { ...Object.fromEntries(fields.map((name) => [name, null])), inp
 
 /** Returns whether a condition is true of values, and whether a comparison was in doubt. */
 async function evaluate(text: string, values: object) {
-  const expression = await parseExpression(text, scope, '--where')
+  const expression = await parseExpression(text, scope, 'where')
   const found = expression.test({ ...nothing, ...values })
   return [found, expression.doubtful]
 }
@@ -113,7 +113,7 @@ describe('an expression', () => {
     [`headcount in [${Array(201).fill(1).join()}]`, 'too large', ''],
     [`name == "${'x'.repeat(5_000)}"`, 'longer than 4,096 bytes', ''],
   ])('refuses %s, and says where and what to write', async (text, problem, hint) => {
-    const refusal = await parseExpression(text, scope, '--where').catch((error: unknown) => error)
+    const refusal = await parseExpression(text, scope, 'where').catch((error: unknown) => error)
     expect(reportOf(refusal)).toMatchObject({
       ...{ exit_code: 2, error: expect.stringContaining(problem), hint: expect.stringContaining(hint) },
     })

@@ -219,7 +219,9 @@ export function rowInput(
     const input: Record<string, unknown> = { ...constants }
     for (const { field, at } of mapping.columns) {
       const cell = cells[at]?.trim()
-      if (cell && !isPlaceholder(field, cell)) input[field] = convert ? convert(field, cell) : cell
+      if (!cell) continue
+      const value = convert ? convert(field, cell) : cell
+      if (!isPlaceholder(field, cell)) input[field] = value
     }
     return input
   }

@@ -93,7 +93,7 @@ function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[
 /** Returns a condition over the fields of a result, its status, and the columns of the input. */
 async function openCondition(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
   const scope = { ...scopeOf(columns), ...statusScope, input: scopeOfNames(header) }
-  const expression: Expression = await parseExpression(text, scope, '--where')
+  const expression: Expression = await parseExpression(text, scope, 'where')
   const roots = Object.keys(scope)
   const hasInput = /\binput\b/.test(text)
   return {
