@@ -36,7 +36,7 @@ export interface ProxiedWorkLedger {
   /** Records what records of work cost, each of them once; the work is the first known one of `ids`. */
   count(operation: OperationId, ids: readonly string[], records: readonly ProxiedRecord[]): Promise<void>
   /** Called when something could not be recorded. The reply or delivery is passed on all the same. */
-  onError(error: unknown): void
+  onError(error: unknown): Promise<void> | void
 }
 
 /** A delivery of a server that the proxy forwards. */

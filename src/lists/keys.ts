@@ -1,9 +1,9 @@
 import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../catalogue/normalize/country.js'
 import { toCompanyDomain } from '../catalogue/normalize/domain.js'
-import { foldName, foldText } from '../catalogue/normalize/name.js'
+import { foldName } from '../catalogue/normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../catalogue/normalize/profile.js'
-import { firstText } from '../catalogue/normalize/value-kinds.js'
+import { firstText, foldFullName } from '../catalogue/normalize/value-kinds.js'
 import { hashOf } from '../csv/identity-filter.js'
 
 /** What the rows of a list are about. */
@@ -79,9 +79,7 @@ function companyKeys(fields: Fields, codes: Map<string, string | undefined>): Ro
 function personKeys(fields: Fields): readonly RowKeys[] {
   const urls = [fields.network_url, fields.network_profile_url, fields.linkedin_url]
   const { slug, id } = profileIn('person', ...urls, fields.premium_profile_url)
-  const parts = [fields.first_name ?? fields.firstname, fields.last_name ?? fields.lastname]
-  const whole = parts.filter((part) => firstText(part) !== undefined).join(' ')
-  const name = foldText(whole === '' ? (firstText(fields.full_name) ?? '') : whole)
+  const name = foldFullName(fields)
   const company = firstText(fields.company_name)
   const domain = domainIn({ domain: fields.company_domain ?? fields.domain }, company)
   const folded = company === undefined ? '' : foldName(company)
@@ -120,14 +118,12 @@ function emailIn(value: unknown): string | undefined {
   return address !== undefined && /^[^\s@]+@[^\s@]+$/.test(address) ? address : undefined
 }
 
-const words = new Uint32Array(2)
-const [whole] = [new BigInt64Array(words.buffer)]
+const halves = new Uint32Array(2)
+const joined = new BigInt64Array(halves.buffer)
 
 /** Returns the 64-bit hash of a text; null where there is none. */
 function keyOf(text: string | undefined): bigint | null {
   if (text === undefined || text === '') return null
-  const [low, high] = hashOf(text)
-  words[0] = low
-  words[1] = high
-  return whole[0] ?? null
+  halves.set(hashOf(text))
+  return joined[0] ?? null
 }

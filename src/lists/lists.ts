@@ -1,7 +1,7 @@
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
-import { toColumnKind } from '../catalogue/normalize/value-kinds.js'
+import { firstText, toColumnKind } from '../catalogue/normalize/value-kinds.js'
 import { columnNamed, normaliseName } from '../csv/names.js'
 import { type Mapping, mapColumns, parsePins, rowInput, unknownName } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
@@ -146,12 +146,9 @@ export const recordList = (name: string, records: () => AsyncIterable<Fields>): 
   ...{ name, header: [] },
   async *rows() {
     for await (const fields of records())
-      yield [{ line: null, fields, cell: (column) => toText(fields[column]) }]
+      yield [{ line: null, fields, cell: (column) => firstText(fields[column]) ?? '' }]
   },
 })
-
-const toText = (value: unknown): string =>
-  typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 /** Looks rows up in lists. */
 export interface Matcher {

@@ -50,7 +50,7 @@ export interface StoredLookupPorts {
   /** Called when a stored answer was taken. */
   readonly onStored?: (answeredAt: number) => void
   /** Called when a paid answer could not be stored. */
-  readonly onFault: (error: unknown) => void
+  readonly onFault: (error: unknown) => Promise<void> | void
 }
 
 /** Single lookups that use the stored answers of runs, and add theirs. */

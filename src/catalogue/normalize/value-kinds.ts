@@ -274,7 +274,8 @@ export function toPersonIdentity(fields: Fields): string | undefined {
 const toProfileIdentity = ({ kind, id, slug }: NetworkProfile): string =>
   id === undefined ? `${kind}:slug:${slug}` : `${kind}:id:${id}`
 
-function foldFullName(fields: Fields): string {
+/** Returns the folded name of a person, from its parts where there are any; '' without a name. */
+export function foldFullName(fields: Fields): string {
   const parts = [firstText(fields.first_name, fields.firstname), firstText(fields.last_name, fields.lastname)]
   return foldText(
     parts.some((part) => part !== undefined) ? parts.join(' ') : (firstText(fields.full_name) ?? ''),

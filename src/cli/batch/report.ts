@@ -9,7 +9,7 @@ import type { ExecutedBatch } from '../../runs/run-batch.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { interruptible } from '../context/interrupts.js'
 import { reportOf } from '../messages.js'
-import { checkOutputFolder, openFile } from '../output/output.js'
+import { openFile } from '../output/output.js'
 import { reportError } from '../output/report-error.js'
 import {
   countRows,
@@ -182,7 +182,6 @@ export async function withSummary(
 ): Promise<number> {
   const { summaryJson: file, dryRun } = batch.choices
   if (file === undefined || dryRun) return work(() => {})
-  checkOutputFolder('--summary-json', file, context.streams)
   const startedAt = context.clock.now()
   let ended: EndedBatch | undefined
   // A signal that comes when the rows are done has to end the wait for the reader of a pipe.

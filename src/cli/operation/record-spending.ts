@@ -48,8 +48,8 @@ export async function recordSpent(
     if (held === undefined) await spending.count(spender, spent, context.clock.now())
     else await spending.settle(held, spender, spent, context.clock.now())
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`)
+    const { reasonOf } = await import('../messages.js')
+    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reasonOf(error)}`)
   }
 }
 
@@ -94,8 +94,8 @@ async function countDoubted(
     context.onClose(() => counted)
     await counted
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    context.notify(`Doubted answers of ${id} are missing in prospect ledger: ${reason}`)
+    const { reasonOf } = await import('../messages.js')
+    context.notify(`Doubted answers of ${id} are missing in prospect ledger: ${reasonOf(error)}`)
   }
 }
 

@@ -103,9 +103,11 @@ export async function openStoredLookups(
     }),
     onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
     onStored,
-    onFault: (error) => {
-      const reason = error instanceof Error ? error.message : String(error)
-      context.notify(`The answer could not be stored, so the same lookup will be charged again: ${reason}`)
+    onFault: async (error) => {
+      const { reasonOf } = await import('../messages.js')
+      context.notify(
+        `The answer could not be stored, so the same lookup will be charged again: ${reasonOf(error)}`,
+      )
     },
   })
 }

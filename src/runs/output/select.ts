@@ -92,9 +92,10 @@ function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[
 
 /** Returns a condition over the fields of a result, its status, and the columns of the input. */
 async function openCondition(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
-  const scope = { ...scopeOf(columns), ...statusScope, input: scopeOfNames(header) }
+  const result = scopeOf(columns)
+  const scope = { ...result, ...statusScope, input: scopeOfNames(header) }
   const expression: Expression = await parseExpression(text, scope, 'where')
-  const roots = Object.keys(scope)
+  const roots = Object.keys(result)
   const hasInput = /\binput\b/.test(text)
   return {
     expression,

@@ -160,9 +160,9 @@ function openProxiedWork(
       const { target, work } = await open()
       await work.count({ profile, target, operation }, ids, records, context.clock.now())
     },
-    onError: (error) => {
-      const reason = error instanceof Error ? error.message : String(error)
-      context.notify(`The cost of proxied work is missing in prospect ledger: ${reason}`)
+    onError: async (error) => {
+      const { reasonOf } = await import('../../messages.js')
+      context.notify(`The cost of proxied work is missing in prospect ledger: ${reasonOf(error)}`)
     },
   }
   return createProxiedWork(ledger, names, parse)
