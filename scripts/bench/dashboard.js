@@ -21,14 +21,14 @@ export async function dashboard({ env, folder, quick }) {
     own,
   )
   try {
-    return await measure(new URL(JSON.parse(server.line).url), sizes, quick)
+    return await measure(new URL(JSON.parse(server.line).url), sizes, quick, own)
   } finally {
     await server.stop()
   }
 }
 
-async function measure(link, sizes, quick) {
-  const post = await signIn(link)
+async function measure(link, sizes, quick, env) {
+  const { post, listen } = await signIn(link)
   const shell = await (await fetch(`${link.origin}/dashboard`)).text()
   const views = [...shell.matchAll(/<a href="\/dashboard\/?([a-z-]*)">([^<]+)<\/a>/g)]
   const assets = [...shell.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)].map(([, path]) => path)
@@ -66,17 +66,42 @@ async function measure(link, sizes, quick) {
       ratio: bytes / mostBytes,
       atMost: 1,
     },
+    await measureChange(listen, env),
   ]
 }
 
-/** Signs in with a link as the page does. Returns what sends its requests. */
+const mostLateMs = 1_000
+
+/** The longest time from the end of a command that changes the balance until open pages are told. */
+async function measureChange(listen, env) {
+  const told = await listen()
+  let longest = 0
+  for (let round = 1; round <= 5; round++) {
+    const change = told()
+    await askJson([binary, 'engine', 'credits', 'set', String(100_000_000 + round), '--json'], env)
+    const ended = performance.now()
+    await change
+    longest = Math.max(longest, performance.now() - ended)
+  }
+  await told.close()
+  return {
+    what: 'Dashboard: from a change by another process until open pages are told, the longest of five',
+    measured: `${longest.toFixed(0)} ms`,
+    baseline: `limit: ${mostLateMs} ms`,
+    ratio: longest / mostLateMs,
+    atMost: 1,
+  }
+}
+
+/** Signs in with a link as the page does. Returns what sends its requests, and what listens for changes. */
 export async function signIn({ origin, hash }) {
   const proof = { origin, 'content-type': 'application/json' }
-  const send = async (path, fields = {}) => {
+  const send = async (path, fields = {}, signal = undefined) => {
     const answer = await fetch(`${origin}/dashboard${path}`, {
       method: 'POST',
       headers: proof,
       body: JSON.stringify(fields),
+      signal,
     })
     if (!answer.ok) throw new Error(`${path} was answered by ${answer.status}: ${await answer.text()}`)
     return answer
@@ -84,5 +109,22 @@ export async function signIn({ origin, hash }) {
   const answer = await send('/session', { link: hash.slice(1) })
   proof['x-dashboard-token'] = (await answer.json()).token
   proof.cookie = answer.headers.get('set-cookie').split(';')[0]
-  return async (path, fields) => (await send(path, fields)).text()
+  return {
+    post: async (path, fields) => (await send(path, fields)).text(),
+    /** Opens the stream of changes. What it returns resolves with the next one. */
+    listen: async () => {
+      const end = new AbortController()
+      const stream = (await send('/live', {}, end.signal)).body.pipeThrough(new TextDecoderStream())
+      let heard = () => {}
+      const reading = (async () => {
+        for await (const text of stream) if (text.includes('event: changed')) heard()
+      })().catch(() => {})
+      const told = () => new Promise((resolve) => (heard = resolve))
+      told.close = async () => {
+        end.abort()
+        await reading
+      }
+      return told
+    },
+  }
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Agent, request } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { closeAfterTest } from '../client/listeners.js'
 import { strayServer } from '../client/stray-server.js'
@@ -66,15 +67,17 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     )
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
     const headers = { 'content-type': 'application/json', 'x-api-key': canary }
+    // Its idle connections end before those of the server do, which a machine that was paused closes all at once.
+    const dispatcher = new Agent({ keepAliveTimeout: 1_000, keepAliveMaxTimeout: 1_000 })
     const work = async () => {
       for (const n of numbers) {
         const body = JSON.stringify({ domain: `mine${n}.example` })
-        await (
-          await fetch(`${here.baseUrl}/accounts/single_enrich`, { method: 'POST', headers, body })
-        ).text()
+        const url = `${here.baseUrl}/accounts/single_enrich`
+        await (await request(url, { method: 'POST', headers, body, dispatcher })).body.dump()
       }
     }
     await Promise.all(Array.from({ length: 32 }, work))
+    await dispatcher.close()
     expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
       /"event":"doubted","operation":"accounts.enrich","member":null,"answers":\d/,
     )

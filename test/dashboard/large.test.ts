@@ -9,14 +9,16 @@ import { launch, launchServer, prospect } from '../support/processes.js'
 
 type Sizes = Readonly<Record<'companies' | 'runs' | 'deliveries', number>>
 
-const { fillDashboard, largeSizes } = (await import(
+const { fillDashboard } = (await import(
   join(import.meta.dirname, '../../scripts/bench/dashboard-data.js')
 )) as {
   fillDashboard(folder: string, env: Record<string, string>, sizes: Sizes): Promise<void>
-  largeSizes: Sizes
 }
 
-const sizes = isLong ? largeSizes : { companies: 300, runs: 120, deliveries: 300 }
+/** More than a page of each. How long a view takes over far more is measured by `npm run bench`. */
+const sizes = isLong
+  ? { companies: 3_000, runs: 400, deliveries: 3_000 }
+  : { companies: 300, runs: 120, deliveries: 300 }
 
 describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
   const home = mkdtempSync(join(tmpdir(), 'prospect-large-'))
@@ -32,13 +34,13 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
     await launch(prospect, ['engine', 'credits', 'set', '1000000'], home, env)
     await fillDashboard(home, env, sizes)
     server = await launchServer(prospect, ['dashboard', '--port', '0', '--json', '--no-open'], home, env)
-  }, 1_200_000)
+  })
   afterAll(async () => {
     await Promise.all([server?.stop()])
     rmSync(home, { recursive: true, force: true })
   })
 
-  it('shows every view in pages, and its first within two seconds', async () => {
+  it('shows every view in pages', async () => {
     const { url } = JSON.parse(server.line) as { url: string }
     link = new Promise((resolve) => {
       server.server.stderr.on('data', (text: Buffer) => {
@@ -47,11 +49,6 @@ describe.skipIf(hasNoBrowser)('the dashboard over much data', () => {
       })
     })
     const { page, problems, close } = await openPage(browser, url)
-    const shown = (await page.evaluate(
-      "performance.getEntriesByName(location.origin + '/dashboard/data/')[0].responseEnd",
-    )) as number
-    // A busy machine is no reason to fail: with --long this is asserted alone.
-    if (isLong) expect(shown).toBeLessThan(2_000)
     for (const link of await page.locator('nav a').all()) {
       await link.click()
       await page.locator('main:not([aria-busy]) h1', { hasText: (await link.textContent()) ?? '' }).waitFor()
