@@ -202,19 +202,26 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         expect(await readConsumed(tx, 'w1', day, 2 * day)).toBe(2)
         expect(await readConsumed(tx, 'w1', 0, 2 * day, 'm1')).toBe(5)
         expect(await readConsumed(tx, 'w1', 0, 2 * day, 'm2')).toBe(0)
-        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'day')).toEqual([
-          { by: '1970-01-01', credits: 3, movements: 1 },
-          { by: '1970-01-02', credits: 2, movements: 1 },
+        const [member, operation] = ['ada@localhost', 'accounts.enrich']
+        const range = { from: 0, to: 2 * day }
+        expect(await readConsumption(tx, 'w1', range, ['day'])).toEqual([
+          { day: '1970-01-01', credits: 3, movements: 1 },
+          { day: '1970-01-02', credits: 2, movements: 1 },
         ])
-        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'operation')).toEqual([
-          { by: 'accounts.enrich', credits: 5, movements: 2 },
+        expect(await readConsumption(tx, 'w1', range, ['operation'])).toEqual([
+          { operation, credits: 5, movements: 2 },
         ])
-        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'member')).toEqual([
-          { by: 'ada@localhost', credits: 5, movements: 2 },
+        expect(await readConsumption(tx, 'w1', range, ['member'])).toEqual([
+          { member, credits: 5, movements: 2 },
         ])
-        expect(await readConsumption(tx, 'w1', 0, 2 * day, 'operation', { after: 1, last: 2 })).toEqual([
-          { by: 'accounts.enrich', credits: 3, movements: 1 },
+        expect(await readConsumption(tx, 'w1', range, ['operation'], { after: 1, last: 2 })).toEqual([
+          { operation, credits: 3, movements: 1 },
         ])
+        expect(await readConsumption(tx, 'w1', range, ['member', 'operation', 'day'])).toEqual([
+          { member, operation, day: '1970-01-01', credits: 3, movements: 1 },
+          { member, operation, day: '1970-01-02', credits: 2, movements: 1 },
+        ])
+        expect(await readConsumption(tx, 'w1', { ...range, member: 'm2' }, ['day'])).toEqual([])
       })
     })
 

@@ -238,6 +238,19 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
       await close()
     })
 
+  it('sums by several things at once, with totals, as the command does', async () => {
+    const { page, close } = await full.open(browser, 'ledger?by=day')
+    await page.getByRole('checkbox', { name: 'Sum by member' }).check()
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('heading', { name: 'Credits consumed by day, member' }).waitFor()
+    const sums = await full.json<Record<string, string | number>[]>('engine', 'ledger', '--by', 'day,member')
+    const shown = await cellsOf(page, 'Credits by day, member')
+    expect(shown.map((cells) => cells.map((cell, at) => (at < 2 ? cell : plain(cell))))).toEqual(
+      sums.map(({ day, member, credits, movements }) => [day, member, credits, movements]).reverse(),
+    )
+    await close()
+  })
+
   it('exports movements as the command does', async () => {
     const { page, close } = await full.open(browser, 'ledger')
     expect(await download(page, 'Export movements')).toBe(

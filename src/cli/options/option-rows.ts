@@ -1,7 +1,12 @@
 import { Option } from 'commander'
 
-/** What the value of an option may be, or what reads its text and, where it is repeated, the value so far. */
-type Reader = readonly string[] | ((text: string, before: never) => unknown)
+/**
+ * What the value of an option may be, or what reads its text and, where it is repeated, the value so far; `words` are then
+ * what completion offers.
+ */
+type Reader =
+  | readonly string[]
+  | (((text: string, before: never) => unknown) & { readonly words?: readonly string[] })
 
 /** An option: its value as help names it, empty where it takes none, what help says of it, and how the value is read. */
 type OptionRow = readonly [value: string, text: string, read?: Reader]
@@ -40,7 +45,8 @@ export const toOptions = (rows: OptionRows): Option[] =>
     const [, short = '', rest = ''] = /^(-\w)? ?(.*)$/.exec(value) ?? []
     const long = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
     const option = new Option(`${short}${short && ', '}${long} ${rest}`.trim(), text)
+    const words = typeof read === 'function' ? read.words : read
+    if (words) option.choices(words)
     if (typeof read === 'function') option.argParser(read as (text: string, before: unknown) => unknown)
-    else if (read) option.choices(read)
     return option
   })

@@ -1,5 +1,10 @@
 import { InvalidArgumentError } from 'commander'
 import { dayOf } from '../../api/values/dates.js'
+import { nearest } from '../../api/values/nearest.js'
+import { withoutUndefined } from '../../api/values/objects.js'
+import { type Period, periodEnd, periodStart } from '../../engine/clock.js'
+import { UsageError } from '../context/errors.js'
+import { type OptionsOf, optionRows } from './option-rows.js'
 
 /** Reads a part of a field's name. */
 export function word(text: string): string {
@@ -43,6 +48,22 @@ export const seconds = numberWhere(
   'Give a number of seconds, or none to wait until the end.',
 )
 
+/** Returns what reads a list of some names, such as `member,day`, also from an option that is repeated. */
+export function listOf<const Name extends string>(names: readonly Name[]) {
+  const nameOf = (typed: string): Name => {
+    const found = names.find((name) => name === typed)
+    if (found !== undefined) return found
+    const near = nearest(typed, names)
+    throw new InvalidArgumentError(
+      near === undefined ? `It takes: ${names.join(', ')}.` : `Did you mean ${near}?`,
+    )
+  }
+  const read = (text: string, before: readonly Name[] | undefined): readonly Name[] => [
+    ...new Set([...(before ?? []), ...text.split(',').map((name) => nameOf(name.trim()))]),
+  ]
+  return Object.assign(read, { words: names })
+}
+
 /** Collects the values of a repeated option. */
 export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
   ...(before ?? []),
@@ -79,6 +100,60 @@ export function momentMs(text: string): number {
 
 /** Reads the end of a range: the end of a day, or a time. */
 export const endMs = (text: string): number => momentMs(text) + (text.length === 10 ? dayMs : 0)
+
+/** A moment that was typed, in milliseconds since 1970; `now` is that of the clock it is about. */
+type Moment = (now: number) => number
+
+const dayWords: Readonly<Record<string, string>> = { today: 'this-day', yesterday: 'last-day' }
+
+/** Returns what reads a day, a time, how long ago, or a word such as `last-week`, of which it takes one end. */
+const momentWhere =
+  (readTime: (text: string) => number, endOf: (period: Period, at: number) => number) =>
+  (text: string): Moment => {
+    const [, which, period] = /^(this|last)-(day|week|month)$/.exec(dayWords[text] ?? text) ?? []
+    if (period !== undefined) {
+      const of = period as Period
+      return (now) => endOf(of, which === 'this' ? now : periodStart(of, now) - 1)
+    }
+    if (/^[a-z]/i.test(text))
+      throw new InvalidArgumentError(
+        'Write today, yesterday, this-week, last-week, this-month, last-month, 7d or 2026-03-01.',
+      )
+    if (/[smhd]$/.test(text)) {
+      const agoMs = durationMs(text)
+      return (now) => now - agoMs
+    }
+    const at = readTime(text)
+    return () => at
+  }
+
+/** The options that select a time. Days, weeks from Monday on, and months are those of UTC. */
+export const timeOptions = optionRows({
+  since: [
+    '<when>',
+    'from then on (UTC): 2026-03-01, today, this-week, last-week, last-month, or 7d ago as 7d',
+    momentWhere(momentMs, periodStart),
+  ],
+  until: ['<when>', 'until the end of that day, week or month', momentWhere(endMs, periodEnd)],
+})
+
+/** The same, with the names that they once had. */
+export const rangeOptions = optionRows({
+  ...timeOptions,
+  from: ['<when>', 'the same as --since', timeOptions.since[2]],
+  to: ['<when>', 'the same as --until', timeOptions.until[2]],
+})
+
+/** Returns the time that options select, in milliseconds: `since` included, `until` not. Throws UsageError for none. */
+export function readTimes({ since, until, from, to }: OptionsOf<typeof rangeOptions>, now: number) {
+  for (const [name, typed] of Object.entries({ since: since && from, until: until && to }))
+    if (typed !== undefined)
+      throw new UsageError(`--${name} was given twice.`, `--from is --since, and --to is --until.`)
+  const times = withoutUndefined({ since: (since ?? from)?.(now), until: (until ?? to)?.(now) })
+  if (times.since !== undefined && times.until !== undefined && times.since >= times.until)
+    throw new UsageError(`--${from ? 'from' : 'since'} is not before --${to ? 'to' : 'until'}.`, 'Swap them.')
+  return times
+}
 
 /** Returns the ISO time of milliseconds since 1970; null for null. */
 export const isoTime = <T extends number | null>(at: T) =>

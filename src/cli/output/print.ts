@@ -20,6 +20,8 @@ export interface View {
   readonly optional?: readonly string[]
   /** Whether `--jq` is applied to each record, because there may be too many for memory. */
   readonly isStream?: boolean
+  /** The last row of a table, with sums of the others. */
+  readonly total?: Row
   /** Columns with ids of this machine. */
   readonly ids?: readonly string[]
   /** Returns the time that relative times count from, where it is not that of this machine. */

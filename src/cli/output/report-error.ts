@@ -86,7 +86,7 @@ function toUsageError(error: CommanderError): UsageError {
     .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")
     .replace(/'/g, '"')
   return new UsageError(
-    `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'),
+    `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/([.?])\.$/, '$1'),
     `${meant} Add --help to see what it takes.`.trim(),
   )
 }

@@ -24,6 +24,8 @@ export interface Shown {
   readonly columns?: readonly string[] | undefined
   /** Columns that a narrow screen leaves out, the first one first; by default those at the right. */
   readonly optional?: readonly string[] | undefined
+  /** The last row, with sums of the others. */
+  readonly total?: Row | undefined
   /** Columns with ids of this machine, which are shown by their beginning. */
   readonly ids?: readonly string[] | undefined
 }
@@ -86,9 +88,12 @@ export function grid(
   names: readonly string[],
   rows: readonly Row[],
   look: Look,
-  { fields, optional, ids }: Shown = {},
+  { fields, optional, ids, total: sums }: Shown = {},
 ): string {
-  let columns = names.map((name) => toColumn(name, rows, look, ids))
+  const total = rows.length > 1 ? sums : undefined
+  let columns = names.map((name, at) =>
+    withLast(toColumn(name, rows, look, ids), total && (at === 0 ? 'Total' : total[name]), look),
+  )
   const room = look.isTerminal ? look.width : Number.POSITIVE_INFINITY
   let widths = fitWidths(columns, room)
   while (!widths && !fields && columns.length > 3) {
@@ -99,7 +104,8 @@ export function grid(
     widths = fitWidths(columns, room)
   }
   if (widths) return draw(columns, widths, look)
-  return rows.map((row) => record(pickValues(row, names), look, ids)).join('\n')
+  const all = total ? [...rows, { [names[0] ?? '']: 'Total', ...total }] : rows
+  return all.map((row) => record(pickValues(row, names), look, ids)).join('\n')
 }
 
 function draw(columns: readonly GridColumn[], room: readonly number[], look: Look): string {
@@ -144,6 +150,13 @@ function toColumn(name: string, rows: readonly Row[], look: Look, ids?: readonly
   const cells = formatted.map(([text]) => text)
   const label = labelOf(name)
   return { name, label, kind, cells, natural: Math.max(widthOf(label), ...cells.map(widthOf)) }
+}
+
+/** Returns a column with one more cell, whatever the others hold. */
+function withLast(column: GridColumn, value: unknown, look: Look): GridColumn {
+  if (value === undefined) return column
+  const [text] = format(column.name, value, look)
+  return { ...column, cells: [...column.cells, text], natural: Math.max(column.natural, widthOf(text)) }
 }
 
 /** The narrowest that a text or a path is cut to; the first column names a row. */

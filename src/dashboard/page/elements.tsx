@@ -65,12 +65,15 @@ export function Table<Row>({
   columns,
   rows,
   keyOf,
+  foot,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   /** Returns the id of a row: its focus stays with it when others come before it. */
   readonly keyOf?: (row: Row) => string
+  /** The cells of a last row, with sums. */
+  readonly foot?: readonly Html[] | undefined
 }) {
   return (
     <section class="scroll" aria-label={label} tabindex={0}>
@@ -93,6 +96,15 @@ export function Table<Row>({
             </tr>
           ))}
         </tbody>
+        {foot && (
+          <tfoot>
+            <tr>
+              {columns.map(({ number }, at) => (
+                <td class={number ? 'number' : ''}>{foot[at]}</td>
+              ))}
+            </tr>
+          </tfoot>
+        )}
       </table>
     </section>
   )

@@ -1,6 +1,7 @@
 import { commandOf } from '../../api/operations/table.js'
 import { dayOf } from '../../api/values/dates.js'
-import type { Grouping, MovementRecord } from '../../engine/admin/report.js'
+import type { MovementRecord } from '../../engine/admin/report.js'
+import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
 import { Empty, formatNumber, Input, Section, Table, Tabs, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
@@ -13,55 +14,59 @@ const usualDays = 30
 const pageSize = 50
 
 /** What movements are summed by. Runs are those of this machine, and their days are of real time. */
-const groupings = { day: 'day', operation: 'operation', member: 'member', run: 'run' } as const
-type By = keyof typeof groupings
+const groupings = ['day', 'operation', 'member', 'run'] as const
+type By = (typeof groupings)[number]
 
 /** Movements of credits, and what was consumed by day, operation, member and run. */
 export const ledger: View = {
   name: 'ledger',
   title: 'Ledger',
   render: async (page) => {
-    const by = readGrouping(page.query.get('by'))
+    const by = readGroupings(page.query.getAll('by'))
     const days = await readDays(page.ports, by, Object.fromEntries(page.query))
     return (
       <>
         <Tabs
           label="Parts of the ledger"
           tabs={[
-            { title: 'Movements', path: pathOf('ledger'), isCurrent: by === undefined },
-            ...Object.keys(groupings).map((name) => ({
+            { title: 'Movements', path: pathOf('ledger'), isCurrent: by.length === 0 },
+            ...groupings.map((name) => ({
               title: `By ${name}`,
               path: pathOf('ledger', {
                 by: name,
                 from: page.query.get('from') ?? '',
                 to: page.query.get('to') ?? '',
               }),
-              isCurrent: by === name,
+              isCurrent: by.length === 1 && by[0] === name,
             })),
           ]}
         />
-        {by === undefined ? await movementsOf(page) : await sumsOf(page, by, days)}
+        {by.length === 0 ? await movementsOf(page) : await sumsOf(page, by, days)}
         {!page.isReadOnly && <Export by={by} days={days} />}
       </>
     )
   },
   actions: {
     export: async (ports, fields) => {
-      const by = readGrouping(fields.by)
+      const by = readGroupings([fields.by ?? ''])
       const format = fields.format === 'ndjson' ? 'ndjson' : 'csv'
       const text = ports.render(await recordsOf(ports, by, fields), format)
       return new Response(ReadableStream.from(text).pipeThrough(new TextEncoderStream()), {
         headers: {
           'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson',
-          'content-disposition': `attachment; filename="${by ? `ledger-by-${by}` : 'movements'}.${format}"`,
+          'content-disposition': `attachment; filename="${by.length > 0 ? `ledger-by-${by.join('-')}` : 'movements'}.${format}"`,
         },
       })
     },
   },
 }
 
-const readGrouping = (text: string | null | undefined): By | undefined =>
-  text && Object.hasOwn(groupings, text) ? (text as By) : undefined
+/** Returns what sums are asked for by, in the order of `groupings`; nothing for movements. */
+function readGroupings(texts: readonly string[]): readonly By[] {
+  // The page joins the values of a form's field by line breaks.
+  const asked = texts.flatMap((text) => text.split(/[,\n]/))
+  return groupings.filter((name) => asked.includes(name))
+}
 
 /** Days in UTC, both included. */
 interface Days {
@@ -72,11 +77,11 @@ interface Days {
 /** Returns the days of a form, by default the last ones: of real time for runs, else by the engine's clock. */
 async function readDays(
   { admin }: DashboardPorts,
-  by: By | undefined,
+  by: readonly By[],
   { from, to }: Partial<Days>,
 ): Promise<Days> {
   const clock = await admin.clock()
-  const now = by === 'run' ? clock.now - clock.offsetMs : clock.now
+  const now = by.includes('run') ? clock.now - clock.offsetMs : clock.now
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
   return { from: isDay(from) ? from : day(now - (usualDays - 1) * dayMs), to: isDay(to) ? to : day(now) }
 }
@@ -86,13 +91,9 @@ const isDay = (text: string | undefined): text is string => dayOf(text ?? '') !=
 const rangeOf = ({ from, to }: Days) => ({ from: Date.parse(from), to: Date.parse(to) + dayMs })
 
 /** Returns what is exported: the same records as `engine ledger` and `ledger` print. */
-async function recordsOf(
-  ports: DashboardPorts,
-  by: By | undefined,
-  fields: Readonly<Record<string, string>>,
-) {
+async function recordsOf(ports: DashboardPorts, by: readonly By[], fields: Readonly<Record<string, string>>) {
   // All movements are exported unless days are chosen.
-  if (by === undefined) {
+  if (by.length === 0) {
     const [from, to] = [dayOf(fields.from ?? ''), dayOf(fields.to ?? '')]
     return () =>
       ports.admin.ledger({
@@ -102,40 +103,51 @@ async function recordsOf(
   }
   const sums = await readSums(ports, by, await readDays(ports, by, fields))
   return async function* () {
-    for (const { key, count, credits, doubted } of sums)
-      yield by === 'run'
-        ? { run: key, calls: count, credits, doubted }
-        : { [by]: key, credits, movements: count }
+    for (const sum of sums) yield { ...sum }
   }
 }
 
-/** A sum; `count` is that of calls for runs, else of movements. */
-interface Sum {
-  readonly key: string | null
+/** A sum, with the number of calls where runs are told apart, else of movements. */
+interface Sum extends Partial<Readonly<Record<By, string | null>>> {
   readonly credits: number
-  readonly count: number
-  /** Number of answers in doubt; of runs only. */
-  readonly doubted?: number
+  readonly calls?: number
+  readonly movements?: number
 }
 
-async function readSums(ports: DashboardPorts, by: By, days: Days): Promise<readonly Sum[]> {
-  if (by === 'run')
-    return sumSpent(await ports.spent(days), by).map(({ calls, ...sum }) => ({ ...sum, count: calls }))
-  const sums = await ports.admin.consumption(rangeOf(days), by satisfies Grouping)
-  return sums.map(({ by: key, credits, movements }) => ({ key, credits, count: movements }))
-}
+const countOf = ({ calls, movements = 0 }: Sum): number => calls ?? movements
+
+const readSums = async (ports: DashboardPorts, by: readonly By[], days: Days): Promise<readonly Sum[]> =>
+  by.includes('run')
+    ? sumSpent(await ports.spent(days), by)
+    : await ports.admin.consumption(rangeOf(days), by as readonly Grouping[])
 
 /** Most sums that are shown; an export has all. */
 const mostSums = 400
 
-async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
+async function sumsOf({ ports }: Page, by: readonly By[], days: Days): Promise<Html> {
   const all = await readSums(ports, by, days)
   // The newest days and runs are the last.
-  const sums = by === 'day' || by === 'run' ? [...all].reverse() : all
+  const sums = by[0] === 'day' || by[0] === 'run' ? [...all].reverse() : all
+  const title = by.join(', ')
+  const total = (countIn: (sum: Sum) => number) =>
+    formatNumber(all.reduce((sum, one) => sum + countIn(one), 0))
+  const foot = [
+    ...by.map((_, at) => (at === 0 ? 'Total' : '')),
+    total(({ credits }) => credits),
+    total(countOf),
+  ]
   return (
-    <Section title={`Credits consumed by ${by}`}>
+    <Section title={`Credits consumed by ${title}`}>
       <form class="bar">
-        <input type="hidden" name="by" value={by} />
+        {groupings.map((name) => (
+          <Input
+            label={`Sum by ${name}`}
+            type="checkbox"
+            name="by"
+            value={name}
+            checked={by.includes(name)}
+          />
+        ))}
         <Input label="From (UTC)" type="date" name="from" value={days.from} />
         <Input label="To (UTC, included)" type="date" name="to" value={days.to} />
         <button type="submit">Show</button>
@@ -143,7 +155,7 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
       {sums.length === 0 ? (
         <Empty
           command={
-            by === 'run'
+            by.includes('run')
               ? 'accounts enrich --csv companies.csv'
               : 'accounts enrich --domain acme-robotics.example'
           }
@@ -152,21 +164,19 @@ async function sumsOf({ ports }: Page, by: By, days: Days): Promise<Html> {
         </Empty>
       ) : (
         <Table
-          label={`Credits by ${by}`}
+          label={`Credits by ${title}`}
           columns={[
-            {
-              title: titles[by],
-              cell: ({ key }) => nameOf(by, key),
-            },
+            ...by.map((name) => ({ title: titles[name], cell: (sum: Sum) => nameOf(name, sum[name]) })),
             { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
             {
-              title: by === 'run' ? 'Calls' : 'Movements',
+              title: by.includes('run') ? 'Calls' : 'Movements',
               number: true,
-              cell: ({ count }) => formatNumber(count),
+              cell: (sum) => formatNumber(countOf(sum)),
             },
           ]}
           rows={sums.slice(0, mostSums)}
-          keyOf={({ key }) => key ?? 'single'}
+          keyOf={(sum) => by.map((name) => sum[name] ?? 'none').join(' ')}
+          foot={all.length > 1 ? foot : undefined}
         />
       )}
       {sums.length > mostSums && <Empty>These are the newest {mostSums}; an export has all.</Empty>}
@@ -181,9 +191,9 @@ const titles = {
   run: 'Run of this machine',
 } as const
 
-function nameOf(by: By, key: string | null): Html {
-  if (by === 'run') return key === null ? 'single calls' : <a href={pathOf('runs', { id: key })}>{key}</a>
-  return key === null || key === '' ? <span class="none">none</span> : commandOf(key)
+function nameOf(by: By, key: string | null | undefined): Html {
+  if (by === 'run') return !key ? 'single calls' : <a href={pathOf('runs', { id: key })}>{key}</a>
+  return !key ? <span class="none">none</span> : commandOf(key)
 }
 
 async function movementsOf({ ports, query }: Page): Promise<Html> {
@@ -234,12 +244,12 @@ const formatChange = (change: number): string =>
   change === 0 ? '0' : `${change < 0 ? '−' : '+'}${formatNumber(Math.abs(change))}`
 
 /** Saves what the commands print: movements oldest first, or sums. Cells of a CSV file hold no formulas. */
-const Export = ({ by, days }: { readonly by: By | undefined; readonly days: Days }) => (
+const Export = ({ by, days }: { readonly by: readonly By[]; readonly days: Days }) => (
   <Section title="Export">
     <form data-action="ledger/export" class="bar">
-      {by !== undefined && <input type="hidden" name="by" value={by} />}
-      <Input label="From (UTC)" type="date" name="from" value={by && days.from} />
-      <Input label="To (UTC, included)" type="date" name="to" value={by && days.to} />
+      {by.length > 0 && <input type="hidden" name="by" value={by.join(',')} />}
+      <Input label="From (UTC)" type="date" name="from" value={by.length > 0 ? days.from : undefined} />
+      <Input label="To (UTC, included)" type="date" name="to" value={by.length > 0 ? days.to : undefined} />
       <label>
         Format
         <select name="format">
@@ -247,7 +257,9 @@ const Export = ({ by, days }: { readonly by: By | undefined; readonly days: Days
           <option value="ndjson">NDJSON</option>
         </select>
       </label>
-      <button type="submit">{by === undefined ? 'Export movements' : `Export sums by ${by}`}</button>
+      <button type="submit">
+        {by.length === 0 ? 'Export movements' : `Export sums by ${by.join(', ')}`}
+      </button>
     </form>
   </Section>
 )

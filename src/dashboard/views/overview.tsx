@@ -1,5 +1,6 @@
 import { commandOf } from '../../api/operations/table.js'
 import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { Consumption } from '../../engine/credits/ledger.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import { Bar, count, Empty, Facts, formatNumber, Section, State, Table, Time } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
@@ -20,8 +21,8 @@ export const overview: View = {
     const [limits, status, days, operations] = await Promise.all([
       ports.limits(),
       admin.status(),
-      admin.consumption({ from }, 'day'),
-      admin.consumption({ from }, 'operation'),
+      admin.consumption({ from }, ['day']),
+      admin.consumption({ from }, ['operation']),
     ])
     const source = await ports.source()
     const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
@@ -51,7 +52,7 @@ export const overview: View = {
             <Table
               label="Credits by operation"
               columns={[
-                { title: 'Command', cell: ({ by }) => commandOf(by) },
+                { title: 'Command', cell: ({ operation = '' }) => commandOf(operation) },
                 { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
               ]}
               rows={[...operations].sort((one, other) => other.credits - one.credits)}
@@ -187,8 +188,8 @@ function Windows({ windows }: Pick<LimitsReport, 'windows'>) {
 }
 
 /** Returns the sums with the days between them on which nothing was spent. */
-function everyDay(sums: readonly Sum[], from: number): readonly Sum[] {
-  const known = new Map(sums.map((sum) => [sum.by, sum.credits]))
+function everyDay(sums: readonly Consumption[], from: number): readonly Sum[] {
+  const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
   return Array.from({ length: chartDays }, (_, at) => {
     const by = new Date(from + at * dayMs).toISOString().slice(0, 10)
     return { by, credits: known.get(by) ?? 0 }

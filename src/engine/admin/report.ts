@@ -1,9 +1,11 @@
+import { Refusal } from '../../api/calls/errors.js'
 import { isListedPlan } from '../../api/operations/plans.js'
 import { readVersion } from '../../storage/database/migrate.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { settleCounters } from '../clock.js'
 import {
   type Consumption,
+  type Grouping,
   grantDue,
   listMovements,
   type Movement,
@@ -20,17 +22,16 @@ import { listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, readCurrent } from './workspaces.js'
 
-/** Engine time in milliseconds, `from` inclusive and `to` exclusive. */
-export interface TimeRange {
+/** Selects movements. Times are those of the engine in milliseconds, `from` inclusive and `to` exclusive. */
+export interface MovementRange {
   readonly from?: number
   readonly to?: number
+  /** Email of the member who caused them. */
+  readonly member?: string
 }
 
 const toIso = (at: number) => new Date(at).toISOString()
 const pageSize = 1_000
-
-/** What consumption is summed by. */
-export type Grouping = 'day' | 'operation' | 'member'
 
 /** A movement as it is printed; `change` is its effect on the balance `credits`. */
 export type MovementRecord = ReturnType<typeof toMovementRecord>
@@ -39,6 +40,14 @@ export type MovementRecord = ReturnType<typeof toMovementRecord>
 async function readMemberNames(tx: Connection, workspaceId: string): Promise<(id: string) => string> {
   const emails = new Map((await listMembers(tx, workspaceId)).map(({ id, email }) => [id, email]))
   return (id) => emails.get(id) ?? id
+}
+
+/** Returns the id of the member that a range names. Throws a Refusal where there is none. */
+async function readMemberId(tx: Connection, workspaceId: string, email: string | undefined) {
+  if (email === undefined) return undefined
+  const found = (await listMembers(tx, workspaceId)).find((member) => member.email === email.toLowerCase())
+  if (!found) throw new Refusal('engine.no_member', { email })
+  return found.id
 }
 
 function toMovementRecord(movement: Movement, nameOf: (id: string) => string) {
@@ -67,13 +76,19 @@ export function reportAdmin(ports: AdminPorts) {
     ledger: async function* ({
       from = 0,
       to = Number.MAX_SAFE_INTEGER,
-    }: TimeRange = {}): AsyncGenerator<MovementRecord> {
+      member: email,
+    }: MovementRange = {}): AsyncGenerator<MovementRecord> {
       const { workspace } = await used()
+      const member = await store.read((tx) => readMemberId(tx, workspace.id, email))
       const nameOf = await store.read((tx) => readMemberNames(tx, workspace.id))
       for (let seq = 0; ; ) {
         const page = await store.read((tx) => listMovements(tx, workspace.id, seq, pageSize))
         for (const movement of page)
-          if (movement.created_at >= from && movement.created_at < to)
+          if (
+            movement.created_at >= from &&
+            movement.created_at < to &&
+            (member === undefined || movement.member_id === member)
+          )
             yield toMovementRecord(movement, nameOf)
         if (page.length < pageSize) return
         seq = page.at(-1)?.seq ?? seq
@@ -91,12 +106,15 @@ export function reportAdmin(ports: AdminPorts) {
         return page.map((movement) => toMovementRecord(movement, nameOf)).reverse()
       }),
     consumption: async (
-      { from = 0, to = Number.MAX_SAFE_INTEGER }: TimeRange,
-      by: Grouping,
+      range: MovementRange,
+      by: readonly Grouping[],
       movements?: { readonly after: number; readonly last: number },
     ): Promise<readonly Consumption[]> => {
       const { workspace } = await used()
-      return await store.read((tx) => readConsumption(tx, workspace.id, from, to, by, movements))
+      return await store.read(async (tx) => {
+        const member = await readMemberId(tx, workspace.id, range.member)
+        return readConsumption(tx, workspace.id, { ...range, member }, by, movements)
+      })
     },
     /** Returns a search with the companies of its account lists. Throws 422 for a list that is unknown or incomplete. */
     resolveSearch: (search: DecodedSearch): Promise<Search<'companies' | 'people'>> =>

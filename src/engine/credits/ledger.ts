@@ -6,8 +6,10 @@ import {
   boundText,
   type Connection,
   type Driver,
+  joinGiven,
   mapResult,
   readNumber,
+  type StoredRow,
 } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt, nextRenewal } from '../clock.js'
 import { countersNamed, dropCounter, readCounter, setCounter } from '../tables/counters.js'
@@ -258,9 +260,12 @@ export interface Movement extends Balances {
   readonly created_at: number
 }
 
-/** Consumption of a range by one key, such as a day or an operation. */
-export interface Consumption {
-  readonly by: string
+/** What consumption can be summed by. */
+export const groupings = ['day', 'operation', 'member'] as const
+export type Grouping = (typeof groupings)[number]
+
+/** What was consumed under the same keys, such as by a member on a day. */
+export interface Consumption extends Partial<Readonly<Record<Grouping, string>>> {
   readonly credits: number
   readonly movements: number
 }
@@ -279,11 +284,11 @@ WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at <
 const consumedOfMemberSql = `${consumedSql} AND member_id = ?`
 
 const dayMs = 86_400_000
-const groupings = {
+const groupingSql = {
   day: `created_at / ${dayMs}`,
   operation: "coalesce(operation, '')",
   member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
-} as const
+} as const satisfies Record<Grouping, string>
 
 const allMovements = { after: 0, last: Number.MAX_SAFE_INTEGER }
 const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
@@ -323,26 +328,34 @@ export const readConsumed = (
     ? readNumber(tx, consumedSql, workspaceId, from, to)
     : readNumber(tx, consumedOfMemberSql, workspaceId, from, to, memberId)
 
-/** Sums the credits consumed in `[from, to)` engine time: of all movements, or of those in `(after, last]`. */
+/**
+ * Sums the credits consumed in `[from, to)` engine time by some keys, in their order: of all movements, or of those in
+ * `(after, last]`, and those of one member if given.
+ */
 export async function readConsumption(
   tx: Connection,
   workspaceId: string,
-  from: number,
-  to: number,
-  by: 'day' | 'operation' | 'member',
+  range: { readonly from?: number; readonly to?: number; readonly member?: string | undefined },
+  by: readonly Grouping[],
   { after, last }: { readonly after: number; readonly last: number } = allMovements,
 ): Promise<readonly Consumption[]> {
   // The newest movements are found by their number, else those of a time by it: `+` hides a column from the planner.
   const [time, number] = after > 0 ? ['+created_at', 'seq'] : ['created_at', '+seq']
-  const rows = await tx.all<{ group_key: string | number; credits: number; movements: number }>(
-    `SELECT ${groupings[by]} AS group_key, sum(amount) AS credits, count(*) AS movements FROM movements
+  const { from = 0, to = Number.MAX_SAFE_INTEGER, member } = range
+  const { where: of, values } = joinGiven([['member_id = ?', member]])
+  const keys = by.map((name) => `${groupingSql[name]} AS key_${name}`)
+  const places = by.map((_, at) => at + 1).join(', ')
+  const rows = await tx.all<StoredRow>(
+    `SELECT ${keys.join(', ')}, sum(amount) AS credits, count(*) AS movements FROM movements
      WHERE credit = 'spent' AND workspace_id = ? AND ${time} >= ? AND ${time} < ?
-       AND ${number} > ? AND ${number} <= ?
-     GROUP BY 1 ORDER BY 1`,
-    ...[workspaceId, from, to, after, last],
+       AND ${number} > ? AND ${number} <= ?${of}
+     GROUP BY ${places} ORDER BY ${places}`,
+    ...[workspaceId, from, to, after, last, ...values],
   )
+  const keyOf = (row: StoredRow, name: Grouping) =>
+    name === 'day' ? dayOf(Number(row.key_day)) : String(row[`key_${name}`])
   return rows.map((row) => ({
-    by: by === 'day' ? dayOf(Number(row.group_key)) : String(row.group_key),
+    ...Object.fromEntries(by.map((name) => [name, keyOf(row, name)])),
     credits: Number(row.credits),
     movements: Number(row.movements),
   }))

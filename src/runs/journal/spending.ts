@@ -119,31 +119,43 @@ export interface Spent {
   readonly member: string | null
 }
 
-/** Credits spent under one key, such as a day. The run of single calls is null, and so is an unknown member. */
-export interface SpentSum {
-  readonly key: string | null
-  readonly calls: number
-  readonly credits: number
-  readonly doubted: number
+/** What spending can be summed by. */
+export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 'member'] as const
+
+type SpentDimension = (typeof spentDimensions)[number]
+
+/** What was spent under the same keys, such as by a member on a day. The run of single calls is null, and so is an unknown member. */
+export type SpentSum = Partial<Pick<Spent, SpentDimension>> & Pick<Spent, 'calls' | 'credits' | 'doubted'>
+
+/** Returns sums of spending. They are ordered by each dimension in turn, its keys in the order in which they first occur. */
+export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[]): readonly SpentSum[] {
+  const places = by.map(
+    (name) => new Map([...new Set(spent.map((one) => one[name]))].map((key, at) => [key, at])),
+  )
+  const groups = Map.groupBy(spent, (one) => JSON.stringify(by.map((name) => one[name])))
+  const placesOf = (one: Spent) => by.map((name, at) => places[at]?.get(one[name]) ?? 0)
+  const compare = (some: readonly number[], others: readonly number[]) =>
+    some.map((place, at) => place - (others[at] ?? 0)).find((difference) => difference !== 0) ?? 0
+  return [...groups.values()]
+    .flatMap((group) => {
+      const [first] = group
+      if (!first) return []
+      const keys = Object.fromEntries(by.map((name) => [name, first[name]]))
+      return [{ place: placesOf(first), sum: { ...keys, ...totalSpent(group) } }]
+    })
+    .sort((one, other) => compare(one.place, other.place))
+    .map(({ sum }) => sum)
 }
 
-/** Returns sums of spending by one key, in the order in which the keys first occur. */
-export function sumSpent(
-  spent: readonly Spent[],
-  by: 'run' | 'day' | 'operation' | 'profile' | 'member',
-): readonly SpentSum[] {
-  const sums = new Map<string | null, SpentSum>()
-  for (const one of spent) {
-    const key = one[by]
-    const { calls, credits, doubted } = sums.get(key) ?? { calls: 0, credits: 0, doubted: 0 }
-    sums.set(key, {
-      key,
-      calls: calls + one.calls,
-      credits: credits + one.credits,
-      doubted: doubted + one.doubted,
-    })
+/** Returns all that was spent. */
+export const totalSpent = (spent: readonly Pick<Spent, 'calls' | 'credits' | 'doubted'>[]) => {
+  const total = { calls: 0, credits: 0, doubted: 0 }
+  for (const { calls, credits, doubted } of spent) {
+    total.calls += calls
+    total.credits += credits
+    total.doubted += doubted
   }
-  return [...sums.values()]
+  return total
 }
 
 /** Selects spending; without a field it selects all. Days are inclusive. */

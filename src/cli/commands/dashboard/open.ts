@@ -3,7 +3,7 @@ import { once } from '../../../api/values/once.js'
 import type { DashboardPorts, InboxPort } from '../../../dashboard/page/ports.js'
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
-import type { Consumption } from '../../../engine/credits/ledger.js'
+import type { Consumption, Grouping } from '../../../engine/credits/ledger.js'
 import { readSpentThisWeek } from '../../../engine/credits/ledger.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { Context } from '../../context/context.js'
@@ -109,7 +109,11 @@ export function rememberSums(admin: Admin): Admin {
     consumption: async (range, by) => {
       const last = (await admin.position()).seq
       return remember<readonly Consumption[]>(JSON.stringify([range, by]), last, async (known) =>
-        addSums(known?.value ?? [], await admin.consumption(range, by, { after: known?.last ?? 0, last })),
+        addSums(
+          known?.value ?? [],
+          await admin.consumption(range, by, { after: known?.last ?? 0, last }),
+          by,
+        ),
       )
     },
     members: async () => {
@@ -123,13 +127,21 @@ export function rememberSums(admin: Admin): Admin {
   }
 }
 
-function addSums(some: readonly Consumption[], more: readonly Consumption[]): readonly Consumption[] {
-  const sums = new Map(some.map((sum) => [sum.by, sum]))
-  for (const { by, credits, movements } of more) {
-    const { credits: before = 0, movements: count = 0 } = sums.get(by) ?? {}
-    sums.set(by, { by, credits: before + credits, movements: count + movements })
+/** Adds sums by the same keys, in their order. */
+function addSums(
+  some: readonly Consumption[],
+  more: readonly Consumption[],
+  by: readonly Grouping[],
+): readonly Consumption[] {
+  // A key that begins with another one comes after it, as in the database.
+  const keyOf = (sum: Consumption) => by.map((name) => sum[name]).join('\0')
+  const sums = new Map(some.map((sum) => [keyOf(sum), sum]))
+  for (const { credits, movements, ...keys } of more) {
+    const key = keyOf({ credits, movements, ...keys })
+    const { credits: before = 0, movements: count = 0 } = sums.get(key) ?? {}
+    sums.set(key, { ...keys, credits: before + credits, movements: count + movements })
   }
-  return [...sums.values()].sort((one, other) => (one.by < other.by ? -1 : 1))
+  return [...sums.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, sum]) => sum)
 }
 
 type EnginePorts = Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'>

@@ -1,13 +1,14 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import type { Grouping } from '../../../engine/admin/report.js'
+import { groupings } from '../../../engine/credits/ledger.js'
 import type { Context } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { Stop } from '../../context/errors.js'
 import { openAdmin } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { endMs, momentMs } from '../../options/values.js'
+import { listOf, rangeOptions, readTimes } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
+import { memberNamed } from './members.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
 export const ledgerCommand: CommandFactory = (environment) =>
@@ -18,26 +19,30 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .run(showLedger)
     .addCommand(verifyLedger(environment))
 
-const groupings = ['day', 'operation', 'member'] as const satisfies readonly Grouping[]
-
 const options = optionRows({
-  from: ['<time>', 'from this day or time on (UTC, engine time)', momentMs],
-  to: ['<time>', 'to this day, included, or up to this time', endMs],
-  by: ['<what>', 'sum what was consumed by day | operation | member', groupings],
+  by: [
+    '<what,…>',
+    `sum what was consumed by ${groupings.join(' | ')}, or several: member,day`,
+    listOf(groupings),
+  ],
+  ...rangeOptions,
+  member: ['<member>', 'only what this member did: an email address, or an id of members list'],
 })
 
 async function showLedger(
   context: Context,
-  { options: { from, to, by } }: Invocation<OptionsOf<typeof options>>,
+  { options: given }: Invocation<OptionsOf<typeof options>>,
 ): Promise<number> {
-  const range = withoutUndefined({ from, to })
-  if (from !== undefined && to !== undefined && from >= to)
-    throw new UsageError('--from is not before --to.', 'Swap them.')
+  const { by } = given
   const admin = await openAdmin(context)
+  const { since: from, until: to } = readTimes(given, (await admin.clock()).now)
+  const member = given.member === undefined ? undefined : await memberNamed(admin, given.member)
+  const range = withoutUndefined({ from, to, member })
   if (by) {
     const sums = await admin.consumption(range, by)
-    const records = sums.map(({ by: name, credits, movements }) => ({ [by]: name, credits, movements }))
-    await print(context, records, { columns: [by, 'credits', 'movements'] })
+    const sumOf = (name: 'credits' | 'movements') => sums.reduce((sum, one) => sum + one[name], 0)
+    const total = { credits: sumOf('credits'), movements: sumOf('movements') }
+    await print(context, sums, { columns: [...by, 'credits', 'movements'], total })
     return 0
   }
   await printRecords(context, () => admin.ledger(range), {

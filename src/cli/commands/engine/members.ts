@@ -39,7 +39,7 @@ const addMember: CommandFactory = ({ command }) =>
 const storedMembers: StoredKind = { noun: 'member', list: 'engine members list' }
 
 /** Returns the email of the member that an email, an id or its beginning names; others as given, for the engine to refuse. */
-async function memberNamed(admin: Admin, given: string): Promise<string> {
+export async function memberNamed(admin: Admin, given: string): Promise<string> {
   const members = await admin.members()
   const id = await expandId(given, storedMembers, among(members.map(({ id }) => id)))
   return members.find((member) => member.id === id)?.email ?? given

@@ -7,7 +7,6 @@ import {
   type ListedEvent,
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
-import { UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
@@ -18,7 +17,7 @@ import {
   resolveIds,
   type StoredKind,
 } from '../../options/stored-ids.js'
-import { durationMs, endMs, momentMs, positiveWhole } from '../../options/values.js'
+import { positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { printRecords, type View } from '../../output/print.js'
 import { flatten, type Row, toView } from '../../output/records.js'
@@ -132,24 +131,11 @@ export async function* readNumbers(events: Events, which: EventSelection): Async
     if (event !== unusableReply || which.filter.event !== undefined) yield seq
 }
 
-/** A time as typed, in milliseconds: before now, or since 1970. */
-type TypedTime = { readonly agoMs: number } | { readonly at: number }
-
-const parseTime =
-  (parseMoment: (text: string) => number) =>
-  (text: string): TypedTime =>
-    /[smhd]$/.test(text) ? { agoMs: durationMs(text) } : { at: parseMoment(text) }
-
 /** The options that select received events. */
 const filterOptions = optionRows({
   event: ['<name>', 'only this event, such as lead_search.completed, lead_search or completed'],
   search: ['<id>', 'only of this search, import, list or enrichment (an id or its beginning)'],
-  since: [
-    '<time>',
-    'received since this day or time (UTC), or this long ago, such as 2h',
-    parseTime(momentMs),
-  ],
-  until: ['<time>', 'received until the end of this day, this time, or this long ago', parseTime(endMs)],
+  ...timeOptions,
   limit: ['-L <n>', 'at most this many', positiveWhole],
 })
 
@@ -173,17 +159,13 @@ export async function readFilter(
   given: OptionsOf<typeof filterOptions>,
   now: number,
 ): Promise<EventSelection> {
-  const { event } = given
+  // `--to` of forward is an address.
+  const { event, since, until } = given
   const search = given.search && (await wholeSearchId(events, given.search))
-  const at = (typed?: TypedTime) => typed && ('at' in typed ? typed.at : now - typed.agoMs)
-  const filter: EventFilter = withoutUndefined({
-    event,
-    search,
-    since: at(given.since),
-    until: at(given.until),
-  })
-  if (filter.since !== undefined && filter.until !== undefined && filter.since >= filter.until)
-    throw new UsageError('--since is not before --until.', 'Swap them.')
+  const filter: EventFilter = {
+    ...withoutUndefined({ event, search }),
+    ...readTimes(withoutUndefined({ since, until }), now),
+  }
   return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }
 }
 

@@ -1,38 +1,32 @@
-import { InvalidArgumentError } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { operation } from '../../../api/operations/table.js'
-import { dayOf } from '../../../api/values/dates.js'
-import { withoutUndefined } from '../../../api/values/objects.js'
-import { type Spent, sumSpent } from '../../../runs/journal/spending.js'
+import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
-import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { reportOfReply, Stop } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { contextOfRuns, runPlaceOf, sharedOptions } from '../../options/databases.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { among, resolveIds } from '../../options/stored-ids.js'
+import { listOf, rangeOptions, readTimes } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
-
-/** The options that select days in UTC. */
-const dayOptions = optionRows({
-  from: ['<day>', 'from this day on (UTC), such as 2026-01-31', parseDay],
-  to: ['<day>', 'to this day, included', parseDay],
-})
-
-/** Days in UTC, both included; unbounded where absent. */
-type Days = OptionsOf<typeof dayOptions>
-
-/** What spending can be summed by. */
-const groupings = ['run', 'day', 'operation', 'profile', 'member'] as const
+import { stored } from '../runs/show.js'
 
 const ledgerOptions = optionRows({
-  ...dayOptions,
+  by: [
+    '<what,…>',
+    `sum it by ${spentDimensions.join(' | ')}, or several: member,day`,
+    listOf(spentDimensions),
+  ],
+  ...rangeOptions,
+  member: ['<email>', 'only what this member spent'],
+  run: ['<id>', 'only this run (an id or its beginning)'],
   ...sharedOptions,
-  by: ['<what>', 'sum it by run | day | operation | profile | member', groupings],
 })
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
@@ -48,28 +42,44 @@ async function showLedger(
   context: Context,
   { options }: Invocation<OptionsOf<typeof ledgerOptions>>,
 ): Promise<number> {
-  const { by } = options
+  const { by, member, run } = options
   const spending = await openSpending(context, runPlaceOf(context, options))
-  const spent = await spending.list({ ...readDays(options), profile: context.globals.profile })
-  const names = by ? [by] : ['day', 'profile', 'target', 'operation', 'run']
-  const records = by ? sumSpent(spent, by).map(({ key, ...sum }) => ({ [by]: key, ...sum })) : spent
-  const isDoubted = spent.some(({ doubted }) => doubted > 0)
-  await print(context, records, {
-    columns: [...names, 'calls', 'credits', ...(isDoubted ? ['doubted'] : []), ...(by ? [] : ['member'])],
-    optional: ['target', 'profile', ...(by ? [] : ['member']), 'calls'],
+  const all = await spending.list({ ...readDays(context, options), profile: context.globals.profile })
+  const id = run === undefined ? undefined : await wholeRunId(run, all)
+  const spent = all.filter(
+    (one) =>
+      (id === undefined || one.run === id) &&
+      (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
+  )
+  const names = by ?? ['day', 'profile', 'target', 'operation', 'run']
+  const total = totalSpent(spent)
+  await print(context, by ? sumSpent(spent, by) : spent, {
+    columns: [
+      ...[...names, 'calls', 'credits'],
+      ...(total.doubted > 0 ? ['doubted'] : []),
+      ...(by ? [] : ['member']),
+    ],
+    optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
     ids: ['run'],
+    total,
   })
   return exitCodes.ok
+}
+
+/** Returns the id of a run that spent something, given its beginning. Throws a `Stop` (exit 9) where there is none. */
+async function wholeRunId(given: string, spent: readonly Spent[]): Promise<string | undefined> {
+  const ids = [...new Set(spent.flatMap(({ run }) => run ?? []))]
+  return (await resolveIds({ args: [given], options: {} }, stored, among(ids)))[0]
 }
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')
-    .withOptions({ ...dayOptions, ...sharedOptions })
+    .withOptions({ ...rangeOptions, ...sharedOptions })
     .reads('engine')
     .run(async (outer, { options }) => {
       const { context, place } = contextOfRuns(outer, options)
-      const verdict = await compareWithTarget(context, place, readDays(options))
+      const verdict = await compareWithTarget(context, place, readDays(context, options))
       await print(context, verdict)
       if (verdict.ok) return exitCodes.ok
       throw new Stop(
@@ -124,14 +134,17 @@ async function readConsumption(context: Context, range: DayRange): Promise<numbe
   return (reply.body as { readonly credits_consumed: number }).credits_consumed
 }
 
-function parseDay(text: string): string {
-  if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a day such as 2026-01-31.')
-  return text
+/** Days in UTC, both included; unbounded where absent. */
+interface Days {
+  readonly from?: string
+  readonly to?: string
 }
 
 /** Returns the days that the options select. */
-export function readDays({ from, to }: Days): Days {
-  if (from !== undefined && to !== undefined && from > to)
-    throw new UsageError('--from is after --to.', 'Swap them.')
-  return withoutUndefined({ from, to })
+function readDays({ clock }: Context, options: OptionsOf<typeof rangeOptions>): Days {
+  const { since, until } = readTimes(options, clock.now())
+  return {
+    ...(since === undefined ? {} : { from: isoDay(since) }),
+    ...(until === undefined ? {} : { to: isoDay(until - 1) }),
+  }
 }

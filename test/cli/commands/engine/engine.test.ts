@@ -235,6 +235,16 @@ describe('engine ledger', () => {
       { operation: 'accounts.enrich', credits: 2, movements: 2 },
     ])
     expect(await engine('ledger --by member')).toEqual([{ member: 'me@localhost', credits: 2, movements: 2 }])
+    await engine('members add ada@example.com')
+    expect(await engine('ledger --by member,operation,day')).toEqual([
+      { member: 'me@localhost', operation: 'accounts.enrich', day: '2026-03-01', credits: 1, movements: 1 },
+      { member: 'me@localhost', operation: 'accounts.enrich', day: '2026-03-02', credits: 1, movements: 1 },
+    ])
+    expect(await engine('ledger --by day --member ada@example.com')).toEqual([])
+    expect(await engine('ledger --member me@localhost')).toHaveLength(2)
+    expect(await exitOf('ledger --member nobody@example.com')).not.toBe(0)
+    expect(await engine('ledger --by day --since today')).toHaveLength(1)
+    expect(await engine('ledger --by day --until yesterday')).toHaveLength(1)
     expect(await engine('ledger --by day --from 2026-03-02')).toHaveLength(1)
     expect(await engine('ledger --by day --to 2026-03-01')).toHaveLength(1)
   })

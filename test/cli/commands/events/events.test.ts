@@ -112,7 +112,7 @@ describe('events list', () => {
   })
 
   it.each([
-    [['--since', 'yesterday'], '--since'],
+    [['--since', 'tomorrow'], '--since'],
     [['--since', '1h', '--until', '2h'], 'not before'],
     [['--limit', '0'], 'above 0'],
     [['--limit', 'x'], '--limit'],

@@ -80,12 +80,40 @@ describe('ledger', () => {
     })
   })
 
-  it.each(['--from 2026-02-30', '--from 2026-01-02 --to 2026-01-01', '--by week'])(
-    'refuses the range or grouping %s',
-    async (words) => {
-      expect((await run(`ledger ${words}`)).code).toBe(2)
-    },
-  )
+  it('says who spent what, on which days, of one run or one member', async () => {
+    await run('accounts enrich --domain known.example')
+    await here.run(['accounts', 'enrich', '--csv', '-'], {
+      ...far(),
+      stdin: 'domain\nknown-3.example\nknown-4.example\n',
+    })
+    const [, { run: id } = { run: '' }] = (await run('ledger')).json as { run: string }[]
+    const sum = { member: null, operation: 'accounts.enrich', day: today(), calls: 3, credits: 3, doubted: 0 }
+    expect((await run('ledger --by member,operation,day --since last-week')).json).toEqual([sum])
+    expect(
+      Object.keys(((await run('ledger --by day,member')).json as object[])[0] ?? {}).slice(0, 2),
+    ).toEqual(['day', 'member'])
+    expect((await run(`ledger --by day --run ${id.slice(0, 8)}`)).json).toMatchObject([{ credits: 2 }])
+    expect((await run('ledger --member somebody@else.example')).json).toEqual([])
+    expect((await run('ledger --since 7d --until yesterday')).json).toEqual([])
+    expect((await run('ledger --run 00000000')).code).toBe(9)
+    expect((await run('ledger --by run,day --format csv')).stdout).toBe(
+      `run,day,calls,credits,doubted\n,${today()},1,1,0\n${id},${today()},2,2,0\n`,
+    )
+    const table = (await run('ledger --by run,day --format table')).stdout.split('\n')
+    expect(table.at(-2)?.split(/ +/)).toEqual(['Total', '3', '3'])
+    expect((await run('ledger --by day --format table')).stdout).not.toContain('Total')
+  })
+
+  it.each([
+    '--from 2026-02-30',
+    '--from 2026-01-02 --to 2026-01-01',
+    '--since last-week --from 7d',
+    '--since next-week',
+    '--by week',
+    '--by day,',
+  ])('refuses the range or grouping %s', async (words) => {
+    expect((await run(`ledger ${words}`)).code).toBe(2)
+  })
 })
 
 describe('ledger check', () => {
