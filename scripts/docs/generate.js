@@ -11,11 +11,13 @@ const marker = '<!-- generated:'
 
 /** Every document with generated parts, and every generated example, as it should be now. */
 export async function generatedDocs() {
-  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls] = await Promise.all([
-    load('scripts/docs/api-tables.ts'),
-    load('scripts/docs/output-columns.ts'),
-    load('src/catalogue/search-url/filter-types.ts'),
-  ])
+  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls, flows] =
+    await Promise.all([
+      load('scripts/docs/api-tables.ts'),
+      load('scripts/docs/output-columns.ts'),
+      load('src/catalogue/search-url/filter-types.ts'),
+      load('src/flows/format.ts'),
+    ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
     commands: commandReference(await commandMap()),
@@ -27,7 +29,11 @@ export async function generatedDocs() {
     .map((name) => `docs/${name}`)
     .filter((path) => path.endsWith('.md') && readFileSync(root + path, 'utf8').includes(marker))
     .map((path) => ({ path, text: refresh(readFileSync(root + path, 'utf8'), generated) }))
-  return [...documents, ...eventBodyFiles()]
+  const schema = {
+    path: 'docs/flow.schema.json',
+    text: `${JSON.stringify(await flows.flowJsonSchema(), null, 2)}\n`,
+  }
+  return [...documents, ...eventBodyFiles(), schema]
 }
 
 /** What `prospect commands --json` prints: every command with its options. */

@@ -179,6 +179,20 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.time': { text: 'Engine time must be from the year 2000 to 2199' },
   'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
+  'flow.missing': { text: '{field} is missing.' },
+  'flow.no_fields': { text: '{operation} takes fields below it.', hint: 'For example: {operation}: { live: false }' },
+  'flow.no_file': { text: 'There is no file {path}.', hint: 'Paths are relative to the folder of the flow.' },
+  'flow.no_flow': { text: 'This is no flow.', hint: 'A flow has name, input, steps and output. See docs/flows.md.' },
+  'flow.no_kind': { text: 'This {what} says nothing.', hint: 'It can be: {kinds}' },
+  'flow.no_steps': { text: 'steps needs a list of steps.', hint: 'For example: steps: [accounts.enrich]' },
+  'flow.no_table': { text: '{path} writes no CSV file or workbook that can be read.' },
+  'flow.other_rows': { text: ({ operation }) => (String(operation).startsWith('leads.search') ? 'leads.search finds the people of companies, and the rows here are people.' : `${operation} is for people, and the rows here are companies.`), hint: ({ operation }) => (String(operation).startsWith('leads.search') ? '' : 'Find people first, with leads.search.') },
+  'flow.two_columns': { text: 'layout chooses the columns itself.', hint: 'Leave out columns, or layout.' },
+  'flow.two_kinds': { text: 'This {what} has {key} and {other}, and only one is possible.' },
+  'flow.unfilled': { text: 'Nothing in the rows says what {operation} should look up.', hint: 'It needs one of {needed}. Name a field of the rows with: with: { {example}: input.Column }' },
+  'flow.unknown': { text: 'There is no {what} {name}.', hint: (details) => (details.near === undefined ? fill('There are: {known}.', details) : fill('Did you mean {near}?', details)) },
+  'flow.value': { text: '{reason}.' },
+  'flow.yaml': { text: '{reason}' },
   'import.array_open': { text: 'The array has no closing bracket; complete the file' },
   'import.empty': { text: 'The file is empty. Its first line must name the columns' },
   'import.no_column': { text: "There is no column '{column}'; choose one of {known}" },
@@ -188,15 +202,15 @@ const messages: Readonly<Record<string, Message>> = {
   'interrupted.converting': interruptedWhile('a workbook was converted'),
   'interrupted.reading': interruptedWhile('{path} had no writer, or an idle one'),
   'interrupted.writing': interruptedWhile('{path} had no reader, or an idle one'),
-  'expression.nested': { text: '--{option}: {name} within another one is not available (character {at}).' },
-  'expression.no_condition': { text: '--{option}: this is a value, and no condition (character {at}).', hint: () => conditionExample },
-  'expression.no_field': { text: '--{option}: there is no field {field} (character {at}).', hint: ({ meant, names }) => (meant === undefined ? `There are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
-  'expression.no_function': { text: '--{option}: {name} is no function that takes these values (character {at}).' },
-  'expression.optional': { text: '--{option}: optional fields are not available (character {at}).', hint: 'A missing field is null: write a.b == null.' },
-  'expression.pattern': { text: '--{option}: matches is not available, as a pattern may take forever (character {at}).', hint: 'Use contains, startsWith or endsWith.' },
-  'expression.syntax': { text: ({ option, summary, at }) => `--${option}: ${describeSyntax(String(summary))} (character ${at}).`, hint: ({ text }) => conditionHint(String(text)) },
-  'expression.too_long': { text: '--{option} is longer than {max,} bytes.', hint: 'Write a shorter condition.' },
-  'expression.type': { text: '--{option}: {summary} (character {at}).' },
+  'expression.nested': { text: '{option}: {name} within another one is not available (character {at}).' },
+  'expression.no_condition': { text: '{option}: this is a value, and no condition (character {at}).', hint: () => conditionExample },
+  'expression.no_field': { text: '{option}: there is no field {field} (character {at}).', hint: ({ meant, names }) => (meant === undefined ? `There are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
+  'expression.no_function': { text: '{option}: {name} is no function that takes these values (character {at}).' },
+  'expression.optional': { text: '{option}: optional fields are not available (character {at}).', hint: 'A missing field is null: write a.b == null.' },
+  'expression.pattern': { text: '{option}: matches is not available, as a pattern may take forever (character {at}).', hint: 'Use contains, startsWith or endsWith.' },
+  'expression.syntax': { text: ({ option, summary, at }) => `${option}: ${describeSyntax(String(summary))} (character ${at}).`, hint: ({ text }) => conditionHint(String(text)) },
+  'expression.too_long': { text: '{option} is longer than {max,} bytes.', hint: 'Write a shorter condition.' },
+  'expression.type': { text: '{option}: {summary} (character {at}).' },
   'list.no_column': { text: '--take names the column "{column}", which no --with file has.', hint: (details) => fill(details.near === undefined ? 'They have: {known"}.' : 'Did you mean "{near}"?', details) },
   'list.of_companies': { text: '{option} {source} is a list of companies, and the rows are people.', hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
   'list.of_numbers': { text: '{option} knows companies and people, and these rows are phone numbers.', hint: 'Leave out {option}.' },
@@ -309,7 +323,9 @@ function fill(text: Text, details: Details): string {
 export function describe({ code, details, message }: Refusal): string {
   const known = messages[code]
   if (!known) return message
-  const text = fill(known.text, details)
+  const { option } = details
+  const isOption = code.startsWith('expression.') && option !== 'keep'
+  const text = fill(known.text, isOption ? { ...details, option: `--${option}` } : details)
   return details.line === undefined ? text : `Line ${details.line}: ${text}`
 }
 

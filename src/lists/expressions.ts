@@ -27,6 +27,24 @@ interface PlainNode {
 
 const limits = { maxAstNodes: 500, maxDepth: 40, maxListElements: 200, maxMapEntries: 50 }
 const maxBytes = 4_096
+/** Words that CEL keeps for itself: a field with such a name cannot be in a condition. */
+const reserved = new Set([
+  ...[
+    'as',
+    'break',
+    'const',
+    'continue',
+    'else',
+    'for',
+    'function',
+    'if',
+    'import',
+    'let',
+    'loop',
+    'namespace',
+  ],
+  ...['package', 'return', 'var', 'void', 'while'],
+])
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter'])
 const comparisons: Readonly<Record<string, string>> = {
   ...{ '==': 'fx_eq', '!=': 'fx_ne', in: 'fx_in' },
@@ -49,7 +67,8 @@ export async function parseExpression(text: string, scope: Scope, option: string
   }
   if (Buffer.byteLength(text) > maxBytes) refuse('too_long', 0, { max: maxBytes })
   const strict = new Cel({ limits, homogeneousAggregateLiterals: false })
-  for (const name of Object.keys(scope)) strict.registerVariable(name, 'dyn')
+  const names = Object.keys(scope).filter((name) => !reserved.has(name))
+  for (const name of names) strict.registerVariable(name, 'dyn')
   const parsed = (() => {
     try {
       return strict.parse(text)
@@ -66,7 +85,7 @@ export async function parseExpression(text: string, scope: Scope, option: string
   if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
     refuse('no_function', place.start, { name: place.args[0] })
   const env = new Cel({ homogeneousAggregateLiterals: false })
-  for (const name of Object.keys(scope)) env.registerVariable(name, 'dyn')
+  for (const name of names) env.registerVariable(name, 'dyn')
   const doubt = { isDoubtful: false }
   registerFunctions(env, doubt)
   const run = env.parse(rewritten)

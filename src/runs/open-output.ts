@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
-import { type Mapping, recordFieldOf } from './input/mapping.js'
+import { type Mapping, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import {
   chosenColumns,
@@ -206,7 +206,7 @@ async function crmLayout(
   const { crmColumns, withCrmColumns } = await import('./output/crm-layout.js')
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
-    mapping.columns.map(({ field, at }) => [recordFieldOf(kind, field) ?? field, at]),
+    mapping.columns.map(({ field, at }) => [recordFieldsOf(kind, field)[0] ?? field, at]),
   )
   return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped, choices.keepInput)
 }

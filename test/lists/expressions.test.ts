@@ -28,6 +28,11 @@ async function evaluate(text: string, values: object) {
 }
 
 describe('an expression', () => {
+  it('is read where a field has a name that CEL keeps for itself, such as function of a person', async () => {
+    const expression = await parseExpression('title == "CTO"', { title: true, function: true }, 'where')
+    expect(expression.test({ title: 'CTO', function: 'Engineering' })).toBe(true)
+  })
+
   it.each([
     ['headcount >= 50 && country in ["DE", "AT"]', { headcount: 60, country: 'DE' }, true],
     ['headcount == 50', { headcount: 50 }, true],

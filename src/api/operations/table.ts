@@ -327,6 +327,14 @@ export function operation(id: OperationId): Operation {
   return row
 }
 
+/** Returns the operation that answers at once, where the one of a command only accepts work. */
+export function immediateOperation(operation: Operation): Operation {
+  const { command, batch } = operation
+  if (batch?.through === undefined) return operation
+  const found = operations().find((row) => row.command === command && row.flag === batch.through)
+  return found ? { ...found, batch } : operation
+}
+
 /** Returns the command of an operation, as tables show it; the text itself where it is no id of one. */
 export const commandOf = (id: string): string => rows.get(id)?.command ?? id
 

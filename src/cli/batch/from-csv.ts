@@ -1,5 +1,5 @@
 import { shapeOf } from '../../api/areas/shapes.js'
-import { type Operation, operations } from '../../api/operations/table.js'
+import { immediateOperation } from '../../api/operations/table.js'
 import type { Context } from '../context/context.js'
 import type { OperationRequest } from '../operation/request.js'
 
@@ -17,12 +17,4 @@ export async function fromCsv(context: Context, request: OperationRequest): Prom
   const row = immediateOperation(operation)
   if (row === operation) return lookUpRows(context, request)
   return lookUpRows(context, { ...request, operation: row, shape: await shapeOf(row.id) })
-}
-
-/** Returns the operation that answers at once, where the one of the command only accepts work. */
-function immediateOperation(operation: Operation): Operation {
-  const { command, batch } = operation
-  if (batch?.through === undefined) return operation
-  const found = operations().find((row) => row.command === command && row.flag === batch.through)
-  return found ? { ...found, batch } : operation
 }

@@ -24,6 +24,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
   runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
+  flow: ['lookups', async () => (await import('../commands/flow/flow.js')).flowCommand],
   events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],
   limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],
   doctor: ['machine', async () => (await import('../commands/doctor/doctor.js')).doctorCommand],

@@ -313,9 +313,9 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
   },
 }
 
-/** Returns the field of records whose columns fill an input field; `undefined` where it is the field itself. */
-export const recordFieldOf = (about: 'companies' | 'people', field: string): string | undefined =>
-  recordFields[about][field]?.[0]
+/** Returns the fields of records that fill an input field, the best first; the field itself where there are none. */
+export const recordFieldsOf = (about: 'companies' | 'people', field: string): readonly string[] =>
+  recordFields[about][field] ?? [field]
 
 /** Returns the kind of records that rows about a subject are like. */
 export const fileKindOf = (subject: Identity): 'companies' | 'people' =>

@@ -113,7 +113,8 @@ async function openCondition(text: string, columns: readonly ResultColumn[], hea
 
 const statusScope = { _status: true, _error: true, _credits: true, _source: true } as const
 
-function scopeOf(columns: readonly ResultColumn[]): Scope {
+/** Returns the names that a condition may use of columns. */
+export function scopeOf(columns: readonly Pick<ResultColumn, 'path'>[]): Scope {
   const scope: Record<string, Scope | true> = {}
   for (const { path } of columns) {
     let at = scope
@@ -131,7 +132,8 @@ function scopeOf(columns: readonly ResultColumn[]): Scope {
   return scope
 }
 
-const scopeOfNames = (names: readonly string[]): Scope =>
+/** Returns the scope of names with nothing below them. */
+export const scopeOfNames = (names: readonly string[]): Scope =>
   Object.fromEntries(names.map((name) => [name, true] as const))
 
 /** Returns a format that writes the rows of a selection only. */

@@ -1,0 +1,155 @@
+import type { Shape } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
+import type { Operation } from '../api/operations/table.js'
+import { accountRecord, leadAndCompany, leadRecord } from '../api/schemas/records.js'
+import { type Fields, isObject, valueAt } from '../api/values/objects.js'
+import type { Scope } from '../lists/expressions.js'
+import type { ListKind } from '../lists/keys.js'
+import { describing, fileKindOf, identifying, recordFieldsOf } from '../runs/input/mapping.js'
+import { columnsOf, nodeOf, rowColumnsOf } from '../runs/output/columns.js'
+import { scopeOf } from '../runs/output/select.js'
+
+/** What rows are about after a step, and the fields that they have then. */
+export interface RowShape {
+  readonly about: ListKind
+  readonly fields: Scope
+}
+
+/** Where the result of a lookup goes: to the row, below `company`, or to a row for each of its people. */
+export type ResultPlace = 'row' | 'company' | 'people'
+
+/** Operations whose result is people at the company of a row, and the field of the answer that has them. */
+const people: Readonly<Record<string, string>> = { 'leads.search': 'people' }
+
+/** Returns where the result of an operation goes; `undefined` where rows are not what it looks up. */
+export function placeOf({ id, batch }: Operation, { about }: RowShape): ResultPlace | undefined {
+  if (people[id] !== undefined) return about === 'companies' ? 'people' : undefined
+  if (fileKindOf(batch?.identity ?? 'company') === about) return 'row'
+  return about === 'people' ? 'company' : undefined
+}
+
+/** Fields of replies that say nothing about a company or person. */
+const unsaid = new Set(['enrichment_id', 'credits_used', 'custom', 'message', 'status'])
+
+/** Returns the shape of rows after a lookup. */
+export function shapeAfter(
+  before: RowShape,
+  place: ResultPlace,
+  operation: Operation,
+  shape: Shape,
+  constants: Input,
+): RowShape {
+  const columns =
+    place === 'people'
+      ? columnsOf(nodeOf(leadAndCompany()))
+      : rowColumnsOf({ operation, shape, constants }, false).usual
+  const isSaid = ({ path }: { readonly path: readonly string[] }) => !unsaid.has(path.at(-1) ?? '')
+  const found = scopeOf(isKeyed(operation) ? [{ path: [keyed] }] : columns.filter(isSaid))
+  if (place === 'row') return { ...before, fields: { ...before.fields, ...found } }
+  const { company, input, ...own } = before.fields
+  const below = typeof company === 'object' ? company : {}
+  const kept = input === undefined ? {} : { input }
+  if (place === 'company')
+    return { about: 'people', fields: { ...own, ...kept, company: { ...below, ...found } } }
+  const { lead, company: employer } = found
+  return {
+    about: 'people',
+    fields: {
+      ...(typeof lead === 'object' ? lead : {}),
+      ...kept,
+      company: { ...own, ...(typeof employer === 'object' ? employer : {}) },
+    },
+  }
+}
+
+/** A reply that is keyed by departments is one field of the row. */
+const keyed = 'departments'
+const isKeyed = ({ id }: Operation): boolean => id === 'accounts.headcount'
+
+/** Returns a row with the result of a lookup. What was not found leaves what is there. */
+export function withResult(row: Fields, place: ResultPlace, operation: Operation, body: unknown): Fields {
+  const found = isKeyed(operation) ? { [keyed]: body ?? null } : asFields(body)
+  if (place === 'row') return merge(row, found)
+  if (place === 'company') return { ...row, company: merge(asFields(row.company), found) }
+  const { input, ...company } = row
+  return {
+    ...asFields(found.lead),
+    ...(input === undefined ? {} : { input }),
+    company: merge(company, asFields(found.company)),
+  }
+}
+
+const asFields = (value: unknown): Fields => (isObject(value) ? value : {})
+
+const merge = (row: Fields, found: Fields): Fields => ({
+  ...row,
+  ...Object.fromEntries(
+    Object.entries(found).filter(
+      ([name, value]) => !unsaid.has(name) && (value !== null || row[name] === undefined),
+    ),
+  ),
+})
+
+/** Whether rows of a shape have a field. */
+export function hasField(fields: Scope, path: string): boolean {
+  let at: Scope | true | undefined = fields
+  for (const part of partsOf(path)) {
+    if (at === true) return true
+    at = at !== undefined && Object.hasOwn(at, part) ? at[part] : undefined
+  }
+  return at !== undefined
+}
+
+/** Names of columns may have dots. */
+const partsOf = (path: string): string[] =>
+  path.startsWith('input.') ? ['input', path.slice('input.'.length)] : path.split('.')
+
+/** Returns the value of a field of a row. */
+export const fieldOf = (row: Fields, path: string): unknown => valueAt(row, partsOf(path))
+
+/** The fields of a request that rows fill, each with the fields of rows for it, the best first. */
+export type Filling = readonly (readonly [field: string, paths: readonly string[]])[]
+
+/** Returns how rows fill the requests of an operation. `given` are fields that the flow fills. */
+export function fillingOf(
+  { batch }: Operation,
+  { input }: Shape,
+  { about, fields }: RowShape,
+  given: readonly string[],
+  mapped: Readonly<Record<string, string>> = {},
+): Filling {
+  const subject = batch?.identity ?? 'company'
+  const kind = fileKindOf(subject)
+  const meant = new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
+  return Object.keys(input.shape).flatMap((field): Filling => {
+    const path = mapped[field]
+    if (path !== undefined) return [[field, [path]]]
+    if (given.includes(field) || !meant.has(field)) return []
+    const paths = pathsFor(field, kind, about).filter((one) => hasField(fields, one))
+    return paths.length > 0 ? [[field, paths]] : []
+  })
+}
+
+function pathsFor(field: string, kind: ListKind, about: ListKind): readonly string[] {
+  const own = recordFieldsOf(kind, field)
+  if (kind === 'companies') {
+    if (about === 'companies') return own
+    const bare = own.flatMap((name) => (name === 'name' || name === 'domain' ? [`company_${name}`] : []))
+    return [...own.map((name) => `company.${name}`), ...bare]
+  }
+  const nested = /^(?:company_)?(name|domain)$/.exec(field)?.[1]
+  if (nested !== undefined && (field !== 'name' || own[0] === 'company_name'))
+    return [`company.${nested}`, ...own]
+  return field === 'email' ? [...own, 'most_probable_email'] : own
+}
+
+/** Returns the field of rows that a column of a list fills. */
+export const recordNameOf = (about: ListKind, field: string): string =>
+  recordFieldsOf(about, field)[0] ?? field
+
+/** Returns what the records of a search or a list are. */
+export function recordShape(about: ListKind): RowShape {
+  const company = scopeOf(columnsOf(nodeOf(accountRecord())))
+  if (about === 'companies') return { about, fields: company }
+  return { about, fields: { ...scopeOf(columnsOf(nodeOf(leadRecord()))), company } }
+}

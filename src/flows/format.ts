@@ -1,0 +1,148 @@
+import * as z from 'zod'
+import { shapeOf } from '../api/areas/shapes.js'
+import { operations } from '../api/operations/table.js'
+
+const text = () => z.string().min(1)
+const texts = () => z.array(text()).min(1)
+
+/** Kinds of input, by the key that chooses them. */
+export const inputKinds = {
+  csv: z.strictObject({
+    csv: text().describe('A CSV file; its path is relative to the flow'),
+    map: z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website'),
+    encoding: text().optional().describe('The encoding (default: detected)'),
+    delimiter: text().optional().describe('The delimiter (default: detected)'),
+  }),
+  xlsx: z.strictObject({
+    xlsx: text().describe('A workbook'),
+    sheet: text().optional().describe('The sheet (default: the first one)'),
+    map: z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website'),
+  }),
+  list: z.strictObject({ list: text().describe('The name of a list of companies in the workspace') }),
+  flow: z.strictObject({ flow: text().describe('Another flow, whose output file is read') }),
+  search_url: z.strictObject({
+    search_url: z.url().describe('The URL of a search for companies or people'),
+    limit: z.int().positive().optional().describe('The most records'),
+  }),
+}
+
+/** Kinds of steps that are no lookups, by the key that chooses them. */
+export const stepKinds = {
+  keep: z.strictObject({ keep: text().describe('A condition in CEL: other rows leave the flow') }),
+  command: z.strictObject({
+    command: texts().describe('A program and its arguments: a row of JSON in, an object of JSON out'),
+    fields: texts().describe('The fields that it answers'),
+  }),
+  http: z.strictObject({
+    http: z.strictObject({
+      post: z.url().describe('Where each row is sent'),
+      headers: z
+        .record(z.string(), text())
+        .optional()
+        .describe('Names of environment variables with headers'),
+      body: z.record(z.string(), z.unknown()).optional().describe('The body; {field} is a field of the row'),
+      result: z.record(z.string(), text()).describe('The fields of the row, by their paths in the answer'),
+      per_second: z.number().positive().optional().describe('The most requests a second (default: 10)'),
+    }),
+  }),
+}
+
+/** What stands beside a lookup. */
+export const lookupExtras = z.strictObject({
+  with: z
+    .record(z.string(), text())
+    .optional()
+    .describe('Fields of the request, by the fields of rows that fill them'),
+})
+
+const columns = () => texts().optional().describe('The columns, in this order (default: all)')
+const layout = () => text().optional().describe('The system whose import reads the file')
+
+/** Kinds of outputs, by the key that chooses them. */
+export const outputKinds = {
+  csv: z.strictObject({ csv: text().describe('A CSV file'), columns: columns(), layout: layout() }),
+  xlsx: z.strictObject({ xlsx: text().describe('A workbook'), columns: columns(), layout: layout() }),
+  ndjson: z.strictObject({
+    ndjson: text().describe('A file with an object of JSON a line'),
+    columns: columns(),
+  }),
+  json: z.strictObject({ json: text().describe('A file with a list of JSON'), columns: columns() }),
+  list: z.strictObject({ list: text().describe('The name of a new list of companies in the workspace') }),
+  http: z.strictObject({
+    http: z.strictObject({
+      post: z.url().describe('Where the rows are sent, as {"rows": […]}'),
+      headers: z
+        .record(z.string(), text())
+        .optional()
+        .describe('Names of environment variables with headers'),
+      rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
+    }),
+    columns: columns(),
+  }),
+}
+
+/** The parts of a flow beside its input, steps and outputs. */
+export const flowFields = {
+  name: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .describe('The name of the flow: letters, digits, dots, - and _'),
+  skip_known: z
+    .union([text(), texts()])
+    .optional()
+    .describe('Lists whose companies and people leave the flow'),
+  since: z.literal('last_run').optional().describe('Only rows that the last finished run did not have'),
+  budget: z
+    .strictObject({
+      credits: z.int().nonnegative().optional().describe('The most credits that a run of the flow may spend'),
+      per_day: z
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('The most credits that the profile may spend a day (UTC)'),
+    })
+    .optional()
+    .describe('What may be spent'),
+}
+
+/** Operations that look a row up, by their ids. */
+export const lookupIds: readonly string[] = operations().flatMap(({ id, batch }) =>
+  (batch && batch.into === undefined) || id === 'leads.search' ? [id] : [],
+)
+
+/** Operations whose result can be the input of a flow: imports by filters. */
+export const searchIds: readonly string[] = operations().flatMap(({ id, starts, filters }) =>
+  starts === 'import' && filters && id !== 'leads.search' ? [id] : [],
+)
+
+const inputSchema = async (id: string): Promise<z.ZodObject> =>
+  (await shapeOf(id as Parameters<typeof shapeOf>[0])).input
+
+/** Fields of a request that a flow gives itself. */
+export const ownFields: readonly string[] = ['webhook_url', 'streaming', 'custom', 'scale']
+
+/** Returns the JSON Schema of the file of a flow. */
+export async function flowJsonSchema(): Promise<object> {
+  const requestOf = async (id: string) => {
+    const { shape } = await inputSchema(id)
+    const fields = Object.entries(shape).filter(([name]) => !ownFields.includes(name))
+    return z.strictObject(Object.fromEntries(fields) as z.ZodRawShape).partial()
+  }
+  const lookups = await Promise.all(
+    lookupIds.map(async (id) => lookupExtras.extend({ [id]: z.union([z.null(), await requestOf(id)]) })),
+  )
+  const searches = await Promise.all(
+    searchIds.map(async (id) => z.strictObject({ [id]: await requestOf(id) })),
+  )
+  const output = z.union(Object.values(outputKinds))
+  const schema = z.strictObject({
+    ...flowFields,
+    input: z.union([...Object.values(inputKinds), ...searches]).describe('Where rows come from'),
+    steps: z.array(z.union([z.enum(lookupIds as [string]), ...Object.values(stepKinds), ...lookups])),
+    output: z.union([output, z.array(output).min(1)]).describe('Where rows go'),
+  })
+  return {
+    ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'ref' }),
+    title: 'A flow of prospect',
+  }
+}

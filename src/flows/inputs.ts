@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parse } from 'yaml'
+import { Refusal } from '../api/calls/errors.js'
+import { isObject, resultOr } from '../api/values/objects.js'
+import { mapList } from '../lists/lists.js'
+import { openInput } from '../runs/find-run.js'
+import { rowInput } from '../runs/input/mapping.js'
+import { isBlank } from '../runs/input/table.js'
+import type { RunHome, RunPorts } from '../runs/ports.js'
+import { recordNameOf } from './fields.js'
+import type { Flow, FlowFiles, FlowInput } from './read.js'
+import type { FlowRow } from './rows.js'
+
+/** What opening the files of a flow takes. */
+export type FilePorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile'>
+
+/** Returns what opens the files of the flow at a path, whose paths are relative to it. */
+export const flowFiles = (ports: FilePorts, file: string): FlowFiles => ({
+  async openTable(input) {
+    const path = await tableOf(input, dirname(file))
+    if (path === undefined) return undefined
+    if (!existsSync(path)) throw new Refusal('flow.no_file', { path })
+    ports.claimFile(path, 'input', 'read')
+    const {
+      encoding,
+      delimiter,
+      sheet,
+      map = {},
+    } = input as Partial<Extract<FlowInput, { kind: 'csv' }>> & {
+      sheet?: string
+    }
+    const choices = { file: path, sheet, map: [], mapOnly: false, dryRun: false, raw: false } as const
+    const { table } = await openInput(ports, { ...choices, failOn: 'any', encoding, delimiter })
+    const pairs = Object.entries(map).map(([field, column]) => `${field}=${column}`)
+    return { table, mapped: mapList(table, path, undefined, pairs) }
+  },
+})
+
+/** Returns the path of the table that an input reads; `undefined` where it reads none. */
+async function tableOf(input: FlowInput, folder: string): Promise<string | undefined> {
+  if (input.kind === 'csv') return resolve(folder, input.csv)
+  if (input.kind === 'xlsx') return resolve(folder, input.xlsx)
+  if (input.kind !== 'flow') return undefined
+  const other = resolve(folder, input.flow)
+  const text = await readFile(other, 'utf8').catch(() => {
+    throw new Refusal('flow.no_file', { path: other })
+  })
+  const written: unknown = resultOr(undefined, () => parse(text))
+  const outputs = isObject(written) ? [written.output].flat().filter(isObject) : []
+  const path = outputs.map(({ csv, xlsx }) => csv ?? xlsx).find((one) => typeof one === 'string')
+  if (path === undefined) throw new Refusal('flow.no_table', { path: other })
+  return resolve(dirname(other), String(path))
+}
+
+/** Yields the rows of a table, with their fields under the names that records have. */
+export async function* tableRows({ table, mapped }: NonNullable<Flow['table']>): AsyncGenerator<FlowRow[]> {
+  const toFields = rowInput(mapped.mapping)
+  const names = mapped.mapping.columns.map(({ field }) => [field, recordNameOf(mapped.kind, field)] as const)
+  for await (const rows of table.rows())
+    yield rows.map(({ line, cells }) => {
+      if (isBlank(cells)) return { line, fields: undefined }
+      const found = toFields(cells)
+      const input = Object.fromEntries(table.header.map((name, at) => [name, cells[at] ?? '']))
+      const own = Object.fromEntries(names.map(([field, name]) => [name, found[field] ?? null]))
+      return { line, fields: { ...own, input } }
+    })
+}

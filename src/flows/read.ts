@@ -1,0 +1,451 @@
+import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
+import type { z } from 'zod'
+import { type Shape, shapeOf } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
+import { type Details, type LocalCode, Refusal } from '../api/calls/errors.js'
+import { immediateOperation, type Operation, type OperationId, operation } from '../api/operations/table.js'
+import { describeValue } from '../api/validation/validate.js'
+import { nameFields } from '../api/values/field-names.js'
+import { nearest } from '../api/values/nearest.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import { parseExpression } from '../lists/expressions.js'
+import type { ListKind } from '../lists/keys.js'
+import type { MappedList } from '../lists/lists.js'
+import { identifying } from '../runs/input/mapping.js'
+import type { Table } from '../runs/input/table.js'
+import { crmNames } from '../runs/output/crm-kind.js'
+import { scopeOfNames } from '../runs/output/select.js'
+import {
+  type Filling,
+  fillingOf,
+  hasField,
+  placeOf,
+  type ResultPlace,
+  type RowShape,
+  recordNameOf,
+  recordShape,
+  shapeAfter,
+} from './fields.js'
+import {
+  flowFields,
+  inputKinds,
+  lookupExtras,
+  lookupIds,
+  outputKinds,
+  ownFields,
+  searchIds,
+  stepKinds,
+} from './format.js'
+
+/** What is wrong with the file of a flow, and where; both count from 1. */
+export interface FlowProblem {
+  readonly line: number
+  readonly column: number
+  /** The step with it, such as `2 (accounts.enrich)`. */
+  readonly step?: string
+  readonly refusal: Refusal
+}
+
+type Of<Kinds extends Readonly<Record<string, z.ZodType>>, Kind extends keyof Kinds> = z.output<Kinds[Kind]>
+
+/** Where rows come from. */
+export type FlowInput =
+  | {
+      readonly [K in keyof typeof inputKinds]: { readonly kind: K } & Of<typeof inputKinds, K>
+    }[keyof typeof inputKinds]
+  | { readonly kind: 'search'; readonly operation: Operation; readonly shape: Shape; readonly input: Input }
+
+/** Where rows go. */
+export type FlowOutput = {
+  readonly [K in keyof typeof outputKinds]: { readonly kind: K } & Of<typeof outputKinds, K>
+}[keyof typeof outputKinds]
+
+/** A lookup for each row. */
+export interface LookupStep {
+  readonly kind: 'lookup'
+  readonly operation: Operation
+  readonly shape: Shape
+  readonly constants: Input
+  readonly filling: Filling
+  readonly place: ResultPlace
+}
+
+export interface KeepStep {
+  readonly kind: 'keep'
+  readonly keep: string
+}
+
+export type CommandStep = { readonly kind: 'command' } & Of<typeof stepKinds, 'command'>
+export type HttpStep = { readonly kind: 'http' } & Of<typeof stepKinds, 'http'>
+
+/** A step, how it is called, and what rows are before it. */
+export type Step = (LookupStep | KeepStep | CommandStep | HttpStep) & {
+  readonly name: string
+  readonly before: RowShape
+  /** What makes it the same step: as it is written. */
+  readonly written: unknown
+}
+
+/** A flow that was checked. */
+export interface Flow {
+  readonly name: string
+  readonly input: FlowInput
+  /** What the rows of the input are, and what its columns are called; `undefined` where it is no table. */
+  readonly table?: { readonly table: Table; readonly mapped: MappedList } | undefined
+  readonly steps: readonly Step[]
+  /** What the rows are at the end. */
+  readonly end: RowShape
+  readonly outputs: readonly FlowOutput[]
+  readonly budget: { readonly credits?: number | undefined; readonly per_day?: number | undefined }
+  readonly skipKnown: readonly string[]
+  readonly since?: 'last_run' | undefined
+}
+
+/** What reading a flow asks of whoever opens files. */
+export interface FlowFiles {
+  /** Opens the table of an input. Throws a Refusal. */
+  openTable(input: FlowInput): Promise<Flow['table']>
+}
+
+/** Reads the file of a flow, as far as it is right. `flow` is absent where anything is wrong. */
+export async function readFlow(
+  text: string,
+  files: FlowFiles,
+): Promise<{ readonly flow?: Flow; readonly problems: readonly FlowProblem[] }> {
+  const reader = new Reader(text)
+  const flow = await reader.read(files)
+  const problems = reader.problems.sort((one, other) => one.line - other.line || one.column - other.column)
+  return problems.length > 0 || !flow ? { problems } : { flow, problems }
+}
+
+type Path = readonly (string | number)[]
+
+class Reader {
+  readonly problems: FlowProblem[] = []
+  readonly #lines = new LineCounter()
+  readonly #document: Document
+  #step: string | undefined
+
+  constructor(text: string) {
+    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
+  }
+
+  async read(files: FlowFiles): Promise<Flow | undefined> {
+    for (const { pos, message } of this.#document.errors) this.#add(pos[0], 'yaml', { reason: message })
+    if (this.problems.length > 0) return undefined
+    const given: unknown = this.#document.toJS()
+    if (!isObject(given)) {
+      this.#add(0, 'no_flow')
+      return undefined
+    }
+    this.#names(given, [], [...Object.keys(flowFields), 'input', 'steps', 'output'])
+    for (const field of ['name', 'input', 'steps', 'output'])
+      if (given[field] == null) this.#add(0, 'missing', { field })
+    const common = Object.entries(flowFields).flatMap(([name, schema]) =>
+      given[name] == null && name !== 'name'
+        ? []
+        : this.#valid(schema, given[name], [name])
+          ? [[name, given[name]]]
+          : [],
+    )
+    const {
+      name = '',
+      budget = {},
+      skip_known = [],
+      since,
+    } = Object.fromEntries(common) as Partial<{
+      name: string
+      budget: Flow['budget']
+      skip_known: string | string[]
+      since: 'last_run'
+    }>
+    const input = await this.#input(given.input)
+    const table = input && (await this.#at(['input'], () => files.openTable(input)))
+    const steps: Step[] = []
+    // Without its input, the fields of rows are not known.
+    let shape = input && (table || !isTable(input) ? startOf(input, table) : undefined)
+    for (const [at, written] of Array.isArray(given.steps) ? given.steps.entries() : []) {
+      const read = await this.#readStep(written, ['steps', at], shape)
+      shape = read?.after
+      if (read) steps.push(read.step)
+    }
+    if (given.steps != null && (!Array.isArray(given.steps) || given.steps.length === 0))
+      this.#add(this.#placeOf(['steps']), 'no_steps')
+    this.#step = undefined
+    const outputs = this.#outputs(given.output, shape)
+    if (!input || !shape) return undefined
+    const skipKnown = typeof skip_known === 'string' ? [skip_known] : skip_known
+    return { name, input, table, steps, end: shape, outputs, budget, skipKnown, since }
+  }
+
+  async #input(given: unknown): Promise<FlowInput | undefined> {
+    if (given == null) return undefined
+    const kind = this.#kind(given, ['input'], [...Object.keys(inputKinds), ...searchIds], 'input')
+    if (kind === undefined || !isObject(given)) return undefined
+    if (Object.hasOwn(inputKinds, kind.key)) {
+      const schema: z.ZodType = inputKinds[kind.key as keyof typeof inputKinds]
+      return this.#valid(schema, given, ['input'])
+        ? ({ kind: kind.key, ...given } as unknown as FlowInput)
+        : undefined
+    }
+    const row = operation(kind.key as OperationId)
+    const shape = await shapeOf(row.id)
+    const filters = await this.#request(given[kind.key], ['input', kind.key], row, shape)
+    this.#names(given, ['input'], [kind.key])
+    return filters && { kind: 'search', operation: row, shape, input: filters }
+  }
+
+  async #readStep(
+    written: unknown,
+    path: Path,
+    before: RowShape | undefined,
+  ): Promise<{ step: Step; after: RowShape } | undefined> {
+    const names = [...Object.keys(stepKinds), ...lookupIds]
+    this.#step = String(Number(path.at(-1)) + 1)
+    const given = typeof written === 'string' ? { [written]: null } : written
+    const kind = this.#kind(given, path, names, 'step', Object.keys(lookupExtras.shape))
+    if (kind === undefined || !isObject(given)) return undefined
+    this.#step = `${this.#step} (${kind.key})`
+    const same = { name: kind.key, written }
+    if (Object.hasOwn(stepKinds, kind.key)) {
+      const schema: z.ZodType = stepKinds[kind.key as keyof typeof stepKinds]
+      if (!this.#valid(schema, given, path) || !before) return undefined
+      const own = { kind: kind.key, ...given } as unknown as KeepStep | CommandStep | HttpStep
+      if (own.kind === 'keep') {
+        await this.#condition(own.keep, [...path, 'keep'], before)
+        return { step: { ...own, ...same, before }, after: before }
+      }
+      const fields = own.kind === 'command' ? own.fields : Object.keys(own.http.result)
+      const after = { ...before, fields: { ...before.fields, ...scopeOfNames(fields) } }
+      return { step: { ...own, ...same, before }, after }
+    }
+    const row = immediateOperation(operation(kind.key as OperationId))
+    const shape = await shapeOf(row.id)
+    this.#names(given, path, [kind.key, ...Object.keys(lookupExtras.shape)])
+    const constants = await this.#request(given[kind.key], [...path, kind.key], row, shape)
+    const isMapped = given.with == null || this.#valid(lookupExtras.shape.with, given.with, [...path, 'with'])
+    const mapped = (isMapped ? (given.with ?? {}) : {}) as Readonly<Record<string, string>>
+    if (!before || !constants || !isMapped) return undefined
+    for (const [field, from] of Object.entries(mapped)) {
+      const known = Object.keys(shape.input.shape)
+      if (!known.includes(field)) this.#unknown([...path, 'with', field], field, known, 'field')
+      if (!hasField(before.fields, from)) this.#unknownField([...path, 'with', field], from, before)
+    }
+    const place = placeOf(row, before)
+    if (place === undefined) {
+      this.#add(this.#placeOf(path), 'other_rows', { operation: row.id })
+      return undefined
+    }
+    const filling = fillingOf(row, shape, before, Object.keys(constants), mapped)
+    const needed = identifying[row.batch?.identity ?? 'company'].filter((one) =>
+      Object.hasOwn(shape.input.shape, one),
+    )
+    if (
+      !filling.some(([field]) => needed.includes(field)) &&
+      !needed.some((field) => constants[field] !== undefined)
+    )
+      this.#add(this.#placeOf(path), 'unfilled', { operation: row.id, needed })
+    return {
+      step: { kind: 'lookup', operation: row, shape, constants, filling, place, ...same, before },
+      after: shapeAfter(before, place, row, shape, constants),
+    }
+  }
+
+  async #condition(text: string, path: Path, { fields }: RowShape): Promise<void> {
+    try {
+      await parseExpression(text, fields, 'keep')
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const from = this.#placeOf(path)
+      const node = this.#document.getIn(path, true)
+      // In a plain text, the place within the condition is one within the file.
+      const isPlain = isScalar(node) && node.type === 'PLAIN' && !String(node.source).includes('\n')
+      this.#push(isPlain ? from + Number(error.details.at ?? 1) - 1 : from, error)
+    }
+  }
+
+  /** Checks the fields of a request that are the same in every row. Returns them with their defaults left out. */
+  async #request(
+    given: unknown,
+    path: Path,
+    { id }: Operation,
+    { input }: Shape,
+  ): Promise<Input | undefined> {
+    if (given == null) return {}
+    if (!isObject(given)) {
+      this.#add(this.#placeOf(path), 'no_fields', { operation: id })
+      return undefined
+    }
+    const schemas: Readonly<Record<string, z.ZodType>> = input.shape
+    this.#names(
+      given,
+      path,
+      Object.keys(schemas).filter((name) => !ownFields.includes(name)),
+      'field',
+    )
+    for (const [field, value] of Object.entries(given)) {
+      const schema = schemas[field]
+      const problem = schema && describeValue(schema, field, value)
+      if (problem !== undefined)
+        this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
+    }
+    return given
+  }
+
+  #outputs(given: unknown, end: RowShape | undefined): FlowOutput[] {
+    if (given == null) return []
+    const isMany = Array.isArray(given)
+    return (isMany ? given : [given]).flatMap((one: unknown, at): FlowOutput[] => {
+      const path: Path = isMany ? ['output', at] : ['output']
+      const kind = this.#kind(one, path, Object.keys(outputKinds), 'output', ['columns', 'layout'])
+      if (!kind || !isObject(one)) return []
+      const schema: z.ZodType = outputKinds[kind.key as keyof typeof outputKinds]
+      if (!this.#valid(schema, one, path)) return []
+      const { columns, layout } = one as { columns?: readonly string[]; layout?: string }
+      if (layout !== undefined && !crmNames.includes(layout))
+        this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
+      if (layout !== undefined && columns) this.#add(this.#placeOf([...path, 'columns']), 'two_columns')
+      for (const [index, column] of columns?.entries() ?? [])
+        if (end && !hasField(end.fields, column)) this.#unknownField([...path, 'columns', index], column, end)
+      return [{ kind: kind.key, ...one } as unknown as FlowOutput]
+    })
+  }
+
+  /** Returns the key that says what kind of thing an object is. */
+  #kind(
+    given: unknown,
+    path: Path,
+    kinds: readonly string[],
+    what: string,
+    beside: readonly string[] = [],
+  ): { readonly key: string } | undefined {
+    const keys = isObject(given) ? Object.keys(given) : []
+    const found = keys.filter((key) => kinds.includes(key))
+    const [key, other] = found
+    if (key !== undefined && other === undefined) return { key }
+    if (other !== undefined) this.#add(this.#placeOf([...path, other]), 'two_kinds', { what, key, other })
+    else {
+      const named = keys.find((one) => !beside.includes(one))
+      if (named === undefined) this.#add(this.#placeOf(path), 'no_kind', { what, kinds })
+      else this.#unknown([...path, named], named, kinds, what)
+    }
+    return undefined
+  }
+
+  /** Reports keys of an object that are not known. */
+  #names(given: Fields, path: Path, known: readonly string[], what = 'key'): void {
+    for (const name of Object.keys(given))
+      if (!known.includes(name)) this.#unknown([...path, name], name, known, what)
+  }
+
+  /** Checks a value, and reports what is wrong with it. */
+  #valid(schema: z.ZodType, value: unknown, path: Path): boolean {
+    const { error } = schema.safeParse(value)
+    for (const issue of error?.issues ?? []) {
+      const at = [...path, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))]
+      if (issue.code === 'unrecognized_keys')
+        for (const key of issue.keys) this.#unknown([...at, key], key, keysAt(schema, issue.path), 'key')
+      else
+        this.#add(this.#placeOf(at), 'value', {
+          reason: `${at.at(-1)} ${issue.code === 'invalid_type' ? `must be ${typeNames[issue.expected] ?? issue.expected}` : issue.message}`,
+        })
+    }
+    return error === undefined
+  }
+
+  #unknownField(path: Path, field: string, { fields }: RowShape): void {
+    const known = Object.entries(fields).flatMap(([name, below]) =>
+      below === true ? [name] : Object.keys(below).map((inner) => `${name}.${inner}`),
+    )
+    this.#unknown(path, field, known, 'field')
+  }
+
+  #unknown(path: Path, name: string, known: readonly string[], what: string): void {
+    this.#add(this.#placeOf(path), 'unknown', {
+      ...{ what, name, near: nearest(name, known) },
+      known: known.slice(0, mostNamed),
+    })
+  }
+
+  /** Runs work, and reports its refusal at a place. */
+  async #at<T>(path: Path, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      this.#push(this.#placeOf(path), error)
+      return undefined
+    }
+  }
+
+  /** Returns where something is: a key of an object, or an item of a list. */
+  #placeOf(path: Path): number {
+    for (let length = path.length; length > 0; length--) {
+      const parent = this.#document.getIn(path.slice(0, length - 1), true)
+      const last = path[length - 1]
+      if (isMap(parent)) {
+        const pair = parent.items.find(({ key }) => isScalar(key) && key.value === last)
+        const value = pair && isPair(pair) && (pair.value as Node | null)?.range
+        const key = pair && isScalar(pair.key) ? pair.key.range : undefined
+        const isText = length === path.length && isScalar(pair?.value) && value
+        const place = isText ? value : key
+        if (place) return place[0]
+      } else if (isSeq(parent) && typeof last === 'number') {
+        const place = (parent.items[last] as Node | undefined)?.range
+        if (place) return place[0]
+      }
+    }
+    return 0
+  }
+
+  #add(offset: number, code: string, details: Details = {}): void {
+    this.#push(offset, new Refusal(`flow.${code}` as LocalCode, details))
+  }
+
+  #push(offset: number, refusal: Refusal): void {
+    const { line, col: column } = this.#lines.linePos(offset)
+    const step = this.#step === undefined ? {} : { step: this.#step }
+    this.problems.push({ line: Math.max(1, line), column: Math.max(1, column), ...step, refusal })
+  }
+}
+
+/** Most names that a sentence lists. */
+const mostNamed = 40
+
+const typeNames: Readonly<Record<string, string>> = {
+  ...{ string: 'text', array: 'a list', object: 'an object', record: 'an object', int: 'a whole number' },
+  number: 'a number',
+}
+
+/** Returns the keys that an object within a schema may have. */
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const whole = schema as { readonly shape?: Readonly<Record<string, z.ZodType>>; unwrap?(): z.ZodType }
+  if (!whole.shape) return whole.unwrap ? keysAt(whole.unwrap(), path) : []
+  const [first, ...rest] = path
+  if (first === undefined) return Object.keys(whole.shape)
+  const inner = whole.shape[String(first)]
+  return inner ? keysAt(inner, rest) : []
+}
+
+/** Whether an input is a file with columns. */
+export const isTable = ({ kind }: FlowInput): boolean => ['csv', 'xlsx', 'flow'].includes(kind)
+
+/** Returns what the rows of an input are. */
+function startOf(input: FlowInput, table: Flow['table']): RowShape {
+  if (table) {
+    const { kind, mapping } = table.mapped
+    const names = mapping.columns.map(({ field }) => recordNameOf(kind, field))
+    return { about: kind, fields: { ...scopeOfNames(names), input: scopeOfNames(table.table.header) } }
+  }
+  return recordShape(recordsOf(input))
+}
+
+/** Returns what the records of an input are about that is no table. */
+export function recordsOf(input: FlowInput): ListKind {
+  if (input.kind === 'search') return isOfPeople(input.operation) ? 'people' : 'companies'
+  return input.kind === 'search_url' && !/\/(?:search\/)?compan(?:y|ies)/.test(input.search_url)
+    ? 'people'
+    : 'companies'
+}
+
+const isOfPeople = ({ path }: Operation): boolean => path.includes('leads')
