@@ -52,7 +52,7 @@ export async function importCompanies(
 export class CompaniesInImport {
   readonly #context: ImportContext
   readonly #table: CandidateTable
-  readonly #known = new Candidates<KnownCompany>(keyColumns, [])
+  readonly #known = new Candidates<KnownCompany>([])
   readonly #changes: CompanyChange[] = []
 
   /** Companies that are only looked for, or created, are read without their records. */

@@ -27,12 +27,13 @@ export async function importEmployers(
     employers.map(({ company_domain }) => company_domain),
     employers.filter(isNameOnly).map(nameOf),
   )
-  const isKnown = ({ company_domain, company_network_url }: Employer): boolean =>
-    !!company_domain && !company_network_url && companies.findByDomain(company_domain) !== undefined
+  const findKnown = ({ company_domain, company_network_url }: Employer) =>
+    company_domain && !company_network_url ? companies.findByDomain(company_domain) : undefined
   const prepared = new Map<string, PreparedCompany | InvalidRecordError>()
   for (const employer of employers) {
+    if (isNameOnly(employer) || findKnown(employer)) continue
     const spelling = toSpelling(employer)
-    if (isNameOnly(employer) || prepared.has(spelling) || isKnown(employer)) continue
+    if (prepared.has(spelling)) continue
     const [company] = decideEach([employer], (one) => toCompany(context, one))
     if (company) prepared.set(spelling, company)
   }
@@ -41,8 +42,10 @@ export async function importEmployers(
   )
   const keys = decideEach(employers, (employer) => {
     if (isNameOnly(employer)) return companies.findByName(nameOf(employer))?.key
-    const company = isKnown(employer) ? undefined : prepared.get(toSpelling(employer))
-    if (!company) return companies.findByDomain(employer.company_domain ?? '')?.key
+    const known = findKnown(employer)
+    if (known) return known.key
+    const company = prepared.get(toSpelling(employer))
+    if (!company) throw new Error('An employer was not prepared')
     if (company instanceof InvalidRecordError) throw company
     const existing = companies.find(company)
     if (existing) return existing.key

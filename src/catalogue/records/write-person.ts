@@ -63,7 +63,7 @@ async function readPeople(
   const slugs = people.map(({ slug }) => slug).filter((slug) => mayExist('slug', slug))
   const byProfile = [lookUp('people', 'network_id', ids), lookUp('people', 'slug', slugs)]
   const rows = await context.target.readRows<KnownPerson>(personTable, byProfile)
-  const known = new Candidates(['network_id', 'slug', 'email', 'name'], rows)
+  const known = new Candidates(rows)
   const emails: string[] = []
   const names: string[] = []
   const namesAtCompanies: [company: number, name: string][] = []

@@ -34,10 +34,10 @@ export function lookUp(
  */
 export class Candidates<Row extends Candidate> {
   readonly #rows = new Map<number, Row>()
-  readonly #keys: ReadonlyMap<keyof Row, Map<unknown, number[]>>
+  /** Of each column that was asked for, the keys of the rows that have or had a value in it. */
+  readonly #indexes: [column: keyof Row, keys: Map<unknown, number | number[]>][] = []
 
-  constructor(columns: readonly (keyof Row)[], rows: Iterable<Row>) {
-    this.#keys = new Map(columns.map((column) => [column, new Map()]))
+  constructor(rows: Iterable<Row>) {
     this.add(rows)
   }
 
@@ -46,24 +46,39 @@ export class Candidates<Row extends Candidate> {
   }
 
   set(row: Row): void {
-    const isNew = !this.#rows.has(row.key)
+    const before = this.#rows.get(row.key)
     this.#rows.set(row.key, row)
-    for (const [column, keysByValue] of this.#keys) {
-      const value = row[column]
-      if (value === null || value === undefined) continue
-      const keys = keysByValue.get(value)
-      if (!keys) keysByValue.set(value, [row.key])
-      else if (isNew || !keys.includes(row.key)) keys.push(row.key)
-    }
+    for (const [column, keys] of this.#indexes)
+      if (!before || before[column] !== row[column]) addKey(keys, row[column], row.key)
   }
 
   /** Returns the rows that have a value in a column, the oldest first. */
   find<Column extends keyof Row>(column: Column, value: Row[Column]): Row[] {
-    const rows: Row[] = []
-    for (const key of this.#keys.get(column)?.get(value) ?? []) {
+    const keys = this.#indexOf(column).get(value)
+    if (keys === undefined) return []
+    const found: Row[] = []
+    for (const key of typeof keys === 'number' ? [keys] : keys.toSorted((a, b) => a - b)) {
       const row = this.#rows.get(key)
-      if (row?.[column] === value) rows.push(row)
+      if (row?.[column] === value) found.push(row)
     }
-    return rows.length > 1 ? rows.sort((a, b) => a.key - b.key) : rows
+    return found
   }
+
+  #indexOf(column: keyof Row): Map<unknown, number | number[]> {
+    const index = this.#indexes.find(([indexed]) => indexed === column)
+    if (index) return index[1]
+    const keys = new Map<unknown, number | number[]>()
+    for (const row of this.#rows.values()) addKey(keys, row[column], row.key)
+    this.#indexes.push([column, keys])
+    return keys
+  }
+}
+
+function addKey(keys: Map<unknown, number | number[]>, value: unknown, key: number): void {
+  if (value === null || value === undefined) return
+  const there = keys.get(value)
+  if (there === undefined) keys.set(value, key)
+  else if (typeof there === 'number') {
+    if (there !== key) keys.set(value, [there, key])
+  } else if (!there.includes(key)) there.push(key)
 }

@@ -153,5 +153,5 @@ export async function readIdentities<Row extends Candidate & { readonly identity
     (identity) => identity !== undefined && context.mayExist(table.name, 'identity', identity),
   )
   const rows = await context.target.readRows<Row>(table, [lookUp(table.name, 'identity', wanted)])
-  return new Candidates(['identity'], rows)
+  return new Candidates(rows)
 }
