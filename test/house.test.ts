@@ -12,8 +12,10 @@ const ours: Record<string, readonly string[]> = {
     'storage/driver/postgres/dialect',
     'storage/database',
     'storage/erasure/traversal',
+    'suppression',
   ],
   storage: ['api', 'http/inbox'],
+  suppression: ['api', 'catalogue/normalize', 'engine/ports', 'storage/driver/connection'],
   csv: ['api'],
   catalogue: [
     'api',
@@ -45,6 +47,7 @@ const ours: Record<string, readonly string[]> = {
     'index',
     'dashboard',
     'lists',
+    'suppression',
   ],
 }
 
@@ -63,6 +66,7 @@ const others: Record<string, readonly string[]> = {
     'node:',
   ],
   lists: ['better-sqlite3', '@marcbachmann/cel-js'],
+  suppression: ['node:crypto'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
   http: ['hono', '@hono/node-server', 'node:'],
   runs: ['better-sqlite3', 'zod', 'node:'],

@@ -23,6 +23,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
+  suppress: ['lookups', async () => (await import('../commands/suppress/suppress.js')).suppressCommand],
   runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
   flow: ['lookups', async () => (await import('../commands/flow/flow.js')).flowCommand],
   events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand],

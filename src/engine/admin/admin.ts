@@ -44,6 +44,7 @@ import {
   listKeys,
   listMembers,
   type Member,
+  openSuppressor,
   readClock,
   revokeKey,
   updateMember,
@@ -138,12 +139,21 @@ function jobAdmin(ports: AdminPorts) {
         idsOf(await personaTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at DESC, id DESC', id)),
       ),
     job: (id: string): Promise<AsyncJob> => reading((tx, workspaceId) => readJob(tx, workspaceId, id)),
-    /** Records of a job after an ordinal. */
-    jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
-      reading(async (tx, workspaceId) => {
-        await readJob(tx, workspaceId, id)
-        return listRecords(tx, id, { after }, limit)
-      }),
+    /** Records of a job after an ordinal, without whom the workspace suppresses. */
+    jobRecords: async (id: string, after: number, limit: number): Promise<readonly JobRecord[]> => {
+      const { workspaceId } = await reading((tx, workspace) => readJob(tx, workspace, id))
+      const suppressor = await openSuppressor(store, workspaceId)
+      const found: JobRecord[] = []
+      for (let last = after; ; ) {
+        const page = await store.read((tx) => listRecords(tx, id, { after: last }, limit))
+        for (const each of page) {
+          const record = suppressor ? await suppressor.delivery(each.record) : each.record
+          if (record !== undefined) found.push({ ...each, record })
+        }
+        if (page.length < limit || found.length >= limit) return found.slice(0, limit)
+        last = page.at(-1)?.ordinal ?? last
+      }
+    },
     /** Companies of a list after an ordinal, with the accounts they were matched to. */
     listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
       reading(async (tx, workspaceId) => {
@@ -165,13 +175,19 @@ function jobAdmin(ports: AdminPorts) {
     /** Returns the ids of deliveries that begin so, the newest first. */
     deliveriesStartingWith: (prefix: string, limit: number): Promise<readonly string[]> =>
       reading(async (tx, id) => idsOf(await listDeliveries(tx, id, { prefix }, limit))),
-    /** A delivery with its body. */
-    delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
-      reading(async (tx, workspaceId) => {
-        const delivery = await findDelivery(tx, workspaceId, id)
-        if (!delivery) throw new Refusal('engine.no_delivery', { id })
-        return { ...delivery, body: parseExact(await buildBody(tx, delivery)) }
-      }),
+    /** A delivery with its body, as it would be sent now: null where nothing is left of it. */
+    delivery: async (id: string): Promise<Delivery & { readonly body: unknown }> => {
+      const [delivery, body] = await reading(async (tx, workspaceId) => {
+        const found = await findDelivery(tx, workspaceId, id)
+        if (!found) throw new Refusal('engine.no_delivery', { id })
+        return [found, await buildBody(tx, found)]
+      })
+      const suppressor = await openSuppressor(store, delivery.workspaceId)
+      return {
+        ...delivery,
+        body: parseExact((suppressor ? await suppressor.delivery(body) : body) ?? 'null'),
+      }
+    },
     /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
       writing((tx, workspaceId, now) => replayDeliveries(tx, workspaceId, deliveryIds, now)),

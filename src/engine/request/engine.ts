@@ -39,7 +39,7 @@ import {
   type Request,
   settleRequest,
 } from '../settlement/settlement.js'
-import { listMembers, type Principal, type Workspace } from '../tables/members.js'
+import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
 import { accessOf, checkScope, checkSession, createAccess } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
@@ -175,7 +175,12 @@ export async function answer(
     if (isCounted && isChosenByLive) await count(given.input.live)
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    return withHeaders(await replyTo(ports, request, given, options), readRateHeaders)
+    const suppressor = principal.suppresses
+      ? await openSuppressor(ports.store, principal.workspace.id)
+      : undefined
+    const source = suppressor?.source(ports.source) ?? ports.source
+    const reply = await replyTo({ ...ports, source }, request, given, options)
+    return withHeaders((await suppressor?.reply(operation, reply, ports.source)) ?? reply, readRateHeaders)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     return withHeaders(toRefusal(error, operation), readRateHeaders)

@@ -2,9 +2,11 @@ import {
   type Awaitable,
   boundText,
   type Connection,
+  type Driver,
   mapResult,
   type StoredRow,
 } from '../../storage/driver/connection.js'
+import type { Suppressor } from '../../suppression/suppressor.js'
 import { booleans, json, plain, RecordTable } from './record-table.js'
 
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
@@ -63,6 +65,8 @@ export interface Principal {
   readonly member: Member
   readonly workspace: Workspace
   readonly clock: StoredClock
+  /** Whether the workspace suppresses somebody. */
+  readonly suppresses: boolean
 }
 
 const workspaceTable = new RecordTable<Workspace>(
@@ -85,7 +89,8 @@ const keyTable = new RecordTable<Key>(
 )
 
 const principalsSql = `
-SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at
+SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at,
+  (SELECT 1 FROM suppression_keys s WHERE s.owner = w.id) AS suppresses
 FROM keys k
 JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
@@ -106,6 +111,7 @@ async function findBy(tx: Connection, sql: string, value: string): Promise<Princ
       member: memberTable.toRecord(row, 'm'),
       workspace: workspaceTable.toRecord(row, 'w'),
       clock: toClock(row),
+      suppresses: row.suppresses !== null,
     }
   )
 }
@@ -186,3 +192,12 @@ export const insertKey = (tx: Connection, key: Key) => keyTable.insert(tx, key)
 /** Returns whether the key was valid until now. */
 export const revokeKey = async (tx: Connection, id: string, at: number): Promise<boolean> =>
   (await tx.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)) > 0
+
+const suppressesSql = `SELECT 1 FROM suppression_keys WHERE owner = ${boundText}`
+
+/** Returns what keeps out whom a workspace suppresses; `undefined` where it suppresses nobody. */
+export async function openSuppressor(store: Driver, workspaceId: string): Promise<Suppressor | undefined> {
+  if (!(await store.read((tx) => tx.get(suppressesSql, workspaceId)))) return undefined
+  const { createSuppressor } = await import('../../suppression/suppressor.js')
+  return createSuppressor(store, workspaceId)
+}

@@ -3,6 +3,7 @@ import { openDatabase } from '../../storage/database/open.js'
 import { type Driver, fillSql, tablesIn } from '../../storage/driver/connection.js'
 import { postgresDialect } from '../../storage/driver/postgres/dialect.js'
 import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
+import suppressions from '../../suppression/suppressions.sql'
 import postgresTriggers from './postgres-triggers.sql'
 import sqliteTriggers from './sqlite-triggers.sql'
 import tables from './tables.sql'
@@ -13,7 +14,7 @@ const jobsDue =
 
 /** Returns the tables of the engine, each after those that it refers to, with the columns that identify its rows. */
 export const listEngineTables = (): Readonly<Record<string, readonly string[]>> =>
-  Object.fromEntries(tablesIn(tables).map(({ name, key }) => [name, key]))
+  Object.fromEntries(tablesIn(tables + suppressions).map(({ name, key }) => [name, key]))
 
 /** Builds before the first release had an index that goes through the jobs of all workspaces together. */
 const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
@@ -24,7 +25,12 @@ export const engineSchema: Schema = {
     sqlite: fillSql(tables, { ...sqliteDialect.types, jobsDue }) + sqliteTriggers,
     postgres: fillSql(tables, { ...postgresDialect.types, jobsDue }) + postgresTriggers,
   },
-  steps: [],
+  steps: [
+    {
+      sqlite: fillSql(suppressions, { ...sqliteDialect.types }),
+      postgres: fillSql(suppressions, { ...postgresDialect.types }),
+    },
+  ],
   unreleased: 5,
   fromUnreleased: { sqlite: fromUnreleased, postgres: fromUnreleased },
   // Only a migration needs them: no start of the program waits for them.

@@ -11,7 +11,7 @@ import {
   releaseNextDelivery,
   updateDelivery,
 } from '../tables/deliveries.js'
-import { listMembers, readClock } from '../tables/members.js'
+import { listMembers, openSuppressor, readClock } from '../tables/members.js'
 
 const second = 1_000
 const minute = 60 * second
@@ -109,9 +109,13 @@ async function createPoster(
     )
   const secrets = known.length > 0 ? known : await createSecrets()
   const permitted = targets(members.length)
+  const suppressor = await openSuppressor(store, workspaceId)
   return async ({ url, id }, bodies) => {
     try {
-      const { value: body } = await bodies.next()
+      const { value: built } = await bodies.next()
+      const body = suppressor && built !== undefined ? await suppressor.delivery(built) : built
+      // Nothing is left of it, so that there is nothing to send.
+      if (body === undefined && built !== undefined) return { status: null, error: null }
       const attempt = { url, workspaceId, id, timestamp: clock.now(), body, secrets }
       return await sender?.send({ ...attempt, ...permitted })
     } catch (error) {

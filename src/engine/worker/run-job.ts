@@ -8,6 +8,7 @@ import type { FoundLead, Lead } from '../ports/ports.js'
 import { runWaterfall, toContactRecord } from '../records/waterfall.js'
 import { type AsyncJob, type JobPlan, listEnrichments, renewJob, updateJob } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
+import { openSuppressor } from '../tables/members.js'
 
 /**
  * A job that this many processes died with before it made progress is not taken again, although it may not be to
@@ -106,8 +107,10 @@ const returnJob = (
 /** Returns whether store or source just cannot be reached for now. */
 const isTemporary = (error: unknown): boolean => error instanceof ApiError && error.status === 503
 
-function doStep(ports: WorkerPorts, job: AsyncJob): Promise<JobStep> {
+async function doStep(given: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   const { plan } = job
+  const suppressor = await openSuppressor(given.store, job.workspaceId)
+  const ports = suppressor ? { ...given, source: suppressor.source(given.source) } : given
   if (plan.does === 'search') return searchStep(ports, job, plan)
   return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
 }

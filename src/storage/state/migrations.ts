@@ -1,3 +1,4 @@
+import suppressions from '../../suppression/suppressions.sql'
 import type { Schema } from '../database/migrate.js'
 import { fillSql } from '../driver/connection.js'
 import { postgresDialect } from '../driver/postgres/dialect.js'
@@ -50,6 +51,10 @@ export const stateSchema: Schema = {
     {
       sqlite: fillSql(sharedTurns, { ...sqliteDialect.types }),
       postgres: fillSql(sharedTurns, { ...postgresDialect.types }),
+    },
+    {
+      sqlite: fillSql(suppressions, { ...sqliteDialect.types }),
+      postgres: fillSql(suppressions, { ...postgresDialect.types }),
     },
   ],
   unreleased: 8,

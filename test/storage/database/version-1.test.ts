@@ -95,7 +95,9 @@ describe('version 1 in PostgreSQL', () => {
     await openAll()
     const shapes = () => Promise.all(databases.map((name) => postgresShape(schema.sql, places()[name])))
     const before = await shapes()
-    await schema.sql(`DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
+    await schema.sql(`DROP TABLE suppressions, suppression_keys; DROP TABLE ${places().state}.suppressions;
+      DROP TABLE ${places().state}.suppression_keys;
+      DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
       CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
       DROP TABLE ${places().state}.turns; DROP INDEX ${places().state}.runs_running;
       DROP TABLE ${places().catalogue}.origins;

@@ -1,0 +1,159 @@
+import { isRefusal } from '../../../api/calls/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import type { Fields } from '../../../api/values/objects.js'
+import { hasKnownSuffix } from '../../../catalogue/normalize/domain.js'
+import { mapList } from '../../../lists/lists.js'
+import { rowInput } from '../../../runs/input/mapping.js'
+import type { Table } from '../../../runs/input/table.js'
+import { openListFile } from '../../../runs/known-lists.js'
+import {
+  asRecord,
+  keysOf,
+  type Suppressible,
+  suppressiblesIn,
+  toSuppressible,
+} from '../../../suppression/identifiers.js'
+import { listPorts } from '../../batch/run-home.js'
+import { UsageError } from '../../context/errors.js'
+import type { CommandFactory } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { print } from '../../output/print.js'
+import { formatNumber } from '../../output/text.js'
+import { openSuppressions } from '../../target/suppressions.js'
+
+/** `prospect suppress`: people and companies that are never looked up, written or sent anywhere. */
+export const suppressCommand: CommandFactory = ({ group }) =>
+  group('suppress', 'People and companies that are never looked up, and never written', [
+    addCommand,
+    importCommand,
+    removeCommand,
+    listCommand,
+    checkCommand,
+  ])
+
+const reasonOption = optionRows({ reason: ['<text>', 'why, for those who read the list'] })
+
+const values = 'an email address, domain, profile URL, phone number, or "Jane Doe at acme.example"'
+
+const addCommand: CommandFactory = ({ command }) =>
+  command('add', 'Suppress people and companies')
+    .argument('<value...>', values)
+    .withOptions(reasonOption)
+    .run(async (context, { args, options }) => {
+      const added = args.map(readValue)
+      const { entries, place } = await openSuppressions(context)
+      const count = await entries.add(added, reasonOf(options), context.clock.now())
+      const shown = added.map(({ kind, value }) => ({ kind, value }))
+      await print(
+        context,
+        { added: count, entries: shown },
+        { layout: () => `${describeAdded(count, added.length, place)}\n` },
+      )
+      return exitCodes.ok
+    })
+
+const importCommand: CommandFactory = ({ command }) =>
+  command('import', 'Suppress the people and companies of a file')
+    .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
+    .withOptions({ ...reasonOption, sheet: ['<name>', 'the sheet of a workbook (default: its first one)'] })
+    .run(async (context, { args: [file = ''], options }) => {
+      const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
+      const toFields = rowReader(table, file)
+      const { entries, place } = await openSuppressions(context)
+      const [reason, now] = [reasonOf(options), context.clock.now()]
+      let [added, rows] = [0, 0]
+      const unread: number[] = []
+      for await (const batch of table.rows()) {
+        const found = batch.map(({ cells, line }) => {
+          const own = suppressiblesIn(toFields(cells)).filter(isKnown)
+          if (own.length === 0 && cells.some((cell) => cell.trim() !== '')) unread.push(line)
+          return own
+        })
+        rows += batch.length
+        added += await entries.add(found.flat(), reason, now)
+      }
+      const report = { rows, added, not_understood: unread.length }
+      const [first] = unread
+      if (first !== undefined)
+        context.notify(
+          `${countOf(unread.length, 'row identifies', 'rows identify')} nobody, the first in line ${formatNumber(first)}.`,
+        )
+      const text = `${countOf(rows, 'row', 'rows')} read: ${countOf(added, 'new entry', 'new entries')} ${place}.`
+      await print(context, report, { layout: () => `${text}\n` })
+      return unread.length > 0 ? exitCodes.someFailed : exitCodes.ok
+    })
+
+const removeCommand: CommandFactory = ({ command }) =>
+  command('remove', 'No longer suppress somebody')
+    .argument('<value>', values)
+    .run(async (context, { args: [text = ''] }) => {
+      const entry = readValue(text)
+      const { entries, place } = await openSuppressions(context)
+      const removed = await entries.remove(entry)
+      if (!removed)
+        throw new UsageError(`"${text}" is not suppressed ${place}.`, 'See: prospect suppress list')
+      const { kind, value } = entry
+      await print(context, { removed, kind, value }, { layout: () => `${value} is no longer suppressed.\n` })
+      return exitCodes.ok
+    })
+
+const listCommand: CommandFactory = ({ command }) =>
+  command('list', 'List who is suppressed; of people who were forgotten, only that there is one').printResult(
+    async (context) => {
+      const { entries } = await openSuppressions(context)
+      return (await entries.list()).map(({ added_at, ...entry }) => ({
+        ...entry,
+        added_at: new Date(added_at).toISOString(),
+      }))
+    },
+    { columns: ['kind', 'value', 'reason', 'added_at'] },
+  )
+
+const checkCommand: CommandFactory = ({ command }) =>
+  command('check', 'Whether somebody is suppressed: exit code 13 if so, 0 if not')
+    .argument('<value>', values)
+    .run(async (context, { args: [text = ''] }) => {
+      const entry = readValue(text)
+      const { entries } = await openSuppressions(context)
+      const suppressed = (await entries.find(keysOf(asRecord(entry)).keys)).size > 0
+      const { kind, value } = entry
+      await print(
+        context,
+        { kind, value, suppressed },
+        { layout: () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n` },
+      )
+      return suppressed ? exitCodes.checkFailed : exitCodes.ok
+    })
+
+const reasonOf = ({ reason }: OptionsOf<typeof reasonOption>): string | null => reason?.trim() || null
+
+function readValue(text: string): Suppressible {
+  const entry = toSuppressible(text)
+  if (entry) return entry
+  throw new UsageError(
+    `"${text}" is no email address, domain, profile URL, phone number, or name with a domain.`,
+    'Write it like jane@acme.example, acme.example, +33612345678 or "Jane Doe at acme.example".',
+  )
+}
+
+/** Free text in a file can look like a domain, such as `Node.js`. */
+const isKnown = ({ kind, value }: Suppressible): boolean => kind !== 'domain' || hasKnownSuffix(value)
+
+/** Returns how the cells of a row become fields: by the columns that are recognised, otherwise each cell for itself. */
+function rowReader(table: Table, file: string): (cells: readonly string[]) => Fields {
+  try {
+    return rowInput(mapList(table, file).mapping)
+  } catch (error) {
+    if (!isRefusal(error, 'list.unidentified')) throw error
+    return (cells) => Object.fromEntries(cells.entries())
+  }
+}
+
+const countOf = (count: number, one: string, many: string): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
+
+function describeAdded(count: number, given: number, place: string): string {
+  const known = given - count
+  const rest = known === 0 ? '' : ` ${countOf(known, 'was', 'were')} there already.`
+  return `${countOf(count, 'new entry', 'new entries')} ${place}.${rest}`
+}

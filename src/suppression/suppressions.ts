@@ -1,0 +1,116 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Connection, Driver } from '../storage/driver/connection.js'
+import type { Suppressible, SuppressionKind } from './identifiers.js'
+
+/** The owner of the entries of this machine, which apply to servers that are called directly. */
+export const thisMachine = ''
+
+/** An entry. Of one that was forgotten, value and reason are null. */
+export interface Suppression {
+  readonly kind: SuppressionKind
+  readonly value: string | null
+  readonly reason: string | null
+  /** Real time. */
+  readonly added_at: number
+}
+
+/** Returns the key of the hashes of an owner; `undefined` where nobody is suppressed. */
+export const readSecret = async (connection: Connection, owner: string): Promise<string | undefined> =>
+  (await connection.get<{ secret: string }>('SELECT secret FROM suppression_keys WHERE owner = ?', owner))
+    ?.secret
+
+/** Whom an owner suppresses, in the database of a workspace or in the state of this machine. */
+export const suppressionsOf = (driver: Driver, owner: string) => ({
+  /** Returns those of some keys that are suppressed. */
+  find: (keys: Iterable<string>): Promise<ReadonlySet<string>> =>
+    driver.read(async (connection) => {
+      const secret = await readSecret(connection, owner)
+      return secret === undefined ? none : findKeys(connection, owner, secret, keys)
+    }),
+  isEmpty: (): Promise<boolean> =>
+    driver.read(async (connection) => (await readSecret(connection, owner)) === undefined),
+  /** Adds entries. Returns how many are new. */
+  add: (values: readonly Suppressible[], reason: string | null, now: number): Promise<number> =>
+    driver.transaction((connection) => insert(connection, owner, values, reason, now)),
+  /** Returns whether there was such an entry. */
+  remove: ({ key }: Suppressible): Promise<boolean> =>
+    driver.transaction(async (connection) => {
+      const secret = await readSecret(connection, owner)
+      if (secret === undefined) return false
+      const where = 'DELETE FROM suppressions WHERE owner = ?'
+      const removed = await connection.run(`${where} AND hash = ?`, owner, hashOf(secret, key))
+      const left = await connection.get('SELECT 1 FROM suppressions WHERE owner = ? LIMIT 1', owner)
+      if (!left) await connection.run('DELETE FROM suppression_keys WHERE owner = ?', owner)
+      return removed > 0
+    }),
+  list: (): Promise<readonly Suppression[]> =>
+    driver.read(async (connection) =>
+      connection.all<Suppression>(
+        'SELECT kind, value, reason, added_at FROM suppressions WHERE owner = ? ORDER BY added_at, kind, value, hash',
+        owner,
+      ),
+    ),
+  /** Suppresses a person of whom no identifier may be kept: only hashes of their keys are left. */
+  forget: (keys: readonly string[], now: number): Promise<number> =>
+    driver.transaction(async (connection) => {
+      const added = await insert(connection, owner, keys.map(toForgotten), null, now)
+      const secret = (await readSecret(connection, owner)) ?? ''
+      for (const key of keys) await connection.run(`${forgetSql} AND hash = ?`, owner, hashOf(secret, key))
+      return added
+    }),
+})
+
+/** Whom an owner suppresses. */
+export type SuppressionStore = ReturnType<typeof suppressionsOf>
+
+const none: ReadonlySet<string> = new Set()
+const forgetSql = 'UPDATE suppressions SET value = NULL, reason = NULL WHERE owner = ?'
+
+const toForgotten = (key: string) => ({ kind: kindOfKey(key), value: null, key })
+
+const kindOfKey = (key: string): SuppressionKind => {
+  const word = key.slice(0, key.indexOf(' '))
+  if (word === 'email' || word === 'phone' || word === 'domain') return word
+  return word === 'name' ? 'person' : 'profile'
+}
+
+const hashOf = (secret: string, key: string): string => createHmac('sha256', secret).update(key).digest('hex')
+
+async function findKeys(
+  connection: Connection,
+  owner: string,
+  secret: string,
+  keys: Iterable<string>,
+): Promise<ReadonlySet<string>> {
+  const hashes = new Map<string, string>()
+  for (const key of keys) hashes.set(hashOf(secret, key), key)
+  if (hashes.size === 0) return none
+  const rows = await connection.all<{ hash: string }>(
+    'SELECT hash FROM suppressions WHERE owner = ? AND hash IN (SELECT value FROM json_each(?))',
+    owner,
+    JSON.stringify([...hashes.keys()]),
+  )
+  return new Set(rows.flatMap(({ hash }) => hashes.get(hash) ?? []))
+}
+
+async function insert(
+  connection: Connection,
+  owner: string,
+  values: readonly { readonly kind: SuppressionKind; readonly value: string | null; readonly key: string }[],
+  reason: string | null,
+  now: number,
+): Promise<number> {
+  await connection.run(
+    'INSERT INTO suppression_keys (owner, secret) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    ...[owner, randomBytes(32).toString('base64url')],
+  )
+  const secret = (await readSecret(connection, owner)) ?? ''
+  let added = 0
+  for (const { kind, value, key } of values)
+    added += await connection.run(
+      `INSERT INTO suppressions (owner, hash, kind, value, reason, added_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
+      ...[owner, hashOf(secret, key), kind, value, reason, now],
+    )
+  return added
+}

@@ -1,0 +1,149 @@
+import type { Reply } from '../api/calls/caller.js'
+import type { Operation } from '../api/operations/table.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import { firstText } from '../catalogue/normalize/value-kinds.js'
+import type { CompanyQuery, Contact, PhoneDetail, Provider, Source } from '../engine/ports/source.js'
+import type { Driver } from '../storage/driver/connection.js'
+import { keysOf } from './identifiers.js'
+import { deliveryWithout, type FindSuppressed, replyWithout, withoutRecords } from './rewrite.js'
+import { suppressionsOf } from './suppressions.js'
+
+/** Keeps whom an owner suppresses out of what is asked for, and out of what is written. */
+export type Suppressor = ReturnType<typeof createSuppressor>
+
+/** Creates the suppressor of a workspace or of this machine. */
+export function createSuppressor(driver: Driver, owner: string) {
+  const { find } = suppressionsOf(driver, owner)
+  return {
+    find,
+    source: (source: Source) => suppressing(source, find),
+    /** `source` says who is in a stored preview, which names neither address nor domain. */
+    reply: async (operation: Operation, reply: Reply, source?: Source) => {
+      const { body } = reply
+      const isStored =
+        source && reply.headers['idempotent-replayed'] && isObject(body) && Array.isArray(body.preview)
+      const preview = isStored
+        ? await previewWithout(find, body.preview as readonly Fields[], source)
+        : undefined
+      return replyWithout(
+        find,
+        operation,
+        preview ? { ...reply, body: { ...(body as Fields), preview } } : reply,
+      )
+    },
+    /** `undefined` where nothing is left of it. */
+    delivery: (body: string) => deliveryWithout(find, body),
+    /** Of one record `undefined` where it is about somebody suppressed. */
+    records: (value: unknown) => withoutRecords(find, value),
+  }
+}
+
+/**
+ * Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is.
+ */
+function suppressing(source: Source, find: FindSuppressed): Source {
+  const isSuppressed = async (...records: readonly (object | undefined)[]) =>
+    (await find(records.flatMap((record) => (record ? [...keysOf({ ...record }).keys] : [])))).size > 0
+  const unless = async <T extends object>(record: T | undefined) =>
+    record && !(await isSuppressed(record)) ? record : undefined
+  const isCompany = async (query: CompanyQuery) =>
+    !(await isSuppressed(toFields(query), await source.company(query)))
+  return {
+    company: async (query) =>
+      (await isSuppressed(toFields(query))) ? undefined : unless(await source.company(query)),
+    person: async (query) =>
+      (await isSuppressed(toFields(query))) ? undefined : unless(await source.person(query)),
+    personByEmail: async (email) =>
+      (await isSuppressed({ email })) ? undefined : unless(await source.personByEmail(email)),
+    reachable: async (numbers) => {
+      const suppressed = await find(numbers.flatMap((phone) => [...keysOf({ phone }).keys]))
+      return source.reachable(
+        numbers.filter((phone) => ![...keysOf({ phone }).keys].some((key) => suppressed.has(key))),
+      )
+    },
+    stack: async (query) => ((await isCompany(query)) ? source.stack(query) : undefined),
+    headcount: async (query, departments) =>
+      (await isCompany(query)) ? source.headcount(query, departments) : undefined,
+    countProfiles: async (query, filters) =>
+      (await isCompany(query)) ? source.countProfiles(query, filters) : undefined,
+    jobs: async (query, ...rest) => ((await isCompany(query)) ? source.jobs(query, ...rest) : undefined),
+    find: async (search, page) => {
+      const found = await source.find(search, page)
+      return { ...found, records: await withoutSuppressed(found.records, find) }
+    },
+    providers: async () => {
+      const companyOf = async ({ domain, companyName: name }: Contact) =>
+        domain || name ? source.company({ domain, name }) : undefined
+      const isContact = async (contact: Contact) =>
+        isSuppressed(toFields(contact), await source.person(contact), await companyOf(contact))
+      return (await source.providers()).map((provider) => guarded(provider, isContact, unless, find))
+    },
+    technologies: (...given) => source.technologies(...given),
+    count: (...given) => source.count(...given),
+    unknownCompanies: (...given) => source.unknownCompanies(...given),
+    searchAt: (...given) => source.searchAt(...given),
+    urlOf: (...given) => source.urlOf(...given),
+    locations: (...given) => source.locations(...given),
+    titlesLike: (...given) => source.titlesLike(...given),
+  }
+}
+
+/** Returns a provider that is asked about nobody who is suppressed, and whose answers name nobody. */
+const guarded = (
+  provider: Provider,
+  isSuppressed: (contact: Contact) => Promise<boolean>,
+  unless: <T extends object>(record: T | undefined) => Promise<T | undefined>,
+  find: FindSuppressed,
+): Provider => {
+  const { name, person, email, personalEmail, phones } = provider
+  const ask =
+    <T>(question: (contact: Contact) => T, none: Awaited<T>) =>
+    async (contact: Contact): Promise<Awaited<T>> =>
+      (await isSuppressed(contact)) ? none : await question.call(provider, contact)
+  return {
+    name,
+    ...(person && { person: ask(person, undefined) }),
+    ...(email && { email: async (contact: Contact) => unless(await ask(email, undefined)(contact)) }),
+    ...(personalEmail && {
+      personalEmail: async (contact: Contact) => unless(await ask(personalEmail, undefined)(contact)),
+    }),
+    ...(phones && {
+      phones: async (contact: Contact) =>
+        withoutSuppressed(await ask(phones, [] as readonly PhoneDetail[])(contact), find),
+    }),
+  }
+}
+
+async function withoutSuppressed<T extends object>(
+  records: readonly T[],
+  find: FindSuppressed,
+): Promise<readonly T[]> {
+  const keys = records.map((record) => keysOf({ ...record } as Fields).keys)
+  const suppressed = await find(keys.flatMap((own) => [...own]))
+  return suppressed.size === 0
+    ? records
+    : records.filter((_, at) => ![...(keys[at] ?? [])].some((key) => suppressed.has(key)))
+}
+
+async function previewWithout(find: FindSuppressed, preview: readonly Fields[], source: Source) {
+  const known = await Promise.all(
+    preview.map(async (one) => {
+      const [person, company] = [firstText(one.profile_url), firstText(one.network_url)]
+      return {
+        person: person === undefined ? undefined : await source.person({ url: person }),
+        company: company === undefined ? undefined : await source.company({ url: company }),
+      }
+    }),
+  )
+  const left = new Set<unknown>(await withoutSuppressed(known, find))
+  return preview.filter((_, at) => left.has(known[at]))
+}
+
+/** Returns the fields of a query by their names in the API. */
+const toFields = (query: CompanyQuery & Contact) => ({
+  network_url: query.url,
+  network_id: query.networkId,
+  domain: query.domain,
+  first_name: query.firstName,
+  last_name: query.lastName,
+})
