@@ -112,9 +112,9 @@ async function takeBatches(
   let columns: FileColumns = { mapping: {}, ignored: [] }
   const leftOut = new LeftOutCounter()
   const report = (): ImportReport => {
-    const { mapping, ignored, samples = {} } = columns
+    const { mapping, ignored, samples = {}, encoding } = columns
     const rejected = [...tally.rejected]
-    return { ...tally, rejected, leftOut: leftOut.counts, mapping, ignored, samples }
+    return { ...tally, rejected, leftOut: leftOut.counts, mapping, ignored, samples, encoding }
   }
   try {
     for await (const { records, rejected, leftOut: values, columns: seen } of batches) {

@@ -36,7 +36,7 @@ export const requiredFields: Readonly<Record<RecordKind, readonly (readonly stri
 }
 
 /** Which column is read as which field. */
-interface MappedColumns extends Required<Omit<FileColumns, 'original'>> {
+interface MappedColumns extends Required<Omit<FileColumns, 'original' | 'encoding'>> {
   /** The field of each column, in order. */
   readonly fields: readonly (string | undefined)[]
 }

@@ -29,7 +29,10 @@ export async function openFile(
   checkCsv(undefined, sample)
   const csv = detectDelimiter(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
   const rows = readRows(chunks, encoding, csv, { looseQuotes: true })
-  return readCsvRows(kind, rows, options, { ...original, ...csv })
+  const read = await readCsvRows(kind, rows, options, { ...original, ...csv })
+  return encoding.sample === undefined
+    ? read
+    : { ...read, encoding: { label: encoding.label, sample: encoding.sample } }
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Encoding } from '../../csv/detect-encoding.js'
 import type { LeftOutValue } from '../../csv/names.js'
 import type { Awaitable } from '../../storage/driver/connection.js'
 
@@ -65,6 +66,8 @@ export interface InputRows {
   readonly ignored: readonly string[]
   /** The first value of each field's column. */
   readonly samples?: Readonly<Record<string, string>>
+  /** The encoding of a CSV file that was recognised by its letters, with a value that has such letters. */
+  readonly encoding?: Pick<Encoding, 'label' | 'sample'> | undefined
   /** Absent where the file is not CSV. */
   readonly original?: OriginalFile | undefined
   readonly batches: AsyncIterable<readonly InputRow[]>

@@ -79,7 +79,8 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
 const noHeader =
   'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.'
 
-const describeEncoding = ({ label, sample }: Encoding): string[] =>
+/** Returns the note about an encoding that was recognised by its letters, if it was. */
+export const describeEncoding = ({ label, sample }: Pick<Encoding, 'label' | 'sample'>): string[] =>
   sample === undefined
     ? []
     : [`Encoding: ${label}, such as "${sample}". If that looks wrong, name the right one with --encoding.`]

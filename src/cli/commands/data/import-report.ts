@@ -2,6 +2,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
 import type { OriginalFile, RejectedRecord } from '../../../catalogue/kinds/kind.js'
 import { describeMapping } from '../../../runs/input/mapping.js'
+import { describeEncoding } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
 import {
   createRejects,
@@ -56,13 +57,20 @@ export function collectRejects(sink: Sink | undefined) {
 }
 
 /** Shows on stderr which column is read as which field, with a value of each. */
-export function showColumns(context: StreamsContext, { mapping, ignored, samples = {} }: ImportReport): void {
+export function showColumns(
+  context: StreamsContext,
+  { mapping, ignored, samples = {}, encoding }: ImportReport,
+): void {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
     return { field, column, ...(sample ? { sample } : {}) }
   })
   const width = context.streams.stderr.columns
-  for (const line of describeMapping({ columns, unused: ignored, notes: [] }, width, 'not imported'))
+  for (const line of describeMapping(
+    { columns, unused: ignored, notes: encoding ? describeEncoding(encoding) : [] },
+    width,
+    'not imported',
+  ))
     context.notify(oneLine(line))
 }
 

@@ -92,6 +92,17 @@ describe('data import', () => {
     ])
   })
 
+  it('names the encoding that was recognised by its letters, with one of the values that show it', async () => {
+    const stdin = Buffer.from('name,domain\nPe\xf1a,pena.example\nM\xfcller,muller.example\n', 'latin1')
+    const { code, stderr } = await here.run(['data', 'import', 'companies', '-'], { stdin })
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/Encoding: windows-1252, such as "Peña"\. .*--encoding/),
+    ])
+    const again = await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
+    expect(again.stderr).not.toContain('Encoding')
+  })
+
   it('says what would change with --dry-run, and imports nothing', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
     const stdin = `${companies}New,new.example\nRenamed,other.example\n,nothing\n,no domain\n`
