@@ -66,5 +66,8 @@ export function profileOf(settings: Settings, name: string | undefined): Profile
   const names = ['default', 'local', ...Object.keys(known)].filter(
     (each, at, all) => all.indexOf(each) === at,
   )
-  throw new UsageError(`There is no profile named ${wanted}.`, `Known profiles: ${names.join(', ')}`)
+  throw new UsageError(
+    `There is no profile named ${wanted}.`,
+    `Known profiles: ${names.join(', ')}. To add this one: prospect profiles add ${wanted} --base-url URL`,
+  )
 }
