@@ -1,5 +1,6 @@
 import { Parser } from 'csv-parse'
 import { type LocalCode, Refusal } from '../api/calls/errors.js'
+import type { Fields } from '../api/values/objects.js'
 import { undefuse } from './cells.js'
 import type { Encoding } from './detect-encoding.js'
 import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js'
@@ -8,6 +9,8 @@ import { type DetectedDelimiter, decode, LineCounter, skip } from './encoding.js
 export interface CsvRow {
   readonly line: number
   readonly cells: readonly string[]
+  /** What a row has that comes from no file. */
+  readonly fields?: Fields | undefined
 }
 
 /** Options for reading the rows of a table. */

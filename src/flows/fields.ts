@@ -147,6 +147,12 @@ function pathsFor(field: string, kind: ListKind, about: ListKind): readonly stri
 export const recordNameOf = (about: ListKind, field: string): string =>
   recordFieldsOf(about, field)[0] ?? field
 
+/** Returns the paths of all fields of rows. */
+export const pathsOf = (fields: Scope, before = ''): string[] =>
+  Object.entries(fields).flatMap(([name, below]) =>
+    below === true ? [before + name] : pathsOf(below, `${before}${name}.`),
+  )
+
 /** Returns what the records of a search or a list are. */
 export function recordShape(about: ListKind): RowShape {
   const company = scopeOf(columnsOf(nodeOf(accountRecord())))

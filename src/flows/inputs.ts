@@ -8,6 +8,7 @@ import { mapList } from '../lists/lists.js'
 import { openInput } from '../runs/find-run.js'
 import { rowInput } from '../runs/input/mapping.js'
 import { isBlank } from '../runs/input/table.js'
+import { isRecords } from '../runs/known-lists.js'
 import type { RunHome, RunPorts } from '../runs/ports.js'
 import { recordNameOf } from './fields.js'
 import type { Flow, FlowFiles, FlowInput } from './read.js'
@@ -36,6 +37,7 @@ export const flowFiles = (ports: FilePorts, file: string): FlowFiles => ({
     const pairs = Object.entries(map).map(([field, column]) => `${field}=${column}`)
     return { table, mapped: mapList(table, path, undefined, pairs) }
   },
+  toList: (source) => (isRecords(source) ? source : resolve(dirname(file), source)),
 })
 
 /** Returns the path of the table that an input reads; `undefined` where it reads none. */

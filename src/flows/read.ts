@@ -19,6 +19,7 @@ import {
   type Filling,
   fillingOf,
   hasField,
+  pathsOf,
   placeOf,
   type ResultPlace,
   type RowShape,
@@ -105,6 +106,8 @@ export interface Flow {
 export interface FlowFiles {
   /** Opens the table of an input. Throws a Refusal. */
   openTable(input: FlowInput): Promise<Flow['table']>
+  /** Returns a list of known rows with its whole path, where it is a file. */
+  toList(source: string): string
 }
 
 /** Reads the file of a flow, as far as it is right. `flow` is absent where anything is wrong. */
@@ -174,7 +177,7 @@ class Reader {
     this.#step = undefined
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
-    const skipKnown = typeof skip_known === 'string' ? [skip_known] : skip_known
+    const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(files.toList)
     return { name, input, table, steps, end: shape, outputs, budget, skipKnown, since }
   }
 
@@ -354,10 +357,7 @@ class Reader {
   }
 
   #unknownField(path: Path, field: string, { fields }: RowShape): void {
-    const known = Object.entries(fields).flatMap(([name, below]) =>
-      below === true ? [name] : Object.keys(below).map((inner) => `${name}.${inner}`),
-    )
-    this.#unknown(path, field, known, 'field')
+    this.#unknown(path, field, pathsOf(fields), 'field')
   }
 
   #unknown(path: Path, name: string, known: readonly string[], what: string): void {

@@ -242,5 +242,5 @@ function outputRow({ row, outcome }: RowState): OutputRow[] {
   if (!outcome) return []
   const { answer, source, credits } = outcome
   const { body, status, error } = answer
-  return [{ line: row.line, cells: row.cells, body, status, error, credits, source }]
+  return [{ ...row, body, status, error, credits, source }]
 }

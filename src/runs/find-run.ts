@@ -98,7 +98,7 @@ export async function identifyRun(
   workspace = '',
 ): Promise<RunIdentity> {
   const { name: target, engine, formerly } = await names()
-  const fileHash = await hashOf(table.path)
+  const fileHash = await hashOfFile(table.path)
   const columns = mapping.columns.map(({ field, at }) => [field, at])
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
@@ -123,7 +123,8 @@ export async function identifyRun(
   }
 }
 
-async function hashOf(path: string): Promise<string> {
+/** Returns the SHA-256 of a file. */
+export async function hashOfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return hash.digest('hex')

@@ -171,13 +171,15 @@ export class InFlightCounter {
 export class Queue<T> {
   #items: T[] = []
   #ended = false
+  #isClosed = false
   #wake: () => void = () => {}
 
   constructor(private readonly limit: number) {}
 
-  /** Adds an item when there is room. */
+  /** Adds an item when there is room. It is lost where the consumer has left. */
   async put(item: T): Promise<void> {
-    while (this.#items.length >= this.limit) await this.#change()
+    while (this.#items.length >= this.limit && !this.#isClosed) await this.#change()
+    if (this.#isClosed) return
     this.#items.push(item)
     this.#changed()
   }
@@ -192,6 +194,13 @@ export class Queue<T> {
   async first(): Promise<T | undefined> {
     while (this.#items.length === 0 && !this.#ended) await this.#change()
     return this.#items[0]
+  }
+
+  /** Has the consumer leave. */
+  close(): void {
+    this.#isClosed = true
+    this.#items = []
+    this.#changed()
   }
 
   drop(): void {

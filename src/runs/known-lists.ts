@@ -22,7 +22,7 @@ import type { RunHome, RunPorts } from './ports.js'
 export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile' | 'records'>
 
 /** Whether a source of known rows is no file. */
-const isRecords = (source: string): boolean => source === 'catalogue' || source.startsWith('list:')
+export const isRecords = (source: string): boolean => source === 'catalogue' || source.startsWith('list:')
 
 /** A list that was opened; without a mapping where it is no file. */
 export interface OpenList {

@@ -267,7 +267,7 @@ export class Launcher {
 
   /** Sends rows as the budget permits, in their order. */
   async #send(states: readonly RowState[]): Promise<void> {
-    const { journal, perRecord } = this.ports.batch
+    const { journal, perRecord, othersUnderWay = () => false, time } = this.ports.batch
     let settled = false
     for (let left = states; left.length > 0 && !this.ports.stopReason.signal.aborted; ) {
       const wanted = perRecord === undefined ? left : left.map((state) => state.wanted(perRecord))
@@ -278,8 +278,9 @@ export class Launcher {
       if (settled && planned.length === 0)
         return this.ports.stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
       // Calls under way may cost less than was set aside for them.
-      settled = this.ports.inFlight.isIdle
-      if (!settled) await this.ports.inFlight.progress()
+      settled = this.ports.inFlight.isIdle && !othersUnderWay()
+      if (!this.ports.inFlight.isIdle) await this.ports.inFlight.progress()
+      else if (!settled) await time.sleep(turnPollMs, this.ports.stopReason.signal)
       await this.journalWriter.kept()
       left = await this.#takeStated(left)
     }

@@ -3,6 +3,7 @@ import { ApiError } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
 import { parseJson } from '../api/values/json.js'
 import { type InputFile, toRecord } from './find-run.js'
+import type { Budget } from './journal/budget.js'
 import type { Journal } from './journal/journal.js'
 import type { JournalOptions } from './journal/run-journal.js'
 import type { NewRun, Run, RunIdentity } from './journal/runs.js'
@@ -22,7 +23,9 @@ export interface ResolvedBatch {
   readonly notBefore: number
   /** Runs of samples of the file; `undefined` where there are none. */
   readonly samples?: ReadonlySet<number> | undefined
-  readonly input: InputFile
+  readonly input: Pick<InputFile, 'id' | 'isPiped' | 'keep'>
+  /** A budget that it shares with other runs. */
+  readonly together?: Budget['together']
 }
 
 /** A run with its journal and its target. */
@@ -62,7 +65,7 @@ export async function openJournal(
   }
   const mayRepeat = await isRepeatable(request, target.caller)
   const options = {
-    budget: { perRun, perDay },
+    budget: { perRun, perDay, together: batch.together },
     member: await ports.target.memberEmail(),
     mayRepeat,
     retryUnknown,
@@ -171,7 +174,7 @@ async function targetOf(
   const { mayStillSend } = await import('./journal/lost-runs.js')
   if (mayStillSend(run, records.now())) return { caller, callOptions }
   // At the end, replies to requests for several rows are discarded too.
-  const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
+  const upTo = (before: number) => (run.total > 0 && before >= run.total ? Number.MAX_SAFE_INTEGER : before)
   return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
 }
 

@@ -130,6 +130,20 @@ async function holdFile(ports: RunPorts, path: string): Promise<boolean> {
   return true
 }
 
+/** Opens a file that a run writes, which no other command writes meanwhile. */
+export async function openHeld(
+  ports: RunPorts,
+  path: string,
+  option: string,
+  isOnRecord: (path: string) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<Sink> {
+  ports.claimFile(path, option)
+  await holdFile(ports, path)
+  if (!(await isOnRecord(path))) await keepPartial(path, ports.notify)
+  return ports.openFile(path, option, signal)
+}
+
 /** A path without links; of a file that is not there, its folder's. */
 function trueName(path: string): string {
   try {

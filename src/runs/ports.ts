@@ -203,6 +203,8 @@ export interface Batch extends Lookup {
   readonly total?: number
   /** Whether the file has rows behind them: the run is not finished then, even when all these are answered. */
   readonly hasMore?: boolean
+  /** Whether other runs have calls under way that may release credits of a budget that they share. */
+  readonly othersUnderWay?: () => boolean
   /** Ends the run early: no further row is sent, and calls under way are awaited. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: RunProgress) => void

@@ -86,6 +86,8 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly keepInput?: boolean | undefined
   /** Writes the rows that `skipKnown` leaves out. */
   readonly keepKnown?: boolean | undefined
+  /** Id of the flow that the run is a step of, in the record of a run. */
+  readonly flow?: string | undefined
   /** Fingerprint of the lists of `skipKnown`, in the record of a run. */
   readonly knownPrint?: string | undefined
 }

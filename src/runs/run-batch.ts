@@ -5,6 +5,7 @@ import {
   checkRows,
   findKnown,
   findRun,
+  type InputFile,
   identifyRun,
   isComparing,
   openRunInput,
@@ -66,6 +67,7 @@ type BatchResult =
 
 /** A batch whose rows were counted and whose run was looked for: all that its quote and its execution need. */
 interface PlannedBatch extends ResolvedBatch {
+  readonly input: InputFile
   readonly mapping: Mapping
   readonly rows: Lookup & { readonly table: Table }
   /** The rows that are written; all of them where absent. */
@@ -97,7 +99,7 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
 async function planBatch(
   ports: BatchPorts,
   asked: BatchRequest,
-  input: ResolvedBatch['input'],
+  input: InputFile,
   mapping: Mapping,
 ): Promise<PlannedBatch> {
   const { table } = input

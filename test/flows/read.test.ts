@@ -15,7 +15,10 @@ const people = {
 } as unknown as Table
 
 const read = (text: string, of = table) =>
-  readFlow(text, { openTable: async () => ({ table: of, mapped: mapList(of, 'companies.csv') }) })
+  readFlow(text, {
+    toList: (source) => source,
+    openTable: async () => ({ table: of, mapped: mapList(of, 'companies.csv') }),
+  })
 
 const whole = `name: dach
 input: { csv: companies.csv }

@@ -5,7 +5,8 @@ import { main } from '../../src/cli/program/main.js'
 import { openEngine } from '../../src/index.js'
 
 /**
- * A batch over the local engine, or a single lookup of each line of a `.txt` file, as a process that kills itself.
+ * A batch over the local engine, a flow in a `.yaml` file, or a single lookup of each line of a `.txt` file, as a process that
+ * kills itself.
  * Arguments: input, output, the call it dies at (0 for none), whether before or after the engine has answered it, and how
  * many turns of the event loop later; further options of the command.
  */
@@ -50,16 +51,18 @@ const deadly: Caller = {
 const { stdin, stdout, stderr, env } = process
 const run = (...argv: string[]) =>
   main(
-    ['accounts', 'enrich', '--quiet', ...argv, ...options],
+    [...argv, '--quiet', ...options],
     { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process },
     { caller: deadly },
   )
-if (!input.endsWith('.txt')) process.exitCode = await run('--csv', input, '-o', output)
+const enrich = ['accounts', 'enrich']
+if (input.endsWith('.yaml')) process.exitCode = await run('flow', 'run', input)
+else if (!input.endsWith('.txt')) process.exitCode = await run(...enrich, '--csv', input, '-o', output)
 else
   for (const domain of readFileSync(input, 'utf8').trim().split('\n'))
     process.exitCode = Math.max(
       Number(process.exitCode ?? 0),
-      await run('--domain', domain, '--max-age', '1d'),
+      await run(...enrich, '--domain', domain, '--max-age', '1d'),
     )
 await engine.close()
 process.stdout.write(`${calls}\n`)

@@ -14,11 +14,15 @@ import type { BatchCommand } from './request.js'
 import { runSentences } from './row-reasons.js'
 import { filePorts, listPorts } from './run-home.js'
 
+/** What the target of a run depends on. */
+type TargetCommand = Pick<BatchCommand, 'operation'> & {
+  readonly choices: Pick<BatchCommand['choices'], 'distribute'>
+}
+
 /** Returns a batch, and the context of the database that holds its engine and the records of its run. */
-export function withRunDatabase(
-  context: Context,
-  command: BatchCommand,
-): { readonly context: Context; readonly command: BatchCommand } {
+export function withRunDatabase<
+  Command extends Pick<TargetCommand, 'choices'> & Pick<BatchCommand, 'database' | 'place'>,
+>(context: Context, command: Command): { readonly context: Context; readonly command: Command } {
   const { choices } = command
   const database = command.database ?? (choices.distribute ? context.home.engine : undefined)
   if (choices.distribute) checkDatabase(context, database)
@@ -41,7 +45,7 @@ export function createPorts(context: Context, command: BatchCommand, dialog: Bat
 }
 
 /** Returns what a run needs of the context of its command. */
-export function createRunPorts(context: Context, command: BatchCommand): RunPorts {
+export function createRunPorts(context: Context, command: TargetCommand): RunPorts {
   return {
     ...listPorts(context),
     ...filePorts(context),
@@ -74,7 +78,7 @@ async function memberOf(context: Context): Promise<string | undefined> {
 /** Returns how to send several rows of a run in one request, or `undefined` where each row is a request. */
 export async function bulkOptions(
   context: Context,
-  { operation, choices }: BatchCommand,
+  { operation, choices }: TargetCommand,
   run: string,
 ): Promise<Together | undefined> {
   const { together } = operation.batch ?? {}
@@ -125,7 +129,7 @@ export function checkDatabase(context: Context, database: string | undefined): v
 }
 
 /** Returns what has the workers of the database answer the rows of a run. */
-function distributor(context: Context, { operation }: BatchCommand): BatchTarget['distribute'] {
+function distributor(context: Context, { operation }: TargetCommand): BatchTarget['distribute'] {
   return async (run, apiKey, signal) => {
     const pool = watchWorkers(context)
     const caller = await context.distributedCaller({

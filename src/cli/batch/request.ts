@@ -8,7 +8,7 @@ import { withoutUndefined } from '../../api/values/objects.js'
 import { parsePairs, parsePins, unknownName, valueReader } from '../../runs/input/mapping.js'
 import type { Run } from '../../runs/journal/runs.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
-import type { Context, StreamsContext } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { refuseCountry } from '../options/schema-options.js'
@@ -23,16 +23,19 @@ const targetOptions: readonly string[] = [
   ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
 ]
 
+/** Returns the options that choose the target, for the record of a run. */
+export const targetOptionsOf = (globals: GlobalOptions) =>
+  Object.fromEntries(Object.entries(globals).filter(([name]) => targetOptions.includes(name)))
+
 /** Returns the request of a batch command, without anything of the command line. */
 export function toRequest(
   { globals, streams: { env } }: StreamsContext,
   command: BatchCommand,
 ): BatchRequest {
-  const kept = Object.entries(globals).filter(([name]) => targetOptions.includes(name))
   return {
     ...command,
     output: fileOf(globals),
-    targetOptions: Object.fromEntries(kept),
+    targetOptions: targetOptionsOf(globals),
     locale: env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined,
   }
 }
@@ -71,10 +74,22 @@ export function readOverrides(
   )
 }
 
+/** Throws UsageError for the record of a flow, and for that of one of its steps. */
+function refuseFlow({ id, operation: of, request }: Run): void {
+  const { choices } = parseExact(request) as Partial<RecordedRequest>
+  const flow = of === 'flow' ? id : choices?.flow
+  if (flow !== undefined)
+    throw new UsageError(
+      `Run ${id} is ${of === 'flow' ? 'a flow' : 'a step of a flow'}.`,
+      `Go on with the flow: prospect flow resume ${flow}`,
+    )
+}
+
 /** Returns the batch of a recorded run, and the context for it. Options of this command replace recorded ones. */
 export async function fromRecord(context: Context, run: Run, { options }: Invocation) {
   const { globals, streams } = context
   refuseJq(globals, 'runs resume and runs export')
+  refuseFlow(run)
   const request = parseExact(run.request) as RecordedRequest
   const row = operation(run.operation as OperationId)
   const given = Object.entries(runChoicesOf(options, streams)).filter(([, value]) => value !== undefined)

@@ -72,8 +72,8 @@ export interface PlannedRows {
 
 /** A budget that leaves too little for another row. */
 export interface BudgetShortage {
-  /** The budget of the run, or of the profile for a day. */
-  readonly budget: 'run' | 'day'
+  /** The budget of the run, of the profile for a day, or of several runs. */
+  readonly budget: 'run' | 'day' | 'flow'
   readonly credits: number
 }
 

@@ -7,8 +7,13 @@ import { type Run, runScope } from './runs.js'
  * Returns the scope in which the rows of a run are written. Transactions of different runs do not wait for each other,
  * unless their profile has a budget for the day: then each must see what the one before it set aside.
  */
-export const scopeOf = ({ number, profile }: Pick<Run, 'number' | 'profile'>, { perDay }: Budget): string =>
-  perDay === undefined ? runScope(number) : `day ${profile}`
+export function scopeOf(
+  { number, profile }: Pick<Run, 'number' | 'profile'>,
+  { perDay, together }: Budget,
+): string {
+  if (perDay !== undefined) return `day ${profile}`
+  return runScope(together?.runs[0] ?? number)
+}
 
 /** Returns the day (UTC) that spending at a time is counted for. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
@@ -20,7 +25,7 @@ export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 export async function budgetLeft(
   connection: Connection,
   { number, profile }: Run,
-  { perRun, perDay }: Budget,
+  { perRun, perDay, together }: Budget,
   now: number,
 ): Promise<BudgetLeft> {
   const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<BudgetLeft, 'unknown'>>(
@@ -31,10 +36,26 @@ export async function budgetLeft(
   const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
   const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
   const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
+  const ofAll = together
+    ? together.credits - (await usedBy(connection, together.runs))
+    : Number.POSITIVE_INFINITY
+  const left = Math.min(ofRun, ofDay, ofAll)
   const shortage: BudgetShortage =
-    ofRun <= ofDay ? { budget: 'run', credits: perRun ?? 0 } : { budget: 'day', credits: perDay ?? 0 }
-  return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
+    left === ofAll && together
+      ? { budget: 'flow', credits: together.credits }
+      : left === ofRun
+        ? { budget: 'run', credits: perRun ?? 0 }
+        : { budget: 'day', credits: perDay ?? 0 }
+  return { credits: left, reserved, unknown, shortage }
 }
+
+/** Returns the credits that runs have spent or set aside. */
+const usedBy = (connection: Connection, runs: readonly number[]): Promise<number> =>
+  readNumber(
+    connection,
+    `SELECT coalesce(sum(credits + reserved), 0) AS credits FROM runs WHERE number IN (${runs.map(() => '?').join(', ')})`,
+    ...runs,
+  )
 
 const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,

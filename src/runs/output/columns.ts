@@ -4,7 +4,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
-import { valueAt, valuesAt } from '../../api/values/objects.js'
+import { type Fields, valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
 import type { Format, FormatChoices, Layout } from './format.js'
@@ -257,6 +257,8 @@ export interface OutputRow {
   /** Line of the input where it begins. */
   readonly line: number
   readonly cells: readonly string[]
+  /** What a row has that comes from no file. */
+  readonly fields?: Fields | undefined
   /** Body of the reply, or undefined. */
   readonly body: unknown
   readonly status: RowStatus

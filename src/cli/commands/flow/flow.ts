@@ -1,22 +1,46 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { flowFiles } from '../../../flows/inputs.js'
+import { standIn } from '../../../flows/chain.js'
+import { flowFiles, tableRows } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
-import { listPorts } from '../../batch/run-home.js'
+import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
+import { openRuns } from '../../../runs/records.js'
+import { rowFormat } from '../../batch/options.js'
+import { createRunPorts, withRunDatabase } from '../../batch/ports.js'
+import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
+import { capYoungGeneration } from '../../batch/run.js'
+import { listPorts, toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
+import { interruptible } from '../../context/interrupts.js'
+import { profileInUse } from '../../context/settings.js'
 import { reportOf } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { formatPath, oneLine } from '../../output/text.js'
+import { runPlaceOf, serverAddress, sharedOptions } from '../../options/databases.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { addStoredId } from '../../options/stored-ids.js'
+import { positiveWhole } from '../../options/values.js'
+import { fileOf } from '../../output/output.js'
+import { startProgress } from '../../output/progress.js'
+import { countRows, duration, formatCredits, formatNumber, formatPath, oneLine } from '../../output/text.js'
+import { findFlow, listCommand, showCommand, stored } from './show.js'
 
 /** `prospect flow`: a chain of lookups in one file. */
 export const flowCommand: CommandFactory = ({ group }) =>
-  group('flow', 'A whole prospecting workflow in one file', [checkCommand])
+  group('flow', 'A whole prospecting workflow in one file', [
+    checkCommand,
+    runCommand,
+    showCommand,
+    resumeCommand,
+    listCommand,
+  ])
+
+const fileArgument = ['<file>', 'the file of the flow, such as leads.yaml'] as const
 
 const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Check a flow, and send nothing')
-    .argument('<file>', 'the file of the flow')
+    .argument(...fileArgument)
     .run(async (context, { args: [file = ''] }) => {
       const { flow } = await openFlow(context, file)
       const count = flow.steps.length
@@ -26,6 +50,136 @@ const checkCommand: CommandFactory = ({ command }) =>
       )
       return exitCodes.ok
     })
+
+const runOptions = optionRows({
+  until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
+  rows: ['<n>', 'take the first rows of the input, and print what becomes of them', positiveWhole],
+  fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
+  retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
+  concurrency: ['<n>', 'rows of a step to look up at the same time (default: 256)', positiveWhole],
+  database: [
+    '<url>',
+    'the PostgreSQL database of engine and runs, postgres://… (default: this machine)',
+    serverAddress,
+  ],
+})
+
+type Given = OptionsOf<typeof runOptions>
+
+const runCommand: CommandFactory = ({ command }) =>
+  command('run', 'Run a flow; the same command resumes it')
+    .argument(...fileArgument)
+    .withOptions(runOptions)
+    .run((context, { args: [file = ''], options }) => start(context, file, options))
+
+const resumeCommand: CommandFactory = ({ command }) =>
+  addStoredId(command('resume', 'Resume a flow by its id'), stored)
+    .withOptions(sharedOptions)
+    .run(async (context, invocation) => {
+      const place = runPlaceOf(context, invocation.options)
+      const records = await openRuns(toRunHome(context), place)
+      const { file } = await findFlow(records, invocation)
+      return start(context, file, place.database === undefined ? {} : { database: place.database })
+    })
+
+/** Runs the flow in a file, and shows how it ends. Returns the exit code. */
+async function start(outer: Context, file: string, given: Given): Promise<number> {
+  const { path, flow } = await openFlow(outer, file)
+  const isLook = given.until !== undefined || given.rows !== undefined
+  const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
+  const output = fileOf(outer.globals)
+  if (output !== undefined && !isLook)
+    throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
+  const { operation } = await standIn()
+  const command: Pick<BatchCommand, 'database' | 'place' | 'operation'> = {
+    operation,
+    ...(given.database === undefined ? {} : { database: given.database }),
+  }
+  const { context, command: own } = withRunDatabase(outer, { ...command, choices: {} })
+  const budget = { ...flow.budget, per_day: flow.budget.per_day ?? perDay }
+  const request: FlowRequest = {
+    ...{ flow: { ...flow, budget }, path, until: untilOf(flow, given.until), rows: given.rows },
+    look: isLook
+      ? { format: rowFormat(context), path: output && resolve(context.streams.cwd, output) }
+      : undefined,
+    fresh: given.fresh === true,
+    retryUnknown: given.retryUnknown === true,
+    concurrency: given.concurrency ?? concurrency,
+    ...{ database: own.database, place: own.place },
+    targetOptions: targetOptionsOf(context.globals),
+  }
+  const progress = await startProgress(
+    context,
+    ({ rows, credits }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
+  )
+  const stopWatching = capYoungGeneration()
+  const ports = createRunPorts(context, own)
+  const report = await interruptible(context.streams, (signal) =>
+    runFlow(
+      request,
+      {
+        ...ports,
+        forStep: (_, step) => createRunPorts(context, step),
+        rows: () => (flow.table ? tableRows(flow.table) : (async function* () {})()),
+        sleep: (ms, aborted) => context.sleep(ms, aborted),
+        onProgress: (counts) =>
+          progress.update({
+            rows: counts.at(-1)?.in ?? 0,
+            found: 0,
+            credits: counts.reduce((sum, one) => sum + one.credits, 0),
+            total: undefined,
+          }),
+      },
+      signal,
+    ),
+  ).finally(() => {
+    progress.stop()
+    stopWatching()
+  })
+  showReport(context, report)
+  return report.exit
+}
+
+/** Returns how many steps are taken. Throws UsageError for a step that there is not. */
+function untilOf({ steps }: Flow, until: string | undefined): number | undefined {
+  if (until === undefined) return undefined
+  const at = /^\d+$/.test(until) ? Number(until) : steps.findIndex(({ name }) => name === until) + 1
+  if (at >= 1 && at <= steps.length) return at
+  const names = steps.map(({ name }, index) => `${index + 1} ${name}`).join(', ')
+  throw new UsageError(`--until: there is no step ${until}.`, `There are: ${names}.`)
+}
+
+/** Says what became of the rows in each step, and where they are. */
+function showReport(
+  context: Context,
+  { flow, steps, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
+) {
+  for (const [at, step] of steps.entries()) {
+    const { credits, credits_before: before, invalid, failed } = step
+    const parts = [
+      `${formatNumber(step.in)} in`,
+      `${formatNumber(step.found)} ${step.run === null ? 'kept' : 'found'}`,
+      ...(step.duplicates > 0
+        ? [`${formatNumber(step.duplicates)} ${step.duplicates === 1 ? 'duplicate' : 'duplicates'}`]
+        : []),
+      ...(step.run !== null && step.out !== step.found ? [`${formatNumber(step.out)} go on`] : []),
+      ...(invalid > 0 ? [`${formatNumber(invalid)} invalid`] : []),
+      ...(failed > 0 ? [`${formatNumber(failed)} failed`] : []),
+      ...(credits > 0
+        ? [formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')]
+        : []),
+    ]
+    context.notify(oneLine(`${at + 1} ${step.step}: ${parts.join(' · ')}`))
+  }
+  const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
+  const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
+  const before = wasFinished ? ' It was finished before: nothing was paid.' : ''
+  context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
+  if (stopped)
+    context.notify(
+      oneLine(`Stopped: ${stopped.reason}. ${stopped.hint} Resume: prospect flow resume ${run.slice(0, 8)}`),
+    )
+}
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
 export async function openFlow(

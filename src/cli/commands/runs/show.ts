@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type OperationId, operation } from '../../../api/operations/table.js'
+import { operations } from '../../../api/operations/table.js'
 import { parseJson } from '../../../api/values/json.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../runs/records.js'
@@ -76,7 +76,7 @@ async function countLookups(run: Run, { runs }: RunRecords) {
       (sum, { status, lookups }) => sum + (status === (wanted ?? status) ? Number(lookups) : 0),
       0,
     )
-  const { identity } = operation(run.operation as OperationId).batch ?? {}
+  const { identity } = operations().find(({ id }) => id === run.operation)?.batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {
     ...{ total: of(), found: of('found'), not_found: of('not_found'), failed: of('failed') },

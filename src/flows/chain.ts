@@ -1,0 +1,370 @@
+import { shapeOf } from '../api/areas/shapes.js'
+import type { Caller } from '../api/calls/caller.js'
+import { type OperationId, operation } from '../api/operations/table.js'
+import { parseExact, toJson } from '../api/values/json.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import type { CsvRow } from '../csv/parse.js'
+import { type Expression, parseExpression } from '../lists/expressions.js'
+import { execute } from '../runs/execute.js'
+import { Queue } from '../runs/flow.js'
+import type { Mapping } from '../runs/input/mapping.js'
+import type { Run, RunIdentity } from '../runs/journal/runs.js'
+import { openJournal } from '../runs/open-journal.js'
+import { type OutputRow, toCell } from '../runs/output/columns.js'
+import type { RunReport, RunStop } from '../runs/output/report.js'
+import type { Writer } from '../runs/output/writer.js'
+import { createLookup, type Lookup } from '../runs/plan/lookup.js'
+import type { Batch, RunPorts } from '../runs/ports.js'
+import { holdRun, type RunRecords } from '../runs/records.js'
+import type { BatchRequest } from '../runs/request.js'
+import { fieldOf, withResult } from './fields.js'
+import type { FlowOutputs } from './outputs.js'
+import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
+import type { FlowRow } from './rows.js'
+
+/** What became of the rows in a step. */
+export interface StepCount {
+  readonly step: string
+  /** Id of its run; null for a condition. */
+  run: string | null
+  /** Rows that came to it. */
+  in: number
+  /** Rows that it found something for; those of which a condition is true. */
+  found: number
+  /** Rows that are about a company or person that an earlier row is about. */
+  duplicates: number
+  /** Rows that it leaves in the flow. */
+  out: number
+  credits: number
+  /** Credits that earlier parts of the run paid. */
+  credits_before: number
+  invalid: number
+  failed: number
+}
+
+/** A step that looks rows up. */
+export type RunStep = Exclude<Step, KeepStep>
+
+/** What the runs of a flow share. */
+export interface StageContext {
+  readonly records: RunRecords
+  /** Returns the run of an identity that is resumed; `undefined` where a new one begins. */
+  findSame(identity: RunIdentity): Promise<Run | undefined>
+  /** Real time before which no answer was given that is taken. */
+  readonly notBefore: number
+  /** Their budget. */
+  readonly together: { readonly credits: number; readonly runs: number[] } | undefined
+  /** Their calls under way. */
+  readonly underWay: { calls: number }
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** A step as a run that is ready to be executed. */
+export interface Stage {
+  readonly step: RunStep
+  readonly run: string
+  readonly header: readonly string[]
+  readonly batch: Omit<Batch, 'table' | 'writer' | 'explainStop' | 'signal'>
+}
+
+/** The column in front of those that requests are filled from, so that no row is without a cell. */
+const lineColumn = '_line'
+
+/** Opens the run of a step. It is held until the command ends. */
+export async function openStage(
+  ports: RunPorts,
+  context: StageContext,
+  step: RunStep,
+  request: BatchRequest,
+  identity: RunIdentity,
+  known: { has(input: Fields): boolean } | undefined,
+): Promise<Stage> {
+  const { records, together, notBefore, underWay } = context
+  await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
+  const { header, lookup } =
+    step.kind === 'lookup' ? lookupOf(ports, step, request, known) : customLookup(step)
+  const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
+  const same = await context.findSame(identity)
+  const batch = { request, records, identity, known: same, notBefore, input, together }
+  const { run, journal, target } = await openJournal(ports, batch, 0, { path: null, files: [] })
+  together?.runs.push(run.number)
+  const bulk = step.kind === 'lookup' ? await ports.target.bulk(run.id) : undefined
+  const counted: Caller = {
+    ...target.caller,
+    call: async (...call) => {
+      underWay.calls++
+      return target.caller.call(...call).finally(() => underWay.calls--)
+    },
+  }
+  return {
+    ...{ step, run: run.id, header },
+    batch: {
+      ...lookup,
+      ...target,
+      caller: counted,
+      ...(bulk ? { together: bulk } : {}),
+      ...{ operation: request.operation.id, journal },
+      time: {
+        now: () => ports.clock.now(),
+        sleep: (ms, aborted) => context.sleep(ms, aborted).catch(() => {}),
+      },
+      othersUnderWay: () => underWay.calls > 0,
+      notify: (text) => ports.notify(text),
+    },
+  }
+}
+
+/** Returns how the rows of a step become requests. */
+function lookupOf(
+  ports: RunPorts,
+  { filling }: LookupStep,
+  request: BatchRequest,
+  known: { has(input: Fields): boolean } | undefined,
+): { readonly header: readonly string[]; readonly lookup: Lookup } {
+  const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
+    ...{ field, column: paths[0] ?? field, at: at + 1, by: 'name' },
+  }))
+  const header = [lineColumn, ...filling.map(([field]) => field)]
+  const mapping = { columns, unused: [], notes: [] }
+  const lookup = createLookup(request, mapping, header, ports.sentences.explainRows, known)
+  return { header, lookup: { ...lookup, skip: hasLeft } }
+}
+
+/** The rows of a step that is no lookup are sent whole. */
+function customLookup(step: CommandStep | HttpStep): {
+  readonly header: readonly string[]
+  readonly lookup: Lookup
+} {
+  const written = toJson(step)
+  return {
+    header: [lineColumn, 'row'],
+    lookup: {
+      input: ([, text = '']) => ({ row: parseExact(text) }),
+      identity: ({ row }) => `${written} ${toJson(row)}`,
+      explain: ({ message }) => message,
+      most: () => 0,
+      skip: hasLeft,
+    },
+  }
+}
+
+/** Whether a row has left the flow. */
+const hasLeft = (cells: readonly string[]): boolean => cells.length === 0
+
+/** Returns the cells of a row for a step. */
+function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
+  if (!fields) return []
+  if (step.kind !== 'lookup') return [String(line), toJson(fields)]
+  const values = step.filling.map(([, paths]) => {
+    for (const path of paths) {
+      const cell = toCell(fieldOf(fields, path)).trim()
+      if (cell !== '') return cell
+    }
+    return ''
+  })
+  return [String(line), ...values]
+}
+
+/** Returns the rows that the answer to a row leaves in the flow, and places for those that it does not. */
+function rowsAfter(step: RunStep, { line, fields, status, source, body }: OutputRow): readonly FlowRow[] {
+  const isOn = fields !== undefined && (status === 'found' || status === 'not_found')
+  if (step.kind !== 'lookup')
+    return [{ line, fields: isOn ? { ...fields, ...(isObject(body) ? body : {}) } : undefined }]
+  const { place, operation: row, constants } = step
+  // The same company or person goes on once.
+  const isFirst = source !== 'duplicate' || place === 'company'
+  const going = isOn && isFirst ? fields : undefined
+  if (place !== 'people')
+    return [{ line, fields: going && (body === undefined ? going : withResult(going, place, row, body)) }]
+  const found = going && isObject(body) ? body[row.batch?.found ?? ''] : undefined
+  const people = Array.isArray(found) ? found : []
+  // As many places for each company, so that a row has the same one whatever becomes of those before it.
+  return Array.from({ length: Number(constants.limit) }, (_, at) => ({
+    line,
+    fields: going && at < people.length ? withResult(going, place, row, people[at]) : undefined,
+  }))
+}
+
+/** Rows that go from step to step at once, and how often that many wait between two steps. */
+const chunkRows = 256
+const chunksBetween = 4
+
+/** The steps of a flow, each of which takes the rows of the one before it. */
+export class Chain {
+  readonly counts: readonly StepCount[]
+  /** Whether the input has rows behind those that were read. */
+  hasMore = false
+  #isCut = false
+  #first: Stage | undefined
+  readonly #conditions = new Map<Step, Expression>()
+
+  constructor(
+    private readonly steps: readonly Step[],
+    private readonly stages: readonly Stage[],
+    private readonly stop: AbortController,
+  ) {
+    this.counts = steps.map((step) => ({
+      ...{ step: step.name, run: stages.find((stage) => stage.step === step)?.run ?? null },
+      ...{ in: 0, found: 0, duplicates: 0, out: 0, credits: 0, credits_before: 0, invalid: 0, failed: 0 },
+    }))
+  }
+
+  /** Passes all rows through the steps to the outputs. Returns why it ended early; `undefined` where it did not. */
+  async run(
+    input: AsyncIterable<readonly FlowRow[]>,
+    most: number | undefined,
+    outputs: FlowOutputs,
+    explainStop: Batch['explainStop'],
+    onProgress: () => void,
+  ): Promise<RunStop | undefined> {
+    for (const step of this.steps)
+      if (step.kind === 'keep')
+        this.#conditions.set(step, await parseExpression(step.keep, step.before.fields, 'keep'))
+    let rows: AsyncIterable<readonly FlowRow[]> = this.#begin(input, most)
+    const isOpen = () => this.#isCut || this.hasMore
+    const reports: Promise<readonly [Stage, RunReport]>[] = []
+    for (const [at, stage] of this.stages.entries()) {
+      const queue = new Queue<readonly FlowRow[]>(chunksBetween)
+      const isLast = at === this.stages.length - 1
+      const put = (chunk: readonly FlowRow[]) => (isLast ? outputs.write(chunk) : queue.put(chunk))
+      const from = rows
+      const report = execute({
+        ...stage.batch,
+        table: { header: stage.header, rows: () => this.#cellsFor(stage, from) },
+        writer: this.#writer(stage, put, () => queue.end()),
+        signal: this.stop.signal,
+        explainStop,
+        onProgress: ({ credits, credits_before }) => {
+          Object.assign(this.#countOf(stage.step), { credits, credits_before })
+          onProgress()
+        },
+        // It is asked for at the end: a run is finished only where it had all rows.
+        get hasMore() {
+          return isOpen()
+        },
+      })
+      reports.push(report.then((ended) => [stage, ended] as const))
+      rows = drain(queue)
+    }
+    if (this.stages.length === 0) for await (const chunk of rows) await outputs.write(chunk)
+    for (const report of reports) report.catch(() => this.stop.abort())
+    const ended = await Promise.allSettled(reports).then(() => Promise.all(reports))
+    for (const [stage, { credits, credits_before }] of ended)
+      Object.assign(this.#countOf(stage.step), { credits, credits_before })
+    const stopped = ended.find(([stage, { stopped: one }]) => one && (!this.#first || stage === this.#first))
+    if (this.#isCut) await outputs.abandon()
+    else await outputs.finish()
+    return stopped?.[1].stopped
+  }
+
+  async *#begin(
+    input: AsyncIterable<readonly FlowRow[]>,
+    most = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<readonly FlowRow[]> {
+    let left = most
+    for await (const rows of input) {
+      if (left === 0 && rows.length > 0) this.hasMore = true
+      if (this.hasMore) return
+      const taken = rows.slice(0, left)
+      this.hasMore = taken.length < rows.length
+      left -= taken.length
+      yield* chunks(this.#kept(taken, 0))
+    }
+  }
+
+  async *#cellsFor(stage: Stage, rows: AsyncIterable<readonly FlowRow[]>): AsyncGenerator<readonly CsvRow[]> {
+    let isDone = false
+    try {
+      for await (const chunk of rows) {
+        for (const { fields } of chunk) if (fields) this.#countOf(stage.step).in++
+        yield chunk.map((row) => ({ line: row.line, cells: cellsOf(stage.step, row), fields: row.fields }))
+      }
+      isDone = true
+    } finally {
+      // The steps before it must not go on paying for rows that go nowhere.
+      if (!isDone) this.#end(stage)
+    }
+  }
+
+  #end(stage: Stage): void {
+    this.#isCut = true
+    if (!this.stop.signal.aborted) this.#first = stage
+    this.stop.abort()
+  }
+
+  #writer(stage: Stage, put: (rows: readonly FlowRow[]) => Promise<void>, end: () => void): Writer {
+    const nothing = async () => {}
+    const count = this.#countOf(stage.step)
+    const next = this.steps.indexOf(stage.step) + 1
+    return {
+      ...{ output: undefined, partial: undefined, discard: nothing },
+      write: async (rows) => {
+        const after = rows.flatMap((row) => {
+          if (row.fields && row.status === 'found') count.found++
+          if (row.source === 'duplicate') count.duplicates++
+          if (row.status === 'invalid') count.invalid++
+          if (row.status === 'failed') count.failed++
+          const going = rowsAfter(stage.step, row)
+          for (const { fields } of going) if (fields) count.out++
+          return going
+        })
+        for (const chunk of chunks(this.#kept(after, next))) await put(chunk)
+      },
+      finish: async () => end(),
+      abandon: async () => {
+        this.#end(stage)
+        end()
+      },
+    }
+  }
+
+  /** Passes rows through the conditions before the next step with a run. */
+  #kept(rows: readonly FlowRow[], from: number): readonly FlowRow[] {
+    let kept = rows
+    for (let at = from; ; at++) {
+      const step = this.steps[at]
+      const condition = step && this.#conditions.get(step)
+      const count = this.counts[at]
+      if (!condition || !count) return kept
+      kept = kept.map((row) => {
+        if (!row.fields) return row
+        count.in++
+        if (!condition.test(valuesOf(step, row.fields))) return { line: row.line, fields: undefined }
+        count.found++
+        count.out++
+        return row
+      })
+    }
+  }
+
+  #countOf(step: Step): StepCount {
+    return this.counts[this.steps.indexOf(step)] as StepCount
+  }
+}
+
+/** Returns the values of a condition: what a row lacks is null. */
+const valuesOf = ({ before }: Step, row: Fields): Fields =>
+  Object.fromEntries(Object.keys(before.fields).map((name) => [name, row[name] ?? null]))
+
+function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
+  if (rows.length <= chunkRows) yield rows
+  else for (let at = 0; at < rows.length; at += chunkRows) yield rows.slice(at, at + chunkRows)
+}
+
+/** Yields what is in a queue until it ends. */
+async function* drain<T>(queue: Queue<T>): AsyncGenerator<T> {
+  try {
+    for (let item = await queue.first(); item !== undefined; item = await queue.first()) {
+      queue.drop()
+      yield item
+    }
+  } finally {
+    queue.close()
+  }
+}
+
+/** Returns the operation that stands for a step that is no lookup: one that costs nothing. */
+export async function standIn(): Promise<Pick<BatchRequest, 'operation' | 'shape'>> {
+  const id: OperationId = 'accounts.count_profiles'
+  return { operation: operation(id), shape: await shapeOf(id) }
+}

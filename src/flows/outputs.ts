@@ -1,0 +1,145 @@
+import { dirname, resolve } from 'node:path'
+import type { Fields } from '../api/values/objects.js'
+import { hashNumber, hashOf } from '../csv/identity-filter.js'
+import type { ListKind } from '../lists/keys.js'
+import { openSeenNumbers } from '../runs/journal/answers.js'
+import { openHeld } from '../runs/open-output.js'
+import { toCell } from '../runs/output/columns.js'
+import { crmColumns } from '../runs/output/crm-layout.js'
+import { type FormatName, type Layout, rowFormats } from '../runs/output/format.js'
+import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
+import type { RunPorts } from '../runs/ports.js'
+import { fieldOf, pathsOf, type RowShape } from './fields.js'
+import type { FlowOutput } from './read.js'
+import type { FlowRow } from './rows.js'
+
+/** Where the rows are shown that a person only looks at: the output of the command. */
+export interface Look {
+  /** Absolute path; stdout where absent. */
+  readonly path?: string | undefined
+  readonly format: Exclude<FormatName, 'table' | 'ids'>
+}
+
+/** Where the rows of a flow go. */
+export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
+  /** The files that are written. */
+  readonly files: readonly string[]
+  /** Rows that were written. */
+  readonly written: number
+  /** Writes the rows that are still in the flow, each company or person once. */
+  write(rows: readonly FlowRow[]): Promise<void>
+}
+
+type LiveRow = FlowRow & { readonly fields: Fields }
+
+/** Opens the outputs of a flow before anything is paid for. `folder` is that of its file. */
+export async function openOutputs(
+  ports: RunPorts,
+  {
+    outputs,
+    end,
+    folder,
+    look,
+  }: {
+    readonly outputs: readonly FlowOutput[]
+    readonly end: RowShape
+    readonly folder: string
+    readonly look?: Look | undefined
+  },
+  isOnRecord: (path: string) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<FlowOutputs> {
+  const opened: { readonly path: string | undefined; readonly writer: Writer<LiveRow> }[] = []
+  const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
+    const sink =
+      path === undefined
+        ? streamSink(ports.streams.stdout)
+        : await openHeld(ports, path, look ? '-o' : 'output', isOnRecord, signal)
+    opened.push({ path, writer: createWriter(sink, rowFormats[format].create(layout)) })
+  }
+  if (look) await open(look.path, look.format, plainLayout(end, undefined))
+  else
+    for (const output of outputs) {
+      const file = fileOf(output)
+      if (!file) continue
+      const { columns, crm } = file
+      const layout = crm === undefined ? plainLayout(end, columns) : crmLayout(crm, end.about)
+      await open(resolve(dirname(`${folder}/x`), file.path), file.format, layout)
+    }
+  const seen = openSeenNumbers()
+  ports.onClose(() => seen.close())
+  let written = 0
+  return {
+    files: opened.flatMap(({ path }) => path ?? []),
+    get written() {
+      return written
+    },
+    async write(rows) {
+      const live = rows.filter((row): row is LiveRow => {
+        if (row.fields === undefined) return false
+        const identity = identityOf(end.about, row.fields)
+        return identity === undefined || seen.isNew(hashNumber(hashOf(identity)))
+      })
+      if (live.length === 0) return
+      for (const { writer } of opened) await writer.write(live)
+      written += live.length
+    },
+    async finish() {
+      for (const { writer } of opened) await writer.finish()
+    },
+    async abandon() {
+      for (const { writer } of opened) await writer.abandon()
+    },
+  }
+}
+
+/** Returns the file that an output writes; `undefined` where it writes none. */
+function fileOf(output: FlowOutput) {
+  if (output.kind === 'list' || output.kind === 'http') return undefined
+  const { columns } = output
+  if (output.kind === 'csv') return { path: output.csv, format: 'csv', columns, crm: output.layout } as const
+  if (output.kind === 'xlsx')
+    return { path: output.xlsx, format: 'csv', columns, crm: output.layout } as const
+  if (output.kind === 'json') return { path: output.json, format: 'json', columns, crm: undefined } as const
+  return { path: output.ndjson, format: 'ndjson', columns, crm: undefined } as const
+}
+
+/** Returns what identifies a company or person for certain; `undefined` where nothing does. */
+function identityOf(about: ListKind, row: Fields): string | undefined {
+  const paths =
+    about === 'people' ? ['network_profile_url', 'email', 'most_probable_email'] : ['domain', 'network_url']
+  const values = paths.map((path) => toCell(row[path]).trim().toLowerCase())
+  return values.find((value) => value !== '')
+}
+
+/** Returns columns by the paths of fields: all of them where none are given. A column of the input has its own name. */
+function plainLayout({ fields }: RowShape, columns: readonly string[] | undefined): Layout<LiveRow> {
+  const all = pathsOf(fields)
+  const named = all.filter((path) => !path.startsWith('input.'))
+  const added = all.filter(
+    (path) => path.startsWith('input.') && !named.includes(path.slice('input.'.length)),
+  )
+  const paths = columns?.flatMap((column) => within(all, column)) ?? [...named, ...added]
+  const header = paths.map((path) => (path.startsWith('input.') ? path.slice('input.'.length) : path))
+  const values = ({ fields: row }: LiveRow) => paths.map((path) => fieldOf(row, path) ?? null)
+  return {
+    header,
+    cells: (row) => values(row).map(toCell),
+    record: (row) => Object.fromEntries(values(row).map((value, at) => [header[at] ?? '', value])),
+  }
+}
+
+/** Returns a field, or those below it. */
+function within(all: readonly string[], column: string): readonly string[] {
+  const below = all.filter((path) => path.startsWith(`${column}.`))
+  return all.includes(column) || below.length === 0 ? [column] : below
+}
+
+function crmLayout(crm: string, about: ListKind): Layout<LiveRow> {
+  const { header, cells } = crmColumns(crm, about)
+  return {
+    header,
+    cells: ({ fields }) => cells(fields),
+    record: ({ fields }) => Object.fromEntries(cells(fields).map((cell, at) => [header[at] ?? '', cell])),
+  }
+}
