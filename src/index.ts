@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
 import type { Caller } from './api/calls/caller.js'
-import { compose } from './api/calls/compose.js'
+import { compose } from './api/calls/caller.js'
 import { type TypedCaller, withTypes } from './api/calls/typed.js'
 import type { WireNames } from './api/calls/wire-names.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'

@@ -21,7 +21,7 @@ const readBack =
 const namingOptions = [
   'src/api/calls/errors.ts',
   'src/api/calls/exit-codes.ts',
-  'src/catalogue/search/place-condition.ts',
+  'src/catalogue/search/conditions.ts',
   'src/runs/bulk.ts',
   'src/runs/input/mapping.ts',
   'src/runs/input/table.ts',

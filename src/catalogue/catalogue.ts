@@ -3,20 +3,23 @@ import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../st
 import type { Awaitable, Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords, readRecord } from './export/export.js'
 import type { ImportOptions, RawRecord, RecordKind } from './kinds/kind.js'
-import { findHeadcount } from './lookup/headcount.js'
-import { findJobs } from './lookup/jobs.js'
-import { matchEmail, matchPerson } from './lookup/match-person.js'
-import { findReachable } from './lookup/messenger.js'
-import { countAll, countIndustries } from './lookup/stats.js'
-import { findTitles } from './lookup/titles.js'
+import {
+  countAll,
+  countIndustries,
+  findHeadcount,
+  findJobs,
+  findReachable,
+  findTitles,
+  matchEmail,
+  matchPerson,
+} from './lookup/lookups.js'
 import { findLocations } from './places/place.js'
-import { toAccount } from './records/company-row.js'
-import { type CompanyMatch, matchCompany } from './records/match-company.js'
+import { type CompanyMatch, matchCompany, toAccount } from './records/match-company.js'
 import { countOrigins, type Origin, readOrigins } from './records/origins.js'
-import { toPerson } from './records/person-record.js'
+import { toPerson } from './records/person.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
-import { findUnknownCompanies } from './search/employer-filters.js'
+import { findUnknownCompanies } from './search/conditions.js'
 import { countProfiles } from './search/people.js'
 import { countRecords, findRecords } from './search/searches.js'
 import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Layer } from '../api/calls/caller.js'
 import { ConnectionLost, type Reply } from '../api/calls/caller.js'
-import type { Layer } from '../api/calls/compose.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'

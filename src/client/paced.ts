@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Layer } from '../api/calls/caller.js'
 import { type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
-import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { countingOf } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'

@@ -1,6 +1,5 @@
-import type { FinishedWork, WorkHold } from '../api/calls/accepted-work.js'
+import type { FinishedWork, Layer, WorkHold } from '../api/calls/caller.js'
 import { isOk, type Reply } from '../api/calls/caller.js'
-import type { Layer } from '../api/calls/compose.js'
 import type { WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'

@@ -6,9 +6,8 @@ import { type Fields, isObject } from '../api/values/objects.js'
 import type { DeliveryShape } from '../api/webhooks/events.js'
 import { isSecret, sign } from '../api/webhooks/signature.js'
 import type { Clock, DeliveryAttempt, DeliveryResult, Sender } from '../engine/ports/ports.js'
-import { sentenceOf } from './failure.js'
-import { createPools, type PoolSettings, type Pools } from './pools.js'
-import { createResolver } from './resolver.js'
+import { sentenceOf } from './reading.js'
+import { createPools, createResolver, type PoolSettings, type Pools } from './resolver.js'
 import { type Destination, destinationOf, hostOf, type Resolve } from './ssrf-guard.js'
 
 /** Options of a sender; each has a default. */

@@ -86,8 +86,8 @@ class Runner {
 
   #answered(state: RowState, answer: RowAnswer): void {
     this.#journalWriter.add(state, { answer, source: 'live' })
-    this.#launcher.note(state, answer)
     this.#tally.noted(state, { answer, credits: answer.credits })
+    this.#launcher.note(state, answer)
     // While calls wait, nothing else would show the last answers.
     const isDue = this.batch.time.now() - this.#shownAt >= showEveryMs
     if (isDue || this.#rateGate.opens) this.#showProgress()

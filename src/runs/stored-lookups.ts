@@ -1,6 +1,6 @@
 import { shapeOf } from '../api/areas/shapes.js'
+import type { Layer } from '../api/calls/caller.js'
 import { type Caller, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
-import type { Layer } from '../api/calls/compose.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'

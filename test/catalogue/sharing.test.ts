@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import { findIdentifiers } from '../../src/catalogue/erasure/identifiers.js'
+import { findIdentifiers } from '../../src/catalogue/erasure/tables.js'
 import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/open.js'

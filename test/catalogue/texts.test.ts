@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createVectorWriter, toTsquery } from '../../src/catalogue/dialect/postgres-search.js'
-import { toFts5 } from '../../src/catalogue/dialect/sqlite-search.js'
-import { parseKeyword } from '../../src/catalogue/full-text/keyword.js'
-import { allOf, anyOf, beginning, negate, phrase, within } from '../../src/catalogue/full-text/text-query.js'
+import { createVectorWriter, toTsquery } from '../../src/catalogue/dialect/postgres.js'
+import { toFts5 } from '../../src/catalogue/dialect/sqlite.js'
+import {
+  allOf,
+  anyOf,
+  beginning,
+  negate,
+  parseKeyword,
+  phrase,
+  within,
+} from '../../src/catalogue/full-text/keyword.js'
 import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'
 
 describe('a text query', () => {

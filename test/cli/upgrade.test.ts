@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { catalogueSchema } from '../../src/catalogue/schema/schema.js'
 import { engineSchema } from '../../src/engine/tables/schema.js'
 import { newestVersion, storedNumber } from '../../src/storage/database/migrate.js'
-import { stateSchema } from '../../src/storage/state/migrations.js'
+import { stateSchema } from '../../src/storage/state/open.js'
 import { type Machine, machine } from '../support/command.js'
 import { acceptedThen, databases, readFixture, storedIn, unpackHome } from '../support/home-0.1.js'
 

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
-import { compose } from '../../src/api/calls/compose.js'
+import { type Caller, ConnectionLost, compose, type Reply } from '../../src/api/calls/caller.js'
 import { governed } from '../../src/client/governed.js'
 import type { Remote } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'

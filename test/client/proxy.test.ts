@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Environment, proxyOf } from '../../src/client/proxy.js'
+import { type Environment, proxyOf } from '../../src/client/connection.js'
 
 const of = (url: string, env: Environment) => proxyOf(new URL(url), env)?.host
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../../src/api/calls/caller.js'
-import { compose } from '../../src/api/calls/compose.js'
+import { compose } from '../../src/api/calls/caller.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'

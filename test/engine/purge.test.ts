@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { purgeRunReplies, purgeWork } from '../../src/engine/admin/purge.js'
+import { purgeRunReplies, purgeWork } from '../../src/engine/admin/erasure.js'
 import { openBench } from '../support/engine.js'
 import { answered, workerOf } from './fake-sender.js'
 

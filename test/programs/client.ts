@@ -1,4 +1,4 @@
-import { compose } from '../../src/api/calls/compose.js'
+import { compose } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { sharedClock } from '../../src/engine/clock.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'

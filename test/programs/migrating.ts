@@ -3,7 +3,7 @@ import { engineSchema } from '../../src/engine/tables/schema.js'
 import { migrate, readStoredNumber, type Schema } from '../../src/storage/database/migrate.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { stateSchema } from '../../src/storage/state/migrations.js'
+import { stateSchema } from '../../src/storage/state/open.js'
 import { madeUp } from '../support/made-up-schema.js'
 
 /**

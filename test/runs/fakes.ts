@@ -1,7 +1,7 @@
 import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { runSentences } from '../../src/cli/batch/row-reasons.js'
+import { runSentences } from '../../src/cli/batch/map-columns.js'
 import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
 import { openTable } from '../../src/runs/input/table.js'

@@ -140,3 +140,28 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
   const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }
+
+/** What accepted work counts at in the week of a member, until its cost is known. */
+export interface WorkHold {
+  /** Id of the member. */
+  readonly member: string
+  readonly credits: number
+  /** The week, as its number. */
+  readonly week: number
+}
+
+/** Work whose results have passed: its cost is the greater one of two. */
+export interface FinishedWork {
+  readonly id: string
+  /** What the last result says. */
+  readonly credits: number
+  /** Price of each record that passed; 0 where the result says it all. */
+  readonly price: number
+}
+
+/** Wraps a caller, for example to check keys or to keep to rate limits. */
+export type Layer = (caller: Caller) => Caller
+
+/** Wraps a caller in layers, of which the first is the outermost. Layers that are not wanted are `undefined`. */
+export const compose = (layers: readonly (Layer | undefined)[], caller: Caller): Caller =>
+  layers.reduceRight((inner, layer) => layer?.(inner) ?? inner, caller)

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { isCountry } from '../values/countries.js'
+import { isCountry } from '../values/dates.js'
 import { markField, markFields } from '../values/field-names.js'
 import { toJson } from '../values/json.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'

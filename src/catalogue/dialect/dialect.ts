@@ -1,6 +1,11 @@
 import type { Awaitable, Connection, Driver, StoredRow, Value } from '../../storage/driver/connection.js'
-import type { Condition, EstimatedCondition, Selectivity } from '../full-text/sql-conditions.js'
-import type { TextQuery, TextTable } from '../full-text/text-query.js'
+import type {
+  Condition,
+  EstimatedCondition,
+  Selectivity,
+  TextQuery,
+  TextTable,
+} from '../full-text/keyword.js'
 import type { Tokenizer } from '../full-text/tokenizer.js'
 
 /** Where rows are written, and what cuts their texts into words. */

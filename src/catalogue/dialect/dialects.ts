@@ -1,9 +1,7 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import type { CatalogueDialect } from './dialect.js'
-import { postgresCopy, postgresLoad } from './postgres-load.js'
-import { postgresSearch, postgresTexts } from './postgres-search.js'
-import { sqliteCopy, sqliteLoad } from './sqlite-load.js'
-import { sqliteSearch, sqliteTexts } from './sqlite-search.js'
+import { postgresCopy, postgresLoad, postgresSearch, postgresTexts } from './postgres.js'
+import { sqliteCopy, sqliteLoad, sqliteSearch, sqliteTexts } from './sqlite.js'
 
 const dialects: Readonly<Record<Connection['dialect']['name'], CatalogueDialect>> = {
   sqlite: { texts: sqliteTexts, search: sqliteSearch, load: sqliteLoad, copy: sqliteCopy },

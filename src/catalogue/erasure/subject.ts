@@ -5,14 +5,16 @@ import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
 import {
+  type ErasedRecords,
+  eraseFromCatalogue,
   findIdentifiers,
   type NamedPerson,
+  noneErased,
   type Subject,
   type SubjectIdentifiers,
   searchWords,
   toIdentifiers,
-} from './identifiers.js'
-import { type ErasedRecords, eraseFromCatalogue, noneErased } from './tables.js'
+} from './tables.js'
 
 const address = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/
 

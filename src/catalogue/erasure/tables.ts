@@ -1,14 +1,19 @@
-import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
 import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { TextTable } from '../full-text/text-query.js'
+import type { TextTable } from '../full-text/keyword.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
 import type { StoredRecord } from '../kinds/kind.js'
-import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
+import { toDomain } from '../normalize/domain.js'
+import { foldName, foldText } from '../normalize/name.js'
+import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
+import { toPersonIdentity } from '../normalize/value-kinds.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
+import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
+import { type FoundPerson, type StoredPerson, selectPeople, toFullName } from '../records/person.js'
 import type { StoredPost } from '../records/posts.js'
-import { primaryKeys, type TableName } from '../schema/tables.js'
-import type { SubjectIdentifiers } from './identifiers.js'
+import { isGeneratedId } from '../records/write-person.js'
+import { primaryKeys, type TableName } from '../schema/schema.js'
 
 /** What is erased of the catalogue where nothing is found. */
 export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
@@ -114,3 +119,175 @@ const postTable = (subject: SubjectMatcher): PersonalTable<StoredRecord> => ({
     return { change: { record: JSON.stringify(subject.redact(other)), author: null } }
   },
 })
+
+/** The person to erase: everybody with an email address (in lower case), or with a profile. */
+export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
+
+/** A person of the catalogue, as recognised in a record without address or profile. */
+export interface NamedPerson {
+  /** Folded full name. */
+  readonly name: string
+  /** Their name as it may be written. */
+  readonly written: readonly string[]
+  /** Where they work or worked: registrable domains and folded company names. */
+  readonly companies: ReadonlySet<string>
+  /** Identities of lookups by name and company. */
+  readonly identities: readonly string[]
+  readonly slugs: readonly string[]
+  /** Those that the network gave. */
+  readonly ids: readonly string[]
+}
+
+/** What a person is recognised by. Addresses and slugs are in lower case, phones in E.164. */
+export interface SubjectIdentifiers {
+  /** Keys of the person in the catalogue. */
+  readonly keys: readonly number[]
+  readonly emails: readonly string[]
+  readonly phones: readonly string[]
+  readonly slugs: readonly string[]
+  /** On the network, and in the catalogue. */
+  readonly ids: readonly string[]
+  readonly people: readonly NamedPerson[]
+}
+
+/** A person as stored, with their profiles. */
+interface FoundSubject {
+  readonly row: FoundPerson
+  readonly person: StoredPerson
+  readonly profiles: readonly NetworkProfile[]
+}
+
+/** Returns what the catalogue knows of a person; for an unknown one, only what was given. */
+export async function findIdentifiers(connection: Connection, subject: Subject): Promise<SubjectIdentifiers> {
+  const known = (await findPeople(connection, subject)).map(toKnown)
+  const keys = known.map(({ row }) => row.key)
+  const own = (kind: keyof typeof holders, values: (one: FoundSubject) => readonly (string | undefined)[]) =>
+    unshared(connection, holders[kind], known.flatMap(values), keys)
+  const given = toIdentifiers(subject)
+  const emails = await own('email', ({ person }) => [person.email, person.personal_email])
+  const slugs = await own('slug', ({ profiles }) => profiles.map(({ slug }) => slug))
+  const phones = await own('phone', ({ person }) => person.phones ?? [])
+  const ids = known.flatMap(({ person, profiles }) => [person.id, ...profiles.map(({ id }) => id)])
+  return {
+    keys,
+    phones,
+    emails: distinct(...given.emails, ...emails),
+    slugs: distinct(...given.slugs, ...slugs),
+    ids: distinct(...given.ids, ...ids),
+    people: known.flatMap(toNamedPerson),
+  }
+}
+
+/** Returns what was given of a person, for use without a catalogue. */
+export function toIdentifiers(subject: Subject): SubjectIdentifiers {
+  const profile = 'email' in subject ? undefined : subject.profile
+  return {
+    emails: 'email' in subject ? [subject.email] : [],
+    slugs: distinct(profile?.slug),
+    ids: distinct(profile?.id),
+    ...{ keys: [], phones: [], people: [] },
+  }
+}
+
+/** Returns words in lower case, one of which is in every file that holds an identifier. */
+export const searchWords = ({ emails, phones, slugs, ids }: SubjectIdentifiers): string[] => [
+  ...[...emails, ...phones],
+  ...slugs.map((slug) => `/in/${slug}`),
+  ...ids.map((id) => id.toLowerCase()),
+]
+
+async function findPeople(connection: Connection, subject: Subject): Promise<FoundPerson[]> {
+  const all = async (where: string, ...values: Value[]) =>
+    connection.all<FoundPerson>(`${selectPeople} ${where}`, ...values)
+  if ('email' in subject)
+    return all('people.email = ? OR people.personal_email = ?', subject.email, subject.email)
+  const { id, slug } = subject.profile
+  return id === undefined ? all('people.slug = ?', slug ?? null) : all('people.network_id = ?', id)
+}
+
+function toKnown(row: FoundPerson): FoundSubject {
+  const person = JSON.parse(row.record) as StoredPerson
+  const urls = [person.network_profile_url, person.premium_profile_url]
+  const stored: NetworkProfile[] = [{ kind: 'person', id: row.network_id }]
+  if (row.slug !== null) stored.push({ kind: 'person', slug: row.slug })
+  return { row, person, profiles: [...stored, ...urls.flatMap((url) => (url && parseProfile(url)) || [])] }
+}
+
+const distinct = (...values: readonly (string | undefined)[]): string[] => [
+  ...new Set(values.filter((value) => value !== undefined)),
+]
+
+const otherPeople = 'key NOT IN (SELECT atom FROM json_each(?))'
+/** Queries for other people with a value; their values are the value and the keys of the person. */
+const holders = {
+  email: [
+    `SELECT 1 FROM people WHERE email = ? AND ${otherPeople}`,
+    `SELECT 1 FROM people WHERE personal_email = ? AND ${otherPeople}`,
+  ],
+  slug: [`SELECT 1 FROM people WHERE slug = ? AND ${otherPeople}`],
+  phone: ['SELECT 1 FROM phones WHERE number = ? AND person NOT IN (SELECT atom FROM json_each(?))'],
+} as const
+
+/** Returns the values that no other record has: a shared one identifies neither person. */
+async function unshared(
+  connection: Connection,
+  questions: readonly string[],
+  values: readonly (string | undefined)[],
+  keys: readonly number[],
+): Promise<string[]> {
+  const own: string[] = []
+  for (const value of distinct(...values)) {
+    const answers: unknown[] = []
+    for (const sql of questions)
+      answers.push(await connection.get(`${sql} LIMIT 1`, value, JSON.stringify(keys)))
+    if (questions === holders.phone) answers.push(await companyWith(connection, value))
+    if (answers.every((answer) => answer === undefined)) own.push(value)
+  }
+  return own
+}
+
+const keysAtOnce = 50_000
+
+/**
+ * Returns a company with a phone number. No index has it, so each statement reads a range of companies and none lasts too
+ * long; only records that contain the number are parsed.
+ */
+async function companyWith(connection: Connection, phone: string): Promise<unknown> {
+  const sql = `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ?`
+  const last = (await connection.get<{ key: number | null }>('SELECT max(key) AS key FROM companies'))?.key
+  for (let from = 0; from < (last ?? 0); from += keysAtOnce) {
+    const some = `${sql} AND instr(record, ?) > 0 AND key > ? AND key <= ? LIMIT 1`
+    const found = await connection.get(some, phone, phone, from, from + keysAtOnce)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Returns a person by their name; nothing when they have none. */
+function toNamedPerson({ row, person, profiles }: FoundSubject): NamedPerson[] {
+  const full = toFullName(person)
+  const name = foldText(full)
+  if (name === '') return []
+  const { company_name, company_domain } = row.company === null ? person : readEmployer(row.company)
+  const past = (person.past_positions ?? []).map((position) => position.company_name)
+  const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
+  const domains = [person.email, person.personal_email].map((email) => email && toDomain(email))
+  const lookups = [{ company_domain }, { company_name }].map((at) =>
+    toPersonIdentity({ full_name: full, ...at }),
+  )
+  return [
+    {
+      name,
+      written: distinct(full, [person.first_name, person.last_name].filter(Boolean).join(' ') || undefined),
+      companies: new Set([...names, ...distinct(company_domain, ...domains)]),
+      identities: distinct(...lookups),
+      slugs: distinct(...profiles.map(({ slug }) => slug)),
+      ids: distinct(...profiles.map(({ id }) => (id !== undefined && isGeneratedId(id) ? undefined : id))),
+    },
+  ]
+}
+
+function readEmployer(company: string): Pick<StoredPerson, 'company_name' | 'company_domain'> {
+  const { name, domain } = JSON.parse(company) as StoredAccount
+  return { company_name: name ?? undefined, company_domain: domain ?? undefined }
+}

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { allOf, anyOf, negate, phrase, type TextQuery } from './text-query.js'
+import { type Connection, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** Maximum nesting: the query must fit into the stack of FTS5's parser. */
 const maxDepth = 10
@@ -100,3 +100,129 @@ const missingWords = (next: Token | undefined): string =>
   next ? `words are missing before ${next.text}` : 'words are missing at the end'
 
 const invalidKeyword = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })
+
+/** A condition in SQL with the values of its placeholders. */
+export type Condition = readonly [sql: string, ...values: Value[]]
+
+/** The opposite of a condition, also true when the condition is unknown. */
+export const not = ([sql, ...values]: Condition): Condition => [`(${sql}) IS NOT TRUE`, ...values]
+
+const joinBy =
+  (operator: 'AND' | 'OR', withoutAny: 'TRUE' | 'FALSE') =>
+  (conditions: readonly Condition[]): Condition => [
+    conditions.map(([sql]) => `(${sql})`).join(` ${operator} `) || withoutAny,
+    ...conditions.flatMap(([, ...values]) => values),
+  ]
+
+/** At least one of the conditions; false when there are none. */
+export const some = joinBy('OR', 'FALSE')
+
+/** All of the conditions; true when there are none. */
+export const every = joinBy('AND', 'TRUE')
+
+/** A column has one of some values. The SQL is the same for any number of them, so it is prepared once. */
+export const isOneOf = (column: string, values: readonly (string | number)[]): Condition => [
+  `${column} IN (SELECT ${typeof values[0] === 'number' ? 'atom' : 'value'} FROM json_each(?))`,
+  JSON.stringify(values),
+]
+
+/** Returns the condition of a list; none when the list is empty or missing. */
+export const ifAny = <T>(
+  items: readonly T[] | undefined,
+  of: (items: readonly T[]) => Condition,
+): Condition[] => (items?.length ? [of(items)] : [])
+
+/**
+ * Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search
+ * first.
+ */
+export type Selectivity = 'few' | 'many'
+
+/** A condition with its selectivity. */
+export interface EstimatedCondition {
+  readonly condition: Condition
+  readonly selectivity: Selectivity
+}
+
+const mostOfFew = 500
+
+/** Estimates a condition that an index answers: few are at most 500 records. */
+export async function estimateSelectivity(
+  connection: Connection,
+  table: 'people' | 'jobs',
+  condition: Condition,
+): Promise<EstimatedCondition> {
+  const [where, ...values] = condition
+  const first = [`SELECT key FROM ${table} WHERE ${where} LIMIT ?`, ...values, mostOfFew + 1] as const
+  return { condition, selectivity: (await countRows(connection, first)) <= mostOfFew ? 'few' : 'many' }
+}
+
+/** Returns the number of rows that a query finds. */
+export const countRows = (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
+  readNumber(connection, `SELECT count(*) AS total FROM (${sql}) AS found`, ...values)
+
+/** A table whose records are searched by words. */
+export type TextTable = 'companies' | 'people' | 'jobs'
+
+/** The text columns of each table, in the order of a record's texts. */
+export const textColumns: Readonly<Record<TextTable, readonly string[]>> = {
+  companies: ['name', 'about'],
+  people: ['name', 'title', 'about', 'past_titles', 'past_employers'],
+  jobs: ['title', 'description'],
+}
+
+/** A query of texts as a tree, which each dialect writes in its own language. */
+export type Texts =
+  /** These words next to each other, ignoring accents and case. */
+  | { readonly phrase: string }
+  /** These words at the beginning of a column. */
+  | { readonly beginning: string }
+  | { readonly all: readonly Texts[] }
+  | { readonly any: readonly Texts[] }
+  | { readonly held: Texts; readonly butNot: Texts }
+  | { readonly columns: readonly string[]; readonly hold: Texts }
+
+/**
+ * A query for matching texts, or (`negated`) for all others. No full-text index can express "all others", so negation
+ * is kept beside the query.
+ */
+export interface TextQuery {
+  readonly texts: Texts
+  readonly negated: boolean
+}
+
+/** Texts with these words next to each other, ignoring accents and case. */
+export const phrase = (words: string): TextQuery => ({ texts: { phrase: words }, negated: false })
+
+/** Texts one of whose columns begins with these words. */
+export const beginning = (words: string): TextQuery => ({ texts: { beginning: words }, negated: false })
+
+/** All other texts. */
+export const negate = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
+
+/** Texts that fulfil all of at least one query. */
+export function allOf(queries: readonly TextQuery[]): TextQuery {
+  const wanted = distinct(queries.filter(({ negated }) => !negated))
+  const unwanted = distinct(queries.filter(({ negated }) => negated))
+  if (wanted.length === 0) return { texts: either(unwanted), negated: true }
+  const held = wanted.length === 1 && wanted[0] ? wanted[0] : { all: wanted }
+  if (unwanted.length === 0) return { texts: held, negated: false }
+  return { texts: { held, butNot: either(unwanted) }, negated: false }
+}
+
+/** Texts that fulfil any of at least one query. */
+export const anyOf = (queries: readonly TextQuery[]): TextQuery => negate(allOf(queries.map(negate)))
+
+/** The same query, in some columns only. */
+export const within = (columns: readonly string[], { texts, negated }: TextQuery): TextQuery => ({
+  texts: { columns, hold: texts },
+  negated,
+})
+
+const either = (texts: readonly Texts[]): Texts =>
+  texts.length === 1 && texts[0] ? texts[0] : { any: texts }
+
+/** Drops duplicates. */
+const distinct = (queries: readonly TextQuery[]): Texts[] => [
+  ...new Map(queries.map(({ texts }) => [JSON.stringify(texts), texts])).values(),
+]

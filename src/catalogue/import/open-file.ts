@@ -1,9 +1,28 @@
+import { Refusal } from '../../api/calls/errors.js'
+import { parseJson, toJson } from '../../api/values/json.js'
+import { isObject, resultOr } from '../../api/values/objects.js'
 import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, checkText, decode, detectDelimiter, sampleOf } from '../../csv/encoding.js'
-import { readRows } from '../../csv/parse.js'
-import type { ImportOptions, InputRows, RecordKind } from '../kinds/kind.js'
-import { continueWith, readCsvRows } from './csv.js'
-import { readJsonRows } from './ndjson.js'
+import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
+import { type CsvRow, readRows } from '../../csv/parse.js'
+import type {
+  ImportOptions,
+  InputRow,
+  InputRows,
+  OriginalFile,
+  RawRecord,
+  RecordKind,
+} from '../kinds/kind.js'
+import {
+  ColumnSample,
+  describeMisplaced,
+  isData,
+  isMisplaced,
+  isPlaceholder,
+  kindsOfField,
+  withFirstRow,
+} from '../normalize/value-kinds.js'
+import { checkField, findField, mapColumns } from './map-columns.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
 export async function openFile(
@@ -63,3 +82,257 @@ async function* toBuffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
 async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const piece of pieces) yield piece.toString()
 }
+
+/** Reads the rows of a CSV file whose first row names the columns, or is data. */
+async function readCsvRows(
+  kind: RecordKind,
+  batches: AsyncGenerator<readonly CsvRow[]>,
+  { map, header }: ImportOptions,
+  original: Omit<OriginalFile, 'header'>,
+): Promise<InputRows> {
+  const [top, ...first] = await readNonEmpty(batches)
+  if (!top) throw new Refusal('import.empty')
+  const { samples, failure } = await readSamples(top.cells.length, first, batches)
+  const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
+  const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
+  const columns = mapColumns(
+    kind,
+    names.map((name) => name.trim()),
+    map,
+    hasHeader ? samples : withFirstRow(top.cells, samples),
+  )
+  const rows = hasHeader ? first : [top, ...first]
+  return {
+    ...columns,
+    original: { ...original, header: names },
+    batches: toInputRows(continueWith([rows], failure, batches), columns.fields, kind),
+  }
+}
+
+/**
+ * Returns the first non-empty cells of each column, and adds the rows that were read for it to `first`. A failure to read on
+ * is returned, because the rows before it come first.
+ */
+async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerator<readonly CsvRow[]>) {
+  const sample = new ColumnSample(width)
+  let isWanted = true
+  for (const row of first) if (isWanted) isWanted = sample.add(row.cells)
+  try {
+    while (isWanted) {
+      const { value, done } = await batches.next()
+      if (done) break
+      for (const row of value) {
+        first.push(row)
+        isWanted &&= sample.add(row.cells)
+      }
+    }
+    return { samples: sample.cells, failure: undefined }
+  } catch (error) {
+    return { samples: sample.cells, failure: { error } }
+  }
+}
+
+/** Yields what was read first, then the rest; where it could not be read on, throws what it failed with. */
+async function* continueWith<T>(
+  first: readonly T[],
+  failure: { readonly error: unknown } | undefined,
+  rest: AsyncIterator<T>,
+): AsyncGenerator<T> {
+  yield* first
+  if (failure) throw failure.error
+  yield* { [Symbol.asyncIterator]: () => rest }
+}
+
+async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise<readonly CsvRow[]> {
+  for (;;) {
+    const { value, done } = await batches.next()
+    if (done) return []
+    if (value.length > 0) return value
+  }
+}
+
+async function* toInputRows(
+  batches: AsyncIterable<readonly CsvRow[]>,
+  fields: readonly (string | undefined)[],
+  kind: RecordKind,
+): AsyncGenerator<InputRow[]> {
+  const isUnusable = fields.map((field) => toUnusable(field, kind))
+  for await (const rows of batches)
+    yield rows.map((row) => toInputRow(row, fields, isUnusable)).filter((row) => row !== undefined)
+}
+
+/** Returns whether a cell is nothing that its field means; `undefined` where any cell may be used. */
+function toUnusable(field: string | undefined, kind: RecordKind): ((cell: string) => boolean) | undefined {
+  if (field === undefined || kindsOfField(kind, field) === undefined) return undefined
+  return (cell) => isMisplaced(kind, field, cell)
+}
+
+/** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
+function toInputRow(
+  { cells, line }: CsvRow,
+  fields: readonly (string | undefined)[],
+  isUnusable: readonly (((cell: string) => boolean) | undefined)[],
+): InputRow | undefined {
+  const width = fields.length
+  if (cells.every((cell) => cell.trim() === '')) return undefined
+  if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
+    return { line, cells, reason: `has ${cells.length} cells, but the header has ${width}` }
+  const raw: Record<string, unknown> = {}
+  const leftOut: LeftOutValue[] = []
+  for (let at = 0; at < width; at++) {
+    const field = fields[at]
+    const cell = cells[at]
+    if (field === undefined || !cell || isPlaceholder(field, cell)) continue
+    if (!isUnusable[at]?.(cell)) raw[field] = cell
+    else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
+  }
+  return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
+}
+
+/** Maximum length of a record, in characters. */
+const maxRecordLength = 16 * 1_048_576
+
+/** Reads one JSON object per line, or one array of objects. `head` is the beginning of the file. */
+function readJsonRows(
+  kind: RecordKind,
+  head: string,
+  texts: AsyncIterable<string>,
+  { map = {} }: ImportOptions,
+): InputRows {
+  const pieces = /^\s*\[/.test(head) ? splitElements(texts) : splitLines(texts)
+  const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkField(kind, field)]))
+  const fieldByKey = new Map<string, string | undefined>()
+  const mapping: Record<string, string> = {}
+  const ignored: string[] = []
+  const samples: Record<string, string> = {}
+  const toField = (key: string): string | undefined => {
+    if (fieldByKey.has(key)) return fieldByKey.get(key)
+    const guess = keys.has(key) ? undefined : findField(kind, key)
+    const field = guess !== undefined && Object.hasOwn(map, guess) ? undefined : (keys.get(key) ?? guess)
+    if (field === undefined && !isOwnColumn(key)) ignored.push(key)
+    else if (field !== undefined) mapping[field] ??= key
+    fieldByKey.set(key, field)
+    return field
+  }
+  const addSample = (field: string, value: unknown) => {
+    if (Object.hasOwn(samples, field) || value === null || value === '') return
+    samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
+  }
+  return { mapping, ignored, samples, batches: toObjectRows(pieces, toField, addSample) }
+}
+
+/** Maximum length of a value that is shown. */
+const sampleCharacters = 500
+
+interface JsonText {
+  readonly line: number
+  readonly json: string
+}
+
+async function* toObjectRows(
+  batches: AsyncIterable<readonly JsonText[]>,
+  toField: (key: string) => string | undefined,
+  addSample: (field: string, value: unknown) => void,
+): AsyncGenerator<InputRow[]> {
+  for await (const pieces of batches) {
+    yield pieces.map(({ line, json }) => {
+      const raw = parseRecord(json)
+      return raw
+        ? { line, cells: [json], raw: renameFields(raw, toField, addSample) }
+        : { line, cells: [json], reason: 'is not a JSON object' }
+    })
+  }
+}
+
+function parseRecord(json: string): RawRecord | undefined {
+  const value = resultOr(undefined, () => parseJson(json))
+  return isObject(value) ? value : undefined
+}
+
+function renameFields(
+  raw: RawRecord,
+  toField: (key: string) => string | undefined,
+  addSample: (field: string, value: unknown) => void,
+): RawRecord {
+  const record: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(raw)) {
+    const field = toField(key)
+    if (field === undefined) continue
+    addSample(field, value)
+    if (record[field] === undefined || field === key) record[field] = value
+  }
+  return record
+}
+
+async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
+  let rest = ''
+  let line = 0
+  for await (const text of texts) {
+    const whole = (rest + text).split('\n')
+    rest = whole.pop() ?? ''
+    if (rest.length > maxRecordLength) throw tooLongError(line + whole.length + 1)
+    yield whole.map((json) => ({ line: ++line, json })).filter(({ json }) => json.trim() !== '')
+  }
+  if (rest.trim() !== '') yield [{ line: line + 1, json: rest }]
+}
+
+/** Splits one array into its elements, by counting brackets outside strings. */
+async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
+  const scan = createScan()
+  for await (const text of texts) {
+    yield scanText(scan, text)
+    if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
+  }
+  if (scan.depth > 0) throw new Refusal('import.array_open', { line: scan.line })
+}
+
+/**
+ * Creates the state of the scan of an array. `json` is the beginning of an element that continues; `inScalar` says that the
+ * element is neither an object nor an array.
+ */
+const createScan = () => ({
+  depth: 0,
+  line: 1,
+  start: 1,
+  inText: false,
+  escaped: false,
+  inScalar: false,
+  json: '',
+})
+
+/** Scans the next text; returns the elements that end in it. */
+function scanText(scan: ReturnType<typeof createScan>, text: string): JsonText[] {
+  const pieces: JsonText[] = []
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (char === '\n') scan.line += 1
+    if (scan.depth === 1 && startsScalar(scan, char)) pieces.push({ line: scan.line, json: '' })
+    if (scan.inText) {
+      scan.inText = scan.escaped || char !== '"'
+      scan.escaped = !scan.escaped && char === '\\'
+    } else if (char === '"') scan.inText = true
+    else if (char === '{' || char === '[') {
+      scan.depth += 1
+      if (scan.depth !== 2) continue
+      from = at
+      scan.start = scan.line
+    } else if (char === '}' || char === ']') {
+      scan.depth -= 1
+      if (scan.depth !== 1) continue
+      pieces.push({ line: scan.start, json: scan.json + text.slice(from, at + 1) })
+      scan.json = ''
+    }
+  }
+  if (scan.depth > 1) scan.json += text.slice(from)
+  return pieces
+}
+
+/** Returns whether an element begins that is not a record, so that it can be rejected. */
+function startsScalar(scan: ReturnType<typeof createScan>, char = ''): boolean {
+  const inside = scan.inScalar
+  scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(char)
+  return scan.inScalar && !inside
+}
+
+const tooLongError = (line: number) => new Refusal('import.record_too_long', { line })

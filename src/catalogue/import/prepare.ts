@@ -11,11 +11,11 @@ import type {
 } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
 import { InvalidRecordError } from '../normalize/readers.js'
-import { type PreparedCompany, prepareCompany } from '../records/company.js'
+import { type PreparedCompany, prepareCompany } from '../records/headcount.js'
 import { type PreparedJob, prepareJob } from '../records/jobs.js'
-import { createIdGenerator, type NewPerson, toNewPerson } from '../records/new-person.js'
 import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
+import { createIdGenerator, type NewPerson, toNewPerson } from '../records/write-person.js'
 import { requiredFields } from './map-columns.js'
 import { openFile } from './open-file.js'
 

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { isCountry } from '../../api/values/countries.js'
+import { isCountry } from '../../api/values/dates.js'
 import type { RawRecord } from '../kinds/kind.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'

@@ -12,10 +12,10 @@ import {
   readIdentities,
 } from '../write/import-context.js'
 import { writeRows } from '../write/row-writer.js'
-import type { StoredTexts } from './company-row.js'
 import { jobEmployerFields, jobFields, type ParsedFields, readFields, readOr } from './fields.js'
+import type { StoredTexts } from './match-company.js'
 import { tidyEmployer } from './person.js'
-import { type Employer, importEmployers } from './write-employer.js'
+import { type Employer, importEmployers } from './write-company.js'
 
 /** A stored job: its fields without those of the company. */
 export type StoredJob = ParsedFields<typeof jobFields>

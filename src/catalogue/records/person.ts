@@ -1,11 +1,16 @@
+import { functions, seniorities } from '../../api/schemas/enumerations.js'
+import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
 import type { LeaveOut } from '../../csv/names.js'
+import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
 import type { RawRecord } from '../kinds/kind.js'
-import { foldText } from '../normalize/name.js'
+import { foldName, foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
 import { InvalidRecordError, text } from '../normalize/readers.js'
-import { leaveOutForeignHost, readProfile } from './company.js'
+import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
-import type { Employer } from './write-employer.js'
+import { leaveOutForeignHost, readProfile } from './headcount.js'
+import { foldOrNull, type StoredAccount, type StoredTexts, toAccount } from './match-company.js'
+import type { Employer } from './write-company.js'
 
 /** A person that was read. */
 export interface PreparedPerson {
@@ -105,3 +110,199 @@ export function tidyEmployer(employer: Employer, leaveOut: LeaveOut): void {
   leaveOutForeignHost(employer, 'company_domain', employer.company_name ?? '', leaveOut)
   readProfile(employer, 'company_network_url', 'company', leaveOut)
 }
+
+/** A person as stored: what they are found by, and columns that repeat facts of the record for searches. */
+export interface PersonRow extends PersonFacts, StoredTexts {
+  readonly network_id: string
+  readonly slug: string | null
+  /** Folded full name; blank when unknown. */
+  readonly name: string
+}
+
+type PersonFacts = ReturnType<typeof toPersonFacts>
+
+export const toPersonRow = (person: StoredPerson, slug: string | null): PersonRow => ({
+  network_id: person.network_id,
+  slug,
+  name: foldText(toFullName(person)),
+  ...toPersonFacts(person),
+  record: JSON.stringify(person),
+  texts: toPersonTexts(person),
+})
+
+function toPersonFacts(person: StoredPerson) {
+  const since = toDayNumber(person.started_at)
+  return {
+    email: person.email ?? null,
+    personal_email: person.personal_email ?? null,
+    country: person.country ?? null,
+    region: findRegion(person.country, person.city, person.location) ?? null,
+    city: foldOrNull(person.city),
+    seniority: seniorityIds.get(person.seniority) ?? null,
+    function: functionIds.get(person.function) ?? null,
+    /** The folded name of a company that is not in the catalogue. */
+    employer: person.company_name === undefined ? null : foldName(person.company_name),
+    first_name: foldOrNull(person.first_name),
+    last_name: foldOrNull(person.last_name),
+    years_of_experience: person.years_of_experience ?? null,
+    /** A day as a number such as 20260131, which takes precedence over `months_in_position`. */
+    position_since: since,
+    months_in_position: since === null ? toMonths(person.years_in_position, person.months_in_position) : null,
+    months_in_company: toMonths(person.years_in_company, person.months_in_company),
+  }
+}
+
+const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | undefined, number> =>
+  new Map(Object.entries(labels).map(([id, label]) => [label, Number(id)]))
+const seniorityIds = idsOf(seniorities)
+const functionIds = idsOf(functions)
+
+/** Returns the texts of keyword searches, in the order of their columns. */
+export const toPersonTexts = ({ past_positions = [], ...person }: StoredPerson): string[] => [
+  person.full_name ?? '',
+  person.title ?? '',
+  [person.headline, person.summary].filter(Boolean).join(' '),
+  joinPastTitles(past_positions),
+  joinPastEmployers(past_positions),
+]
+
+function toDayNumber(startedAt: string | undefined): number | null {
+  const day = startedAt?.slice(0, 10)
+  return day === undefined || dayOf(day) === undefined ? null : Number(day.replaceAll('-', ''))
+}
+
+const toMonths = (years: number | undefined, months: number | undefined): number | null =>
+  years === undefined && months === undefined ? null : monthsOf(years, months)
+
+/** A past position as imported. */
+type PastPosition = Readonly<Record<string, unknown>>
+
+// The tokenizer treats private-use characters as letters, and they do not occur in texts.
+const boundary = '\u{e000}'
+const joiner = '\u{e001}'
+const namePrefix = '\u{e002}'
+const idPrefix = '\u{e003}'
+
+/** Joins the titles of past positions, so that no phrase matches across two titles. */
+const joinPastTitles = (positions: readonly PastPosition[]): string =>
+  positions.flatMap(({ title }) => toTexts(title)).join(` ${boundary} `)
+
+/** Joins the companies of past positions, with one word for each name and each network id. */
+const joinPastEmployers = (positions: readonly PastPosition[]): string =>
+  positions
+    .flatMap(({ company_name, company_network_id }) => [
+      ...toTexts(company_name).map(toNameWord),
+      ...toTexts(company_network_id).map(toIdWord),
+    ])
+    .join(' ')
+
+/** Returns the words that find a past company by name or id in the text of `joinPastEmployers`. */
+export const toEmployerWords = (nameOrId: string): readonly string[] => [
+  toNameWord(nameOrId),
+  toIdWord(nameOrId),
+]
+
+const toNameWord = (name: string): string => namePrefix + toOneWord(foldName(name))
+const toIdWord = (id: string): string => idPrefix + toOneWord(id)
+const toOneWord = (words: string): string => words.replace(/[^\p{L}\p{M}\p{N}]/gu, joiner)
+
+/** Returns text or a number as text. Positions are stored unchecked, so other values are possible. */
+function toTexts(value: unknown): string[] {
+  const words = typeof value === 'string' || typeof value === 'number' ? String(value).trim() : ''
+  return words === '' ? [] : [words]
+}
+
+/** A stored person, and the record of the company when it is in the catalogue. */
+export interface FoundPerson {
+  readonly key: number
+  readonly network_id: string
+  readonly slug: string | null
+  readonly record: string
+  readonly company: string | null
+}
+
+/** Begins a query for `FoundPerson` rows; a condition follows. */
+export const selectPeople = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
+  FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
+
+/** Returns the person record of a stored person, with every key; tenures are as imported. */
+export function toPerson({ record, company }: FoundPerson): Person {
+  const known = JSON.parse(record) as StoredPerson
+  const employer = company === null ? undefined : (JSON.parse(company) as StoredAccount)
+  const company_name = employer?.name ?? known.company_name ?? null
+  return {
+    id: known.id,
+    status: 'QUALIFIED',
+    first_name: known.first_name ?? null,
+    last_name: known.last_name ?? null,
+    full_name: toFullName(known) || null,
+    ...orNull(known, profile),
+    company_name,
+    company_domain: employer?.domain ?? known.company_domain ?? null,
+    current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
+    ...orNull(known, tenure),
+    network_id: known.network_id,
+    ...orNull(known, urls),
+    ...toContactFields(known),
+  }
+}
+
+/** Returns fields of a stored person; null where one is absent. */
+const orNull = <K extends keyof StoredPerson>(known: StoredPerson, names: readonly K[]) =>
+  Object.fromEntries(names.map((name) => [name, known[name] ?? null])) as {
+    [N in K]: NonNullable<StoredPerson[N]> | null
+  }
+
+const urls = ['network_profile_url', 'premium_profile_url', 'profile_image_url'] as const
+const profile = [
+  ...(['title', 'headline', 'summary', 'seniority', 'function'] as const),
+  ...(['location', 'city', 'country', 'connections_count'] as const),
+]
+const leadFlags = ['is_premium_network', 'is_open_profile_network', 'is_open_to_work_network'] as const
+const leadCounts = ['connection_degree', 'connections_count', 'current_positions_count'] as const
+const tenure = ['years_in_position', 'months_in_position', 'years_in_company', 'months_in_company'] as const
+
+const toContactFields = (known: StoredPerson) => ({
+  most_probable_email: known.email ?? null,
+  most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
+  phones: known.phones ?? [],
+})
+
+/** Returns the current position; null when unknown. */
+function toCurrentPosition(
+  known: StoredPerson,
+  company_name: string | null,
+  company_network_id: string | null,
+): Person['current_position'] {
+  const title = known.title ?? null
+  const started_at = known.started_at ?? null
+  if (title === null && started_at === null && company_name === null) return null
+  return { title, company_name, company_network_id, started_at }
+}
+
+/** The records of a stored person and of the company. */
+export type PersonAtCompany = Pick<FoundPerson, 'record' | 'company'>
+
+/** Returns the lead and its company, with every key; tenures are computed up to `now`. */
+export function toLead({ record, company }: PersonAtCompany, now: number): FoundLead {
+  const known = JSON.parse(record) as StoredPerson
+  return {
+    network_id: known.network_id ?? null,
+    lead: toLeadFields(known, now),
+    company: company === null ? null : toAccount(company),
+  }
+}
+
+const toLeadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
+  ...orNull(known, ['first_name', 'last_name']),
+  full_name: toFullName(known) || null,
+  ...orNull(known, ['gender', 'title', 'title_description', 'summary']),
+  ...toContactFields(known),
+  ...orNull(known, urls),
+  ...orNull(known, leadFlags),
+  ...orNull(known, leadCounts),
+  ...tenureAt(known.started_at, orNull(known, tenure), now),
+  status: 'QUALIFIED',
+  rejection_reason: [],
+  headline: known.headline ?? null,
+})

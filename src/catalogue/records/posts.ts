@@ -3,6 +3,7 @@ import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
+import { checkEngagers } from '../write/bulk-load.js'
 import type { Candidate } from '../write/candidates.js'
 import {
   type Change,
@@ -11,7 +12,6 @@ import {
   type Outcome,
   readIdentities,
 } from '../write/import-context.js'
-import { checkEngagers } from '../write/index-limits.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 
 /** A person who reacted to a post or commented on it. `profile` is the id or slug in the url. */

@@ -2,8 +2,7 @@ import type { Technology, TechnologyUse } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
-import type { StoredAccount } from './company-row.js'
-import type { CompanyMatch } from './match-company.js'
+import type { CompanyMatch, StoredAccount } from './match-company.js'
 
 /** A technology that a company uses; unknown facts are missing. */
 export interface TechnologyDetails {

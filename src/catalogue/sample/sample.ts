@@ -2,9 +2,8 @@ import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/report.js'
 import type { RawRecord, RecordKind } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { inventPhone, sampleCompanies } from './companies.js'
-import { getCountry, type SampleCountry } from './countries.js'
-import { createSeededRandom, type SampleCompany, type SeededRandom } from './random.js'
+import list from './countries.json' with { type: 'json' }
+import fixedCompanies from './fixed-companies.json' with { type: 'json' }
 import words from './words.json' with { type: 'json' }
 
 /** The amount and seed of sample data. The same values give the same data. */
@@ -244,4 +243,190 @@ function inventPhones(random: SeededRandom, country: SampleCountry): RawRecord {
   const number = random.chance(0.45) ? inventPhone(random, country) : undefined
   if (number === undefined) return {}
   return { phones: [number], ...(random.chance(0.3) ? { messenger: random.chance(0.7) } : {}) }
+}
+
+const { industries, nameBeginnings, nameEndings, technologies } = words
+
+/** Companies with a headcount history by department; the others have one for the whole company only. */
+const detailed = 1_000
+
+/** Yields the hand-written companies, then invented ones until there are `wanted`; adds each to `made`. */
+export function* sampleCompanies(
+  random: SeededRandom,
+  wanted: number,
+  made: SampleCompany[],
+): Generator<RawRecord> {
+  const taken = new Set<string>()
+  for (const company of fixedCompanies.map(toFixedRecord)) {
+    yield rememberCompany(addHistory(random, company, true), made, taken)
+  }
+  while (made.length < wanted)
+    yield rememberCompany(
+      addHistory(random, inventCompany(random, made.length, taken), made.length < detailed),
+      made,
+      taken,
+    )
+}
+
+/** Returns one of the companies that every sample begins with, regardless of its size and seed. */
+function toFixedRecord({ founded, ...company }: (typeof fixedCompanies)[number], at: number): RawRecord {
+  const { name: country, currency } = getCountry(company.country)
+  const place = `${company.city}, ${country}`
+  return {
+    id: `00000000-0000-4000-8000-${String(at + 1).padStart(12, '0')}`,
+    ...company,
+    website: `https://www.${company.domain}/`,
+    company_type: company.headcount > 3_000 ? 'Public' : 'Private',
+    headquarters: place,
+    location: place,
+    founded_year: founded,
+    revenue: company.headcount * 150_000,
+    revenue_currency: currency,
+    network_id: String(900_001 + at),
+    network_url: `https://www.network.example/company/${company.domain.replace('.example', '')}`,
+  }
+}
+
+function rememberCompany(company: RawRecord, made: SampleCompany[], taken: Set<string>): RawRecord {
+  const { name, domain, country, city, headcount } = company as RawRecord & SampleCompany
+  taken.add(domain)
+  made.push({ name, domain, country, city, headcount })
+  return company
+}
+
+function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): RawRecord {
+  const country = random.pick(countries)
+  const core = `${random.pick(nameBeginnings)} ${random.pick(nameEndings)}`
+  const form = random.chance(0.8) ? random.pick(country.forms) : ''
+  const name = `${core}${form.startsWith(',') ? '' : ' '}${form}`.trim()
+  const slug = pickFreeSlug(foldText(core).replaceAll(' ', '-'), number, taken)
+  const { id: industryId, name: industry } = random.pick(industries)
+  const { city, region } = random.pick(country.cities)
+  const headcount = Math.round(Math.exp(random.faker.number.float({ min: 1, max: 9.6 })))
+  const domain = `${slug}.example`
+  return {
+    id: random.faker.string.uuid(),
+    name,
+    domain,
+    website: `https://www.${domain}/`,
+    description: `${core}: ${random.namesIn('en').company.catchPhrase().toLowerCase()} for ${industry.toLowerCase()}.`,
+    industry,
+    industry_id: industryId,
+    company_type: headcount > 5_000 ? 'Public' : 'Private',
+    headcount,
+    headquarters: `${city}, ${country.name}`,
+    location: `${city}, ${region}, ${country.name}`,
+    city,
+    country: country.code,
+    founded_year: random.integer(1905, 2022),
+    revenue: headcount * random.integer(60, 320) * 1_000,
+    revenue_currency: country.currency,
+    phone: inventPhone(random, country),
+    network_id: String(1_000_000 + number),
+    network_url: `https://www.network.example/company/${slug}`,
+    company_profile_picture: `https://media.network.example/logos/${slug}.png`,
+    technologies: random.faker.helpers
+      .arrayElements(technologies, { min: 0, max: 8 })
+      .map(({ slug }) => slug),
+  }
+}
+
+const pickFreeSlug = (slug: string, number: number, taken: ReadonlySet<string>): string =>
+  taken.has(`${slug}.example`) ? `${slug}-${number}` : slug
+
+/** Returns a number from a range that a country reserves for fiction; `undefined` when it has none. */
+function inventPhone(random: SeededRandom, country: SampleCountry): string | undefined {
+  if (country.phones.length === 0) return undefined
+  return random.pick(country.phones).replace(/x/g, () => String(random.integer(0, 9)))
+}
+
+/** Adds details of the company's technologies, and its headcount history. */
+function addHistory(random: SeededRandom, company: RawRecord, withDepartments: boolean): RawRecord {
+  const slugs = company.technologies as readonly string[]
+  return {
+    ...company,
+    technology_details: slugs.map((slug) => inventTechnologyUse(random, slug)),
+    headcount_history: inventHistory(random, company.headcount as number, withDepartments),
+  }
+}
+
+function inventTechnologyUse(random: SeededRandom, slug: string): RawRecord {
+  const known = technologies.find((technology) => technology.slug === slug)
+  return { slug, ...known, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
+}
+
+const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const
+
+function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): RawRecord[] {
+  const monthly = random.faker.number.float({ min: -0.015, max: 0.04 })
+  const shares = Object.entries({ All: 1, ...(withDepartments ? departments : {}) })
+  const months = withDepartments ? Array.from({ length: 14 }, (_, month) => month) : [0, 3, 6, 12]
+  return months.flatMap((month) =>
+    shares.map(([department, share]) => ({
+      date: random.daysAgo(month * 30.5),
+      department,
+      headcount: Math.max(0, Math.round((headcount * share) / (1 + monthly) ** month)),
+    })),
+  )
+}
+
+/** A country in which the sample has companies and people. */
+interface SampleCountry {
+  readonly code: string
+  readonly name: string
+  readonly language: string
+  readonly currency: string
+  readonly cities: readonly { readonly city: string; readonly region: string }[]
+  readonly forms: readonly string[]
+  /** Numbers reserved for fiction in E.164, `x` for a digit; empty when a country reserves none. */
+  readonly phones: readonly string[]
+}
+
+/** Countries of the invented companies, with their legal forms and phone numbers. */
+export const countries: readonly SampleCountry[] = list
+
+const otherNames = new Intl.DisplayNames('en', { type: 'region' })
+
+/** Returns a country by its code. One outside the list has no phone numbers and English names. */
+const getCountry = (code: string): SampleCountry =>
+  countries.find((one) => one.code === code) ?? {
+    ...{ code, name: otherNames.of(code) ?? code, language: 'en', currency: 'EUR' },
+    ...{ cities: [], forms: [], phones: [] },
+  }
+
+/** What people, jobs and posts of the sample need of a company. */
+interface SampleCompany {
+  readonly name: string
+  readonly domain: string
+  readonly country: string
+  readonly city: string
+  readonly headcount: number
+}
+
+/** Random choices and invented names, all from one seed. */
+type SeededRandom = Awaited<ReturnType<typeof createSeededRandom>>
+
+/** Creates random choices from a seed; days count back from `now`. */
+async function createSeededRandom(seed: number, now: number) {
+  const { Faker, base, de, en, es, fr, nl, sv } = await import('@faker-js/faker')
+  const faker = new Faker({ locale: [en, base], seed })
+  const others = new Map(
+    Object.entries({ de, es, fr, nl, sv }).map(([language, locale], at) => [
+      language,
+      new Faker({ locale: [locale, en, base], seed: seed + at + 1 }),
+    ]),
+  )
+  return {
+    faker,
+    /** Returns the generator of names in a language; of English ones when it is unknown. */
+    namesIn: (language: string) => others.get(language) ?? faker,
+    /** Returns one item of a list. */
+    pick: <T>(items: readonly T[]): T => faker.helpers.arrayElement(items),
+    /** Returns a whole number from `min` to `max`, inclusive. */
+    integer: (min: number, max: number) => faker.number.int({ min, max }),
+    /** Returns true with the given probability. */
+    chance: (probability: number) => faker.number.float() < probability,
+    /** Returns the day that is `days` before the sample's own, as `YYYY-MM-DD`. */
+    daysAgo: (days: number) => new Date(now - days * 86_400_000).toISOString().slice(0, 10),
+  }
 }

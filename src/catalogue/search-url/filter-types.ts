@@ -1,5 +1,5 @@
 import type { CompanyFilters, DecodedSearch } from '../../engine/ports/ports.js'
-import type { FilterValueKind } from './values.js'
+import type { FilterValueKind } from './grammar.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']
 /** Our filter for the values that a url includes, and the one for those it excludes, if there is one. */

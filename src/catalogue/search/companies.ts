@@ -1,10 +1,9 @@
 import type { CompanyFilters, PageRequest } from '../../engine/ports/ports.js'
 import { type Connection, readNumber } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { parseKeyword } from '../full-text/keyword.js'
-import { type Condition, every } from '../full-text/sql-conditions.js'
-import { toAccount } from '../records/company-row.js'
-import { companyConditions, withRevenue } from './company-conditions.js'
+import { type Condition, every, parseKeyword } from '../full-text/keyword.js'
+import { toAccount } from '../records/match-company.js'
+import { companyConditions, withRevenue } from './conditions.js'
 import { type Cursor, parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**

@@ -1,8 +1,8 @@
 import type { EngagerFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, countRows, every, isOneOf } from '../full-text/sql-conditions.js'
-import { toLead } from '../records/person-record.js'
+import { type Condition, countRows, every, isOneOf } from '../full-text/keyword.js'
+import { toLead } from '../records/person.js'
 import { toPostIdentity } from '../records/posts.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 

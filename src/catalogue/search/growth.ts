@@ -1,11 +1,11 @@
 import { functions } from '../../api/schemas/enumerations.js'
 import type { GrowthFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type Condition, every } from '../full-text/sql-conditions.js'
+import { type Condition, every } from '../full-text/keyword.js'
 import { foldText } from '../normalize/name.js'
-import { toAccount } from '../records/company-row.js'
+import { toAccount } from '../records/match-company.js'
 import { countCompanies } from './companies.js'
-import { atCompanies, between, companyConditions } from './company-conditions.js'
+import { atCompanies, between, companyConditions } from './conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /**

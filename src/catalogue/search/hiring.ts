@@ -1,14 +1,24 @@
 import type { HiringFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, every, ifAny, not, some } from '../full-text/sql-conditions.js'
-import { allOf, anyOf, beginning, negate, phrase, within } from '../full-text/text-query.js'
-import { phraseConditions, postedSince, toJob } from '../lookup/jobs.js'
-import { toAccount } from '../records/company-row.js'
+import {
+  allOf,
+  anyOf,
+  beginning,
+  type Condition,
+  every,
+  ifAny,
+  negate,
+  not,
+  phrase,
+  some,
+  within,
+} from '../full-text/keyword.js'
+import { phraseConditions, postedSince, toJob } from '../lookup/lookups.js'
+import { toAccount } from '../records/match-company.js'
 import keywords from './classification-keywords.json' with { type: 'json' }
 import { countCompanies } from './companies.js'
-import { atCompanies, inIndustries, ofSizes } from './company-conditions.js'
-import { inPlaces } from './place-condition.js'
+import { atCompanies, inIndustries, inPlaces, ofSizes } from './conditions.js'
 import { parseCursor, readRanges, type Searcher, toPage } from './search-kind.js'
 
 /** Maximum number of jobs in a record. */

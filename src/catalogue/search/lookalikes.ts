@@ -3,10 +3,9 @@ import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
 import { type Connection, fillSql } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import similaritySql from '../dialect/similarity.sql'
-import { type Condition, countRows, every } from '../full-text/sql-conditions.js'
-import { toAccount } from '../records/company-row.js'
-import { matchCompany } from '../records/match-company.js'
-import { companyConditions } from './company-conditions.js'
+import { type Condition, countRows, every } from '../full-text/keyword.js'
+import { matchCompany, toAccount } from '../records/match-company.js'
+import { companyConditions } from './conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**

@@ -4,8 +4,9 @@ import { isGiven } from '../../api/schemas/fields.js'
 import type { PeopleFilters, ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { parseKeyword } from '../full-text/keyword.js'
 import {
+  allOf,
+  anyOf,
   type Condition,
   countRows,
   type EstimatedCondition,
@@ -13,21 +14,27 @@ import {
   every,
   ifAny,
   isOneOf,
+  negate,
   not,
+  parseKeyword,
+  phrase,
   some,
-} from '../full-text/sql-conditions.js'
-import { allOf, anyOf, negate, phrase, type TextQuery, within } from '../full-text/text-query.js'
+  type TextQuery,
+  within,
+} from '../full-text/keyword.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type CompanyMatch, matchCompany } from '../records/match-company.js'
-import { type PersonAtCompany, toLead } from '../records/person-record.js'
-import { inIndustries, ofSizes, ofTypes } from './company-conditions.js'
+import { type PersonAtCompany, toLead } from '../records/person.js'
 import {
   type EmployerFilter,
   type EmployerFilters,
+  inIndustries,
+  inPlaces,
+  ofSizes,
+  ofTypes,
   readEmployerFilters,
   toPastQuery,
-} from './employer-filters.js'
-import { inPlaces } from './place-condition.js'
+} from './conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /** Up to this number counts are exact, as is every smaller one. */

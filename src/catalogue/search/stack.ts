@@ -1,10 +1,10 @@
 import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type Condition, ifAny, isOneOf, not } from '../full-text/sql-conditions.js'
-import { toAccount } from '../records/company-row.js'
+import { type Condition, ifAny, isOneOf, not } from '../full-text/keyword.js'
+import { toAccount } from '../records/match-company.js'
 import { toSlug } from '../records/technologies.js'
 import { countCompanies, listCompanies } from './companies.js'
-import { inIndustries, ofSizes } from './company-conditions.js'
+import { inIndustries, ofSizes } from './conditions.js'
 import { type Searcher, toPage } from './search-kind.js'
 
 /**

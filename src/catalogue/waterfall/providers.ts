@@ -1,11 +1,11 @@
 import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { matchPerson } from '../lookup/match-person.js'
+import { matchPerson } from '../lookup/lookups.js'
 import { freeMailboxes } from '../normalize/domain.js'
 import { describePhone } from '../normalize/phone.js'
 import { matchCompany } from '../records/match-company.js'
 import type { StoredPerson } from '../records/person.js'
-import { toPerson } from '../records/person-record.js'
+import { toPerson } from '../records/person.js'
 import { type EmailPattern, learnPattern } from './email-pattern.js'
 
 /** Creates the providers of a waterfall over the catalogue in order: known data first, then guesses. */

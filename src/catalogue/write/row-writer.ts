@@ -1,7 +1,7 @@
 import { type Connection, send, type Value } from '../../storage/driver/connection.js'
 import type { RowInserter } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
-import type { TextTable } from '../full-text/text-query.js'
+import type { TextTable } from '../full-text/keyword.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
 import type { Candidate } from './candidates.js'
 

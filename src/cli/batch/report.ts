@@ -24,7 +24,7 @@ import {
   formatToFix,
   oneLine,
 } from '../output/text.js'
-import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/data-source.js'
+import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import type { BatchCommand } from './request.js'
 
 /** A part of a run that ended. */

@@ -22,7 +22,7 @@ export const listPorts = (context: Context): ListPorts => ({
   ...filePorts(context),
   streams: context.streams,
   records: async function* (source, kind) {
-    const { readListRecords } = await import('../operation/list-records.js')
+    const { readListRecords } = await import('../operation/views.js')
     yield* readListRecords(context, source, kind)
   },
 })

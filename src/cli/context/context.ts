@@ -1,5 +1,4 @@
-import type { Caller } from '../../api/calls/caller.js'
-import type { Layer } from '../../api/calls/compose.js'
+import type { Caller, Layer } from '../../api/calls/caller.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'

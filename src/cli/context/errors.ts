@@ -1,7 +1,7 @@
 import type { Reply } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { systemCode } from '../../csv/errors.js'
+import { systemCode } from '../../csv/encoding.js'
 
 /** The report of a command that fails: the object on stderr when the output is JSON. */
 export interface Report {

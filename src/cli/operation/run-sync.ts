@@ -1,18 +1,28 @@
-import { isOk, type Reply } from '../../api/calls/caller.js'
+import { type Caller, ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
-import { dryRun } from '../../engine/credits/dry-run.js'
+import { dryRun, mostCredits, unitsFor } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
+import { Stop } from '../context/errors.js'
+import { profileInUse } from '../context/settings.js'
 import { withSink } from '../output/output.js'
 import { print, printTo } from '../output/print.js'
-import { formatCredits } from '../output/text.js'
+import { formatCredits, formatNumber } from '../output/text.js'
+import { profileName } from '../target/resolve-target.js'
+import { callOnce, everyPage, explainMissing, reportNothingFound, reportRefusal } from './call.js'
 import { extraOf } from './extras.js'
-import { explainMissing, reportNothingFound, reportRefusal } from './refusal.js'
+import { holds, openSpending, recordSpent } from './record-spending.js'
 import type { OperationRequest } from './request.js'
 import { withFields, withKnownFields } from './result-fields.js'
-import { sendRequest } from './send-request.js'
-import { findStored } from './stored-lookups.js'
+import {
+  findStored,
+  openStoredLookups,
+  reportStored,
+  sharesLookups,
+  usesStoredAnswers,
+} from './stored-lookups.js'
 
 /** Sends one request and prints its reply, or prints only the request with `--dry-run`. Returns the exit code. */
 export async function runSync(context: Context, request: OperationRequest): Promise<number> {
@@ -76,4 +86,95 @@ export async function reportSuccess(
   }
   await after?.(context, reply, invocation)
   return exitCodes.ok
+}
+
+/** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
+export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
+  const { operation, input, invocation } = request
+  const { options } = invocation
+  const open = () => context.caller()
+  const begun = context.clock.now()
+  const isStored = isPriced(operation) && usesStoredAnswers(context, invocation)
+  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request, open)
+  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
+  const stored = await openStoredLookups(context, invocation, onStored, begun)
+  const sender: Caller = {
+    call: () => sendToTarget(context, request, async () => stored.keep(await open())),
+    close: async () => {},
+  }
+  return stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
+}
+
+const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
+  typeof key === 'string' ? key : undefined
+
+async function sendToTarget(
+  context: Context,
+  request: OperationRequest,
+  open: () => Promise<Caller>,
+): Promise<Reply> {
+  const { operation, invocation } = request
+  const { options } = invocation
+  const input = await holdWithinBudget(context, request)
+  const caller = await open()
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, keyOf(options))
+  try {
+    return await (options.all === true ? everyPage(ask, input) : ask(input))
+  } catch (error) {
+    // What was not sent costs nothing.
+    if (error instanceof ConnectionLost && !error.unknown) await recordSpent(context, operation.id, 0)
+    throw error
+  }
+}
+
+/**
+ * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
+ * maximum price aside in the budget of the day. Throws Stop (exit 12) where a budget leaves too little.
+ */
+async function holdWithinBudget(
+  context: Context,
+  { operation: row, shape, input, invocation: { options } }: OperationRequest,
+): Promise<Input> {
+  const settings = profileInUse(context)
+  const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
+  const perCommand = number('maxCredits') ?? settings.max_credits
+  const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
+  if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
+  const parsed = shape.input.safeParse(input)
+  const most = mostCredits(row, parsed.success ? parsed.data : input)
+  /** The part of the request that credits pay for: its limit, where that is lower than the one asked for. */
+  const grantWithin = (left: number): { readonly credits: number; readonly limit?: number } | undefined => {
+    if (most !== null && most <= left) return { credits: most }
+    const isMany = row.needs === 'records' || row.price.job !== undefined
+    const limit = isMany ? unitsFor(row, left) : 0
+    return limit > 0 ? { credits: mostCredits(row, { limit }) ?? left, limit } : undefined
+  }
+  const refuse = (budget: string, setting: string, left: number): never => {
+    const price =
+      most === null ? 'What this costs depends on what is found' : `This can cost ${formatCredits(most)}`
+    throw new Stop(
+      `Budget reached: ${price}, and ${budget} leaves ${formatNumber(left)}`,
+      exitCodes.budget,
+      `Raise --${setting.replaceAll('_', '-')} or the setting ${setting}.`,
+      'budget',
+    )
+  }
+  const ofCommand = grantWithin(perCommand ?? Number.POSITIVE_INFINITY)
+  if (!ofCommand) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
+  let granted = ofCommand
+  if (perDay !== undefined) {
+    const id = context.ids.uuid()
+    const decide = (left: number) => {
+      granted = grantWithin(Math.min(left, perCommand ?? left)) ?? { credits: -1 }
+      return granted.credits < 0 ? undefined : granted.credits
+    }
+    const held = { id, profile: profileName(context), perDay }
+    const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
+    if (granted.credits < 0) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
+    holds.set(context.streams, id)
+  }
+  const { limit } = granted
+  if (limit === undefined) return input
+  context.notify(`--limit ${limit} is added: the budget pays for no more.`)
+  return { ...input, limit }
 }

@@ -1,15 +1,17 @@
-import { isOk, type Reply } from '../../api/calls/caller.js'
-import { isObject } from '../../api/values/objects.js'
+import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
+import { failureOf } from '../../api/calls/errors.js'
+import { operation } from '../../api/operations/table.js'
+import { type Fields, isObject } from '../../api/values/objects.js'
+import type { ListKind } from '../../lists/keys.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
-import { bars, sparkline } from '../output/charts.js'
+import { Stop, UsageError } from '../context/errors.js'
 import { fileOf, formatOf } from '../output/output.js'
 import { print } from '../output/print.js'
-import { flatten, numberAt, type Row, valueAt } from '../output/records.js'
+import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
 import { formatCredits, type Look } from '../output/text.js'
-import { callOnce } from './call.js'
-import { reportRefusal } from './refusal.js'
+import { callOnce, everyPage, reportRefusal } from './call.js'
+import { resolveListName } from './filter-names.js'
 import type { OperationRequest } from './request.js'
 
 const dayMs = 86_400_000
@@ -135,4 +137,20 @@ export function headcountView(body: unknown, look: Look): string {
   })
   if (rows.length === 0) return 'Nothing found.\n'
   return grid(Object.keys(rows[0] ?? {}), rows, look, { optional: ['6 mo ago', '3 mo ago', 'Growth'] })
+}
+
+/** Yields the records of the catalogue of this machine, or the companies of the list that `list:NAME` names. */
+export async function* readListRecords(
+  context: Context,
+  source: string,
+  kind: ListKind,
+): AsyncGenerator<Fields> {
+  if (source === 'catalogue') return yield* (await context.catalogue()).exportRecords(kind)
+  const id = await resolveListName(context, source.slice('list:'.length))
+  const caller = await context.caller()
+  const row = operation('lists.get')
+  const reply = await everyPage((page: Input) => callOnce(context, caller, row, { id, ...page }), {})
+  if (isOk(reply)) return yield* (reply.body as { readonly companies: readonly Fields[] }).companies
+  const { text, exit } = failureOf(reply.status, reply.body)
+  throw new Stop(`${source} cannot be read: ${text}`, exit, 'See your lists: prospect lists list')
 }

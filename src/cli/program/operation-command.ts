@@ -1,13 +1,20 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
-import { observedNote, pathParameters } from '../../api/operations/facts.js'
-import type { Operation, OperationId } from '../../api/operations/table.js'
+import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
+import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
+import { withOwnWebhook } from '../../api/validation/own-webhook.js'
+import type { Admin } from '../../engine/admin/admin.js'
 import { addBatchOptions } from '../batch/options.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { openAdmin } from '../context/open-databases.js'
 import { hasPages } from '../operation/call.js'
 import { extraOf } from '../operation/extras.js'
-import { addLocalId, resolveLocalId } from '../operation/local-ids.js'
-import { collectInput } from '../operation/request.js'
-import type { CommandEnvironment } from '../options/command-environment.js'
+import { askMissing, checkTyped, collectInput, type OperationRequest } from '../operation/request.js'
+import { withFields } from '../operation/result-fields.js'
+import { runSync } from '../operation/run-sync.js'
+import { findStored } from '../operation/stored-lookups.js'
+import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import {
   argumentText,
@@ -20,10 +27,19 @@ import {
   withHeadings,
   withWords,
 } from '../options/schema-options.js'
+import {
+  addStoredId,
+  among,
+  expandId,
+  mostCandidates,
+  resolveIds,
+  type StoredIds,
+  type StoredKind,
+} from '../options/stored-ids.js'
+import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
-import { waitOptions } from '../wait/options.js'
+import { waitOf, waitOptions } from '../wait/options.js'
 import examples from './examples.json' with { type: 'json' }
-import { runOperation } from './run-operation.js'
 
 /** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
 const examplesOf: Readonly<Record<OperationId, readonly string[]>> = examples
@@ -121,4 +137,106 @@ function factsText(operation: Operation): string {
     `Limits:   ${limitsText(operation)}`,
   ]
   return facts.filter((fact) => fact !== '').join('\n')
+}
+
+/** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
+async function runOperation(context: Context, asked: OperationRequest): Promise<number> {
+  const request = (await extraOf(asked.operation.id).run?.(context, asked)) ?? asked
+  if (typeof request === 'number') return request
+  const { operation, shape, input: given } = request
+  const { options } = request.invocation
+  if (options.csv !== undefined) {
+    const { fromCsv } = await import('../batch/run.js')
+    return fromCsv(context, request)
+  }
+  if (options.distribute === true || options.database !== undefined)
+    throw new UsageError(`--${options.distribute === true ? 'distribute' : 'database'} needs --csv.`)
+  // A command that waits for the result on a server gives its own address later.
+  const isOurs =
+    operation.starts !== undefined &&
+    (context.isLocal() || waitOf(context, request.invocation, given).printsResult)
+  let input = await askMissing(context, shape, isOurs ? withOwnWebhook(operation.id, shape, given) : given)
+  if (operation.filters && options.input === undefined) {
+    const { resolveFilterNames } = await import('../operation/filter-names.js')
+    input = await resolveFilterNames(context, input)
+  }
+  // After the names of lists have become ids, which have no spaces.
+  checkTyped(request, input)
+  if (context.globals.verbose) await context.notifySource()
+  if (operation.starts === undefined) {
+    if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
+      withFields(context, shape)
+      if (!(await findStored(context, { ...request, input })))
+        await (await import('../quote/confirm.js')).confirmCall(context, { ...request, input })
+    }
+    return runSync(context, { ...request, input })
+  }
+  const { runAsync } = await import('../wait/run-async.js')
+  return runAsync(context, { ...request, input })
+}
+
+/** What the local engine stores, and an operation takes by its id. */
+interface LocalKind extends StoredKind {
+  readonly ids: (admin: Admin) => Promise<StoredIds>
+}
+
+const jobKind = (
+  noun: string,
+  list: string,
+  filter: Parameters<Admin['jobsStartingWith']>[2],
+): LocalKind => ({
+  ...{ noun, list },
+  ids: async (admin) => ({
+    startingWith: (prefix) => admin.jobsStartingWith(prefix, mostCandidates, filter),
+    newest: async () => (await admin.jobsStartingWith('', 1, filter))[0],
+  }),
+})
+
+const kinds: Readonly<Record<string, LocalKind>> = {
+  searches: jobKind('search', 'searches list --no-enriched', { isSearch: true }),
+  lists: jobKind('list', 'lists list', { kind: 'list_import' }),
+  contacts: jobKind('enrichment', 'engine jobs list', { kind: 'contact_enrichment' }),
+  personas: {
+    ...{ noun: 'persona', list: 'personas list' },
+    ids: async (admin) => among(await admin.personaIds()),
+  },
+}
+
+/** Returns the kind of thing that the path of an operation names; `undefined` where it names none. */
+const kindOf = (row: Operation): LocalKind | undefined =>
+  pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
+
+/** Adds the argument and the option that name what the path of an operation names. */
+function addLocalId(command: ProspectCommand, row: Operation): void {
+  const kind = kindOf(row)
+  if (kind) addStoredId(command, kind)
+}
+
+/**
+ * Returns the whole id that the argument of a command or `--last` names in the local engine. Ids of a server are passed as
+ * they are, and a list may be named. Throws UsageError for none, an ambiguous one, and `--last` with a server.
+ */
+async function resolveLocalId(
+  context: Context,
+  operation: Operation,
+  { args, options }: OperationRequest['invocation'],
+): Promise<readonly string[]> {
+  const kind = kindOf(operation)
+  const [id] = args
+  const isWhole = options.last !== true && id !== undefined && /^[\da-f-]{36}$/i.test(id)
+  if (!kind || isWhole) return args
+  if (areaOf(operation.id) === 'lists' && id !== undefined && options.last !== true) {
+    const { resolveListName } = await import('../operation/filter-names.js')
+    const named = await resolveListName(context, id)
+    if (named !== id) return [named]
+  }
+  if (!context.isLocal()) {
+    if (id !== undefined && options.last !== true) return args
+    const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'
+    throw new UsageError(`${problem}.`, `Give the id of a ${kind.noun}. See: prospect ${kind.list}`)
+  }
+  const ids = await kind.ids(await openAdmin(context))
+  if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)
+  // The engine says what is wrong with an id that nothing has.
+  return [(await expandId(id, kind, ids)) ?? id]
 }

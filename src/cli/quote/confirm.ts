@@ -1,17 +1,33 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
+import { errors } from '../../api/calls/errors.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
+import { withoutUndefined } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import type { Remaining } from '../../runs/ports.js'
-import type { Context } from '../context/context.js'
+import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
+import type { Remaining, TargetRefusal } from '../../runs/ports.js'
+import type { Context, DataSource } from '../context/context.js'
 import { isLargePrice } from '../context/settings.js'
-import { callOnce } from '../operation/call.js'
+import { callOnce, reportRefusal } from '../operation/call.js'
 import type { OperationRequest } from '../operation/request.js'
+import { print } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt } from '../output/records.js'
-import { formatCredits, formatNumber, priceText } from '../output/text.js'
+import { numberAt, valueAt } from '../output/records.js'
+import { reportError } from '../output/report-error.js'
+import { record } from '../output/table.js'
+import {
+  countRows,
+  duration,
+  formatCredits,
+  formatLeftOut,
+  formatNumber,
+  formatReasons,
+  formatReused,
+  type Look,
+  priceText,
+} from '../output/text.js'
 import { readRemaining } from './limits.js'
-import { quotasText } from './view.js'
 
 /**
  * Asks a person before a request that may cost a large part of the balance, and before every import without a limit, with
@@ -90,3 +106,163 @@ async function matchesOf(context: Context, operation: Operation, input: Input): 
   const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input)
   return isOk(reply) ? numberAt(reply.body, 'total_count') : undefined
 }
+
+/** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
+export async function showQuote(context: Context, quote: BatchQuote | TargetRefusal): Promise<number> {
+  // The options of output are about the rows, except a format that a quote has too.
+  const { format } = context.globals
+  const kept = format === 'table' || format === 'json' ? format : undefined
+  const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
+  if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
+  await print(shown, withoutUndefined({ ...quote, source: await context.source() }), { layout: quoteView })
+  return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
+}
+
+/** Shows a quote and asks whether to start. Throws Stop where the answer is no. */
+export async function confirmQuote(
+  context: Context,
+  makeQuote: () => Promise<BatchQuote | TargetRefusal>,
+): Promise<void> {
+  if (!canAsk(context)) return
+  const quote = await makeQuote()
+  // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
+  if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
+  const shown = withoutUndefined({ ...quote, source: await context.source() })
+  showAbove(context, (look) => quoteView(shown, look))
+  if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
+  const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
+  await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
+}
+
+const refusals = {
+  credits: errors.insufficient_credits,
+  weekly_limit: errors.workspace_limit_exceeded,
+  quota: errors.plan_limit_reached,
+} as const
+
+function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
+  const { exit, hint, ...row }: { exit: number; hint: string; code?: string } = refusals[shortage]
+  const report = { error: shortageText(quote, shortage), code: row.code ?? null, status: null }
+  return reportError(context, { ...report, exit_code: exit, hint })
+}
+
+function shortageText(quote: BatchQuote, shortage: Shortage): string {
+  const { credits, balance, weekly_allowance: allowance, lookups } = quote
+  if (shortage === 'quota') return `The quota does not cover ${formatNumber(lookups)} lookups`
+  const most = `which can cost ${formatCredits(credits.max)}`
+  return shortage === 'credits'
+    ? `The balance of ${formatCredits(balance ?? 0)} does not cover this batch, ${most}`
+    : `The ${formatCredits(allowance ?? 0)} left of this week do not cover this batch, ${most}`
+}
+
+/** Returns a quote for a person: a line for each fact. */
+const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
+
+/** A quote, and where its answers would come from. */
+type ShownQuote = BatchQuote & { readonly source?: DataSource }
+
+function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
+  const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
+  const isFree = credits.max === 0
+  const isUnknown = (name: string) => unknown.includes(name)
+  return {
+    'Answers from': quote.source?.text ?? '',
+    Rows: formatNumber(rows),
+    Lookups: lookupsText(quote),
+    Invalid: formatReasons(quote.invalid_reasons).join(' · '),
+    'Left out': formatLeftOut(quote.not_understood).join(' · '),
+    Reused: reusedText(quote, now),
+    Stored: storedText(quote),
+    'Email only': emailOnlyText(quote.email_only),
+    Credits: isFree ? 'none' : creditsText(quote),
+    Expected: isFree ? '' : basisText(quote.basis),
+    Balance: balance === null ? notSaid : formatCredits(balance),
+    'This week':
+      allowance === null
+        ? isUnknown('weekly_allowance')
+          ? notSaid
+          : ''
+        : `${formatCredits(allowance)} left`,
+    'Quotas left': quotasText(quote.quotas),
+    Budget: budget === null ? '' : `${formatCredits(budget)} left`,
+    Affordable: affordableText(quote),
+    Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
+  }
+}
+
+const notSaid = 'not known: the target does not say'
+
+const quotaNames: Readonly<Record<string, string>> = {
+  daily_profile_scraping: 'profiles/day',
+  daily_company_import: 'companies/day',
+  monthly_company_import: 'companies/month',
+}
+
+/** Returns what is left of each quota, in one line. */
+function quotasText(quotas: BatchQuote['quotas']): string {
+  const left = Object.entries(quotas).map(
+    ([name, state]) => `${formatNumber(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
+  )
+  return left.join(', ')
+}
+
+/** Returns the number of lookups and of the rows that need none, without zeros. */
+function lookupsText(quote: BatchQuote): string {
+  const duplicates = quote.rows - quote.unique - quote.invalid - quote.skipped - quote.known
+  const others = [
+    [quote.answered, 'answered before'],
+    [quote.in_store, 'in the store'],
+    [duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'],
+    [quote.skipped, 'skipped'],
+    [quote.known, 'known'],
+    [quote.invalid, 'invalid'],
+  ] as const
+  const parts = others.filter(([count]) => count > 0).map(([count, text]) => `${formatNumber(count)} ${text}`)
+  return [formatNumber(quote.lookups), ...parts].join(', ')
+}
+
+const emailOnlyText = (rows: number): string =>
+  rows === 0
+    ? ''
+    : `${countRows(rows)} ${rows === 1 ? 'has' : 'have'} no profile URL: looked up for the email only`
+
+function reusedText({ in_store: reused, unique, oldest_in_store: oldest }: BatchQuote, now: number): string {
+  const text = formatReused(reused, unique, oldest === null ? undefined : now - Date.parse(oldest))
+  return text && `${text}; --refresh asks again`
+}
+
+const storedText = ({ stored, lookups }: BatchQuote): string =>
+  stored === 0
+    ? ''
+    : `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already: --max-age 90d uses the stored answers`
+
+function creditsText({ credits: { min, expected, max }, expected_range: range }: BatchQuote): string {
+  const likely = range ? `${formatNumber(range[0])} to ${formatNumber(range[1])}` : formatNumber(expected)
+  return `at least ${formatNumber(min)}, about ${likely}, at most ${formatNumber(max)}`
+}
+
+const shareText = (share: number): string =>
+  share === 0.5 ? 'half the rows are found' : `${formatNumber(share * 100)} % of the maximum`
+
+function basisText(basis: Basis): string {
+  if (basis.kind === 'own')
+    return `from ${formatNumber(basis.answers)} of your own lookups: ${formatCredits(basis.credits_per_lookup)} each`
+  if (basis.kind === 'default')
+    return basis.answers === 0
+      ? `no history yet; assuming ${shareText(basis.share)}`
+      : `little history yet (${formatNumber(basis.answers)} lookups); mostly assuming ${shareText(basis.share)}`
+  return ''
+}
+
+function affordableText({ rows, rows_affordable: affordable, credits, budget }: BatchQuote): string {
+  if (credits.max === 0) return ''
+  const covers = budget === null ? 'your balance covers' : 'your balance and budget cover'
+  return affordable === rows
+    ? `${covers} all rows`
+    : `${covers} at least the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows`
+}
+
+const timeText = ({ seconds }: BatchQuote): string =>
+  seconds === null || seconds === 0
+    ? 'no rate limit applies'
+    : `at least ${duration(seconds)}, because of rate limits`

@@ -272,7 +272,7 @@ async function engineOf(
 async function engineAt(path: string): Promise<string | undefined> {
   if (!existsSync(path)) return undefined
   try {
-    const look = (await import('../../storage/database/read-only.js')).openReadOnly(path)
+    const look = (await import('../../storage/database/database-file.js')).openReadOnly(path)
     const first = await look.driver
       .read((reads) => reads.get<{ id: string; at: number }>(firstSql))
       .finally(() => look.driver.close())

@@ -7,20 +7,27 @@ import type { Worker } from '../../engine/worker/worker.js'
 import type { ClockContext, Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { aborted, exitOfSignal, interruptible, within } from '../context/interrupts.js'
+import { explainMissing, reportNothingFound, reportRefusal } from '../operation/call.js'
 import { recordSpent } from '../operation/record-spending.js'
-import { explainMissing, reportNothingFound, reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
 import { withFields } from '../operation/result-fields.js'
-import { reportSuccess, runSync, sendAndPrint } from '../operation/run-sync.js'
-import { sendRequest } from '../operation/send-request.js'
+import { reportSuccess, runSync, sendAndPrint, sendRequest } from '../operation/run-sync.js'
 import { startProgress } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
 import { formatNumber } from '../output/text.js'
 import { confirmCall } from '../quote/confirm.js'
 import { type Wait, waitOf } from './options.js'
-import { reportOfWork, resultCommand, stepText, successText } from './outcome.js'
-import { jobIdOf, printNothing, printResult, readByOrdinal } from './result.js'
-import { checkOutput } from './result-shape.js'
+import {
+  checkOutput,
+  jobIdOf,
+  printNothing,
+  printResult,
+  readByOrdinal,
+  reportOfWork,
+  resultCommand,
+  stepText,
+  successText,
+} from './result.js'
 
 /**
  * Sends a request that starts work. On this machine it also does the work; with `--wait` it prints the result in place

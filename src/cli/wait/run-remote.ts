@@ -1,5 +1,6 @@
+import { createHmac } from 'node:crypto'
 import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
-import { failureOf } from '../../api/calls/errors.js'
+import { failureOf, Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { isCompanyImport } from '../../api/webhooks/events.js'
@@ -10,28 +11,45 @@ import {
   parseDelivery,
   recordKey,
 } from '../../client/parse-delivery.js'
-import type { Arrived } from '../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Listening } from '../../http/listen.js'
+import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
+import type { ClockContext, Context, GlobalOptions } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
+import { openEvents } from '../context/open-databases.js'
+import { reportNothingFound, reportRefusal } from '../operation/call.js'
 import { recordSpent } from '../operation/record-spending.js'
-import { reportNothingFound, reportRefusal } from '../operation/refusal.js'
 import type { OperationRequest } from '../operation/request.js'
-import { runSync } from '../operation/run-sync.js'
-import { sendRequest } from '../operation/send-request.js'
+import { runSync, sendRequest } from '../operation/run-sync.js'
+import type { Invocation } from '../options/command-environment.js'
+import { webhookUrl } from '../options/webhooks.js'
 import { startProgress } from '../output/progress.js'
 import type { Row } from '../output/records.js'
 import { reportError } from '../output/report-error.js'
 import { confirmCall } from '../quote/confirm.js'
 import { targetIn } from '../target/resolve-target.js'
 import { waitOf } from './options.js'
-import { type NextSteps, reportOfWork, resultCommand, stepText, successText } from './outcome.js'
-import { openReceiver, type Receiver, withReceiver } from './receiver.js'
-import { printFound, printNothing } from './result.js'
-import { checkOutput } from './result-shape.js'
-import { checkWebhook, type WaitStrategy, waitStrategyOf } from './strategy.js'
-import { type AcceptedWork, followWatches, toAcceptedWork, type Watch, type WorkProgress } from './watch.js'
-import { watchPolled } from './watch-polling.js'
+import {
+  checkOutput,
+  type NextSteps,
+  printFound,
+  printNothing,
+  reportOfWork,
+  resultCommand,
+  stepText,
+  successText,
+} from './result.js'
+import {
+  type AcceptedWork,
+  checkWebhook,
+  followWatches,
+  toAcceptedWork,
+  type WaitStrategy,
+  type Watch,
+  type WorkProgress,
+  waitStrategyOf,
+  watchPolled,
+} from './watch.js'
 
 /** Sends a request that starts work to a server, and waits for the result where `isAwaited`. Returns the exit code. */
 export async function runRemote(
@@ -310,3 +328,125 @@ const firstOf = (found: readonly DeliveredRecord[]): number =>
     (least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER),
     Number.MAX_SAFE_INTEGER,
   )
+
+/** A receiver of the deliveries for one command. */
+interface Receiver {
+  /** The idempotency key of the request. The same key leads to the same path and port again. */
+  readonly key: string
+  /** The unguessable part of its path, under which its deliveries are stored. */
+  readonly token: string
+  readonly port: number
+  /** The address to give to the server. */
+  readonly url: string
+  readonly events: Events
+  /** Resolves when something has arrived since the last call, or at the signal. */
+  arrived(over: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+type Endpoint = Pick<WaitStrategy, 'address' | 'port'>
+
+/** The port of `prospect listen`, so that a tunnel to it leads here as well. */
+export const deliveriesPort = 4011
+
+/** Listens for the deliveries of one command. Each is stored before it is acknowledged. */
+async function openReceiver(
+  context: Context,
+  endpoint: Endpoint,
+  { options }: Invocation,
+): Promise<Receiver> {
+  const { receiver } = await import('../../http/receiver.js')
+  const { createBodyThreads } = await import('../../http/body-threads.js')
+  const key = givenKey(options) ?? context.ids.uuid()
+  const events = await openEvents(context)
+  const { token, port: derivedPort } = await deriveAddress(context, events, key)
+  const arrivals = createWakeUp()
+  const handler = receiver({
+    inbox: events,
+    parse: createBodyThreads().parse,
+    token,
+    secrets: [],
+    clock: context.clock,
+    ...(endpoint.address ? { prefix: endpoint.address.prefix } : {}),
+    received: arrivals.notify,
+    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
+  })
+  const listening = await listenAt(handler, endpoint, derivedPort)
+  const url = webhookUrl(listening, token, endpoint.address)
+  if (context.globals.verbose) context.notify(`Waiting for the result at ${url}.`)
+  const { port, close } = listening
+  return { key, token, port, url, events, arrived: arrivals.next, close: () => close() }
+}
+
+/** Returns a request as `--wait` sends it to a server: with the address of the receiver. */
+async function withReceiver(
+  context: Context,
+  request: OperationRequest,
+  { receives, address, port }: WaitStrategy,
+): Promise<OperationRequest> {
+  if (!receives) return request
+  const { options } = request.invocation
+  const key = givenKey(options)
+  if (key === undefined)
+    context.notify('The path of the webhook URL changes each time unless --idempotency-key is given.')
+  const derived = await deriveAddress(context, await openEvents(context), key ?? context.ids.uuid())
+  const origin = `http://127.0.0.1:${port ?? derived.port}`
+  const webhook_url = webhookUrl({ origin }, derived.token, address)
+  return { ...request, input: { ...request.input, webhook_url } }
+}
+
+const givenKey = ({ idempotencyKey }: Invocation['options']): string | undefined =>
+  typeof idempotencyKey === 'string' ? idempotencyKey : undefined
+
+/** Derives path and port from a key and a secret of this machine. */
+async function deriveAddress(
+  context: ClockContext,
+  events: Events,
+  key: string,
+): Promise<{ readonly token: string; readonly port: number }> {
+  const { newToken } = await import('../../http/receiver.js')
+  const secret = await events.token(newToken(context.ids.bytes(16)))
+  const digest = createHmac('sha256', secret).update(key).digest()
+  // Systems choose their own ports above this range.
+  return { token: newToken(digest.subarray(0, 16)), port: 20_000 + (digest.readUInt16BE(16) % 12_000) }
+}
+
+async function listenAt(
+  handler: (request: Request) => Promise<Response>,
+  { address, port }: Endpoint,
+  derivedPort: number,
+): Promise<Listening> {
+  const { listen } = await import('../../http/listen.js')
+  const at = (chosen: number) =>
+    listen({ handler, host: '127.0.0.1', port: chosen, ...(address ? { allowHosts: [address.host] } : {}) })
+  try {
+    return await at(port ?? (address ? deliveriesPort : derivedPort))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (address === undefined && port === undefined) return at(0)
+    throw new Refusal(error.code, { ...error.details, receives: true })
+  }
+}
+
+/** Creates a notification that one reader waits for. It is remembered until the reader asks for the next one. */
+function createWakeUp() {
+  let isPending = false
+  let wake: () => void = () => {}
+  return {
+    notify: () => {
+      isPending = true
+      wake()
+    },
+    next: (over: AbortSignal): Promise<void> =>
+      new Promise((resolve) => {
+        const end = () => {
+          over.removeEventListener('abort', end)
+          isPending = false
+          resolve()
+        }
+        wake = end
+        over.addEventListener('abort', end)
+        if (isPending || over.aborted) end()
+      }),
+  }
+}

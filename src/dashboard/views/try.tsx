@@ -7,7 +7,7 @@ import { areaOf, flagOf, type Operation, operations } from '../../api/operations
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { validate } from '../../api/validation/validate.js'
 import { toPrintableJson } from '../../api/values/json.js'
-import { type DryRun, dryRun } from '../../engine/credits/dry-run.js'
+import { type DryRun, dryRun } from '../../engine/credits/cost.js'
 import { ActionButton, count, Empty, Facts, Section } from '../page/elements.js'
 import type { DashboardPorts } from '../page/ports.js'
 import { RequestControl, readRequest, requestFields } from '../page/request-form.js'

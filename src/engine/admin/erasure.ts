@@ -1,3 +1,4 @@
+import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
@@ -8,15 +9,21 @@ import {
   type RowErasure,
   type SubjectMatcher,
 } from '../../storage/erasure/traversal.js'
-import type { Contact } from '../ports/ports.js'
+import { engineTime } from '../clock.js'
+import type { Clock, Contact } from '../ports/ports.js'
+import { dropRepliesOfRun } from '../settlement/settlement.js'
 import {
   type AsyncJob,
+  type Dropped,
+  dropEndedJobs,
   type Enrichment,
   enrichmentTable,
   type JobPlan,
   jobTable,
   releaseJobs,
 } from '../tables/jobs.js'
+import { readClock } from '../tables/members.js'
+import { dropReplies } from '../tables/replies.js'
 
 /** What is erased of accepted work where nothing is found. */
 export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
@@ -213,3 +220,34 @@ const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: 
   columns: ['name'],
   erase: ({ name }) => (subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined),
 })
+
+/** Jobs deleted per transaction; a job may have many records. */
+const jobsAtOnce = 50
+const repliesAtOnce = 1_000
+
+/**
+ * Deletes ended work of all workspaces that is older than this by the engine's clock, and expired replies. Work in
+ * progress, undelivered work and lists stay: searches refer to the companies of a list.
+ */
+export async function purgeWork(store: Driver, clock: Clock, olderThanMs: number) {
+  const now = engineTime(await store.read((tx) => readClock(tx)), clock.now())
+  const all = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
+  for (let isMore = true; isMore; ) {
+    const dropped = await store.transaction((tx) => dropEndedJobs(tx, now - olderThanMs, jobsAtOnce))
+    for (const [name, count] of Object.entries(dropped)) all[name as keyof Dropped] += count
+    isMore = dropped.jobs > 0
+  }
+  for (let isMore = true; isMore; ) {
+    const dropped = await store.transaction((tx) => dropReplies(tx, now - idempotencyTtlMs, repliesAtOnce))
+    all.replies += dropped
+    isMore = dropped === repliesAtOnce
+  }
+  return all
+}
+
+/** Deletes the replies to rows of runs that no longer exist. Returns how many. */
+export async function purgeRunReplies(store: Driver, runs: readonly string[]): Promise<number> {
+  let dropped = 0
+  for (const run of runs) dropped += await store.transaction((tx) => dropRepliesOfRun(tx, run))
+  return dropped
+}

@@ -4,7 +4,7 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { engineTime, nextRenewal } from '../clock.js'
 import { addMovement, readBalances } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
-import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/secrets.js'
+import { findOrCreateSecrets, readValidSecrets, rotateSecret } from '../deliveries/payloads.js'
 import type { Clock, Ids } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/access.js'
 import {

@@ -1,5 +1,4 @@
 import { shapeOf } from '../../api/areas/shapes.js'
-import type { WorkHold } from '../../api/calls/accepted-work.js'
 import {
   type Caller,
   type CallMember,
@@ -8,21 +7,23 @@ import {
   type Input,
   isOk,
   type Reply,
+  type WorkHold,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import { validate } from '../../api/validation/validate.js'
+import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { periodStart } from '../clock.js'
 import type { Clock } from '../ports/ports.js'
+import { dropClaim, findReply, insertClaim, replaceClaim, storeReply } from '../tables/replies.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
 import { checkSpendable, countSpending, readAllowanceNow, readWeek } from './ledger.js'
-import { findSentKey, forgetSentKey, keepSentKey } from './sent-keys.js'
 
 /** What limiting the spending at a server needs. */
-export interface ServerLimitPorts {
+interface ServerLimitPorts {
   /** The members, and what they have spent. Several processes and machines may share it. */
   readonly store: Driver
   /** Real time, by the clock of the store. */
@@ -254,4 +255,45 @@ function sharedWhileAsked<A, T>(ask: (argument: A) => Promise<T>): (argument: A)
     })
     return asking
   }
+}
+
+/** How long a server is expected to keep idempotency keys. */
+const keptMs = 86_400_000
+
+/** What was sent to a server under a key: the `limit` in place of that of the request, if the week permitted only a part. */
+interface SentKey {
+  readonly limit?: number
+}
+
+/** Returns what a member sent to a server under a key that the server still knows; `undefined` where nothing was. */
+async function findSentKey(
+  tx: Connection,
+  { workspaceId }: CallMember,
+  key: string,
+  now: number,
+): Promise<SentKey | undefined> {
+  const known = await findReply(tx, workspaceId, key)
+  return known && now - known.created_at < keptMs ? (parseExact(known.body ?? '{}') as SentKey) : undefined
+}
+
+/** Keeps that a request is sent to a server under a key, in place of what was sent under it long ago. */
+async function keepSentKey(
+  tx: Connection,
+  { id: token, workspaceId }: CallMember,
+  key: string,
+  row: Operation,
+  limit: number | undefined,
+  now: number,
+): Promise<void> {
+  const claim = { fingerprint: row.id, status: row.ok, body: null, token, lease_until: 0, created_at: now }
+  const known = await findReply(tx, workspaceId, key)
+  if (known) await replaceClaim(tx, workspaceId, key, known.token, claim)
+  else await insertClaim(tx, workspaceId, key, claim)
+  await storeReply(tx, workspaceId, key, token, row.ok, toJson({ limit }))
+}
+
+/** Forgets a key whose request had no effect, which may be sent again. */
+async function forgetSentKey(tx: Connection, { id, workspaceId }: CallMember, key: string): Promise<void> {
+  const claim = { fingerprint: '', status: null, body: null, token: id, lease_until: 0, created_at: 0 }
+  if (await replaceClaim(tx, workspaceId, key, id, claim)) await dropClaim(tx, workspaceId, key, id)
 }

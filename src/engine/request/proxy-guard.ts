@@ -1,5 +1,4 @@
-import type { Caller } from '../../api/calls/caller.js'
-import type { Layer } from '../../api/calls/compose.js'
+import type { Caller, Layer } from '../../api/calls/caller.js'
 import { ApiError, Refusal, toRefusal } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Driver } from '../../storage/driver/connection.js'

@@ -1,8 +1,7 @@
 import { isRefusal } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { engineTime } from '../clock.js'
-import { buildBodies } from '../deliveries/payloads.js'
-import { findOrCreateSecrets, readValidSecrets } from '../deliveries/secrets.js'
+import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../deliveries/payloads.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import type { DeliveryResult } from '../ports/ports.js'
 import {

@@ -469,15 +469,13 @@ export const withoutMapped = (constants: Input, { columns }: Mapping): Input =>
     Object.entries(constants).filter(([field]) => !columns.some((column) => column.field === field)),
   )
 
-/**
- * Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. With
- * `passesFields`, constants that the operation does not know are left to the server.
- */
+/** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
 export function createRowReader(
   operation: Operation,
   shape: Shape,
   mapping: Mapping,
   constants: Input = {},
+  /** Whether constants that the operation does not know are left to the server. */
   passesFields = false,
 ): {
   /** Leaves out cells that are not understood, where the row can be looked up without them. */
@@ -485,88 +483,73 @@ export function createRowReader(
   readonly validate: (input: Input) => void
 } {
   const read = rowInput(mapping, constants, valueReader(shape.input))
-  const misplacedIn = misplacedFields(operation, mapping)
-  const unreadIn = unreadFields(shape, mapping, constants)
+  const subject = operation.batch?.identity ?? 'company'
+  const about = fileKindOf(subject)
+  const schemas: Readonly<Record<string, z.ZodType>> = shape.input.shape
+  const find = (...names: readonly string[]) => names.find((one) => Object.hasOwn(schemas, one))
+  const name = find('company_name', ...(about === 'companies' ? ['name'] : []))
+  const domain = find('company_domain', 'domain')
+  const fields = mapping.columns.map((column) => column.field)
+  const optional = fields.filter((field) => schemas[field]?._zod.optin !== undefined)
+  const oneOf = exclusive[operation.id] ?? []
   const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
-  const checked = (input: Input): Input =>
-    passed.size === 0
-      ? input
-      : Object.fromEntries(Object.entries(input).filter(([name]) => !passed.has(name)))
-  const swap = swapNameAndDomain(operation, shape)
-  const tidy = tidyInput(operation, (input) => [...misplacedIn(input), ...unreadIn(input)], constants)
+
+  /** Returns the first field whose cell is of another kind, after those that were `seen`. */
+  const findMisplaced = (input: Input, seen = 0): number => {
+    // A row about a person names somebody, so a host that many share is the employer's only if its name is there.
+    const company = input.company_name ?? (about === 'companies' ? input.name : '')
+    const named = typeof company === 'string' ? company : undefined
+    for (let at = seen; at < fields.length; at++) {
+      const field = fields[at] as string
+      const value = input[field]
+      if (typeof value === 'string' && isMisplaced(about, field, value, named)) return at
+    }
+    return -1
+  }
+
   return {
-    input: (cells, leaveOut) => tidy(swap(read(cells)), leaveOut),
+    input: (cells, leaveOut) => {
+      let input = read(cells)
+      if (name !== undefined && domain !== undefined) {
+        const [written, site] = [input[name], input[domain]]
+        if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
+          const { [domain]: _, ...others } = input
+          input = { ...others, [name]: site }
+        } else if (site === undefined && typeof written === 'string' && isDomainInName(written)) {
+          const { [name]: _, ...others } = input
+          // `Booking.com` is a name, too.
+          input = { ...(/\/|^www\./i.test(written) ? others : input), [domain]: written }
+        }
+      }
+      const unusable = new Set<string>()
+      for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
+        unusable.add(fields[at] as string)
+      for (const field of optional) {
+        const value = input[field]
+        if (value !== undefined && value !== constants[field] && !schemas[field]?.safeParse(value).success)
+          unusable.add(field)
+      }
+      for (const field of profileFields)
+        if (input[field] !== undefined && isOther(input[field], about)) unusable.add(field)
+      const usable = oneOf.filter((field) => input[field] !== undefined && !unusable.has(field))
+      if (unusable.size === 0 && usable.length < 2) return input
+      const spoilt = new Set([...unusable, ...usable.slice(1)])
+      // Where nothing else says whom the row is about, the refusal has to name the field.
+      if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field)))
+        return input
+      for (const field of unusable) leaveOut?.(field, input[field], '')
+      const kept = Object.entries(input).filter(([field]) => !spoilt.has(field))
+      const defaults = Object.entries(constants).filter(([field]) => unusable.has(field))
+      return Object.fromEntries([...kept, ...defaults])
+    },
     validate: (input) => {
-      const [field] = misplacedIn(input)
+      const field = fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
-      validate(operation.id, shape, checked(input))
+      const known = Object.entries(input).filter(([one]) => !passed.has(one))
+      validate(operation.id, shape, passed.size === 0 ? input : Object.fromEntries(known))
     },
   }
 }
-
-/** Returns a function that puts the name of a company where only its domain was expected, and the other way round. */
-function swapNameAndDomain({ batch }: Operation, { input: { shape } }: Shape): (input: Input) => Input {
-  const about = fileKindOf(batch?.identity ?? 'company')
-  const find = (...names: readonly string[]) => names.find((one) => Object.hasOwn(shape, one))
-  const name = find('company_name', ...(about === 'companies' ? ['name'] : []))
-  const domain = find('company_domain', 'domain')
-  if (name === undefined || domain === undefined) return (input) => input
-  return (input) => {
-    const [written, site] = [input[name], input[domain]]
-    if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
-      const { [domain]: _, ...others } = input
-      return { ...others, [name]: site }
-    }
-    if (site !== undefined || typeof written !== 'string' || !isDomainInName(written)) return input
-    const { [name]: _, ...others } = input
-    // `Booking.com` is a name, too.
-    return { ...(/\/|^www\./i.test(written) ? others : input), [domain]: written }
-  }
-}
-
-/** Returns a function that finds the fields of an input whose cell is of another kind. It remembers its last input. */
-function misplacedFields({ batch }: Operation, { columns }: Mapping): (input: Input) => readonly string[] {
-  const about = fileKindOf(batch?.identity ?? 'company')
-  const isOfOtherKind = (input: Input, field: string): boolean => {
-    const value = input[field]
-    return typeof value === 'string' && isMisplaced(about, field, value, companyNameIn(input))
-  }
-  // A row about a person names somebody, so a host that many share is the employer's only if its name is there.
-  const companyNameIn = (input: Input): string | undefined =>
-    toText(input.company_name ?? (about === 'companies' ? input.name : ''))
-  let last: Input | undefined
-  let found: readonly string[] = []
-  return (input) => {
-    if (input === last) return found
-    last = input
-    found = columns.map(({ field }) => field).filter((field) => isOfOtherKind(input, field))
-    return found
-  }
-}
-
-const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-
-/** Returns a function that finds the optional fields of an input whose cell is nothing that the field takes. */
-function unreadFields(
-  { input: { shape } }: Shape,
-  { columns }: Mapping,
-  constants: Input,
-): (input: Input) => readonly string[] {
-  const schemas: Readonly<Record<string, z.ZodType>> = shape
-  const optional = columns.flatMap(({ field }) => {
-    const schema = schemas[field]
-    return schema && schema._zod.optin !== undefined ? [{ field, schema }] : []
-  })
-  return (input) => {
-    const unread = optional.filter(({ field, schema }) => {
-      const value = input[field]
-      return value !== undefined && value !== constants[field] && !schema.safeParse(value).success
-    })
-    return unread.length === 0 ? none : unread.map(({ field }) => field)
-  }
-}
-
-const none: readonly string[] = []
 
 /**
  * Returns a reader of cells for a schema: countries by any of their names, email addresses as the domain they are at, phone
@@ -616,38 +599,9 @@ const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
 
 const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
 
-/** Returns a function that removes fields a request would refuse: files have more columns than a request needs. */
-function tidyInput(
-  operation: Operation,
-  unusableIn: (input: Input) => readonly string[],
-  constants: Input,
-): (input: Input, leaveOut?: LeaveOut) => Input {
-  const { id, batch } = operation
-  const subject = batch?.identity ?? 'company'
-  const kind = subject === 'company' ? 'company' : 'person'
-  const one = exclusive[id] ?? []
-  return (input, leaveOut) => {
-    const others = profileFields.filter((field) => isOther(input, field, kind))
-    const unusable = new Set([...unusableIn(input), ...others])
-    const usable = one.filter((field) => input[field] !== undefined && !unusable.has(field))
-    const needless = usable.slice(1)
-    const spoilt = [...unusable, ...needless]
-    if (spoilt.length === 0) return input
-    // Where nothing else says whom the row is about, the refusal has to name the field.
-    const isKnown = identifying[subject].some(
-      (field) => input[field] !== undefined && !spoilt.includes(field),
-    )
-    if (!isKnown) return input
-    for (const field of unusable) leaveOut?.(field, input[field], '')
-    const kept = Object.entries(input).filter(([field]) => !spoilt.includes(field))
-    const defaults = Object.entries(constants).filter(([field]) => unusable.has(field))
-    return Object.fromEntries([...kept, ...defaults])
-  }
-}
-
-/** Whether a field holds the profile of a company where a person is meant, or the other way round. */
-function isOther(input: Input, field: string, kind: 'company' | 'person'): boolean {
-  const url = profileFields.includes(field) ? input[field] : undefined
+/** Whether a value is the profile of a company where a person is meant, or the other way round. */
+function isOther(url: unknown, about: 'companies' | 'people'): boolean {
+  const kind = about === 'companies' ? 'company' : 'person'
   // Most are right, and parsing a URL is slow.
   if (typeof url !== 'string' || !signs[kind].test(url)) return false
   const profile = parseProfile(url)

@@ -1,4 +1,4 @@
-import type { FinishedWork, WorkHold } from '../../api/calls/accepted-work.js'
+import type { FinishedWork, WorkHold } from '../../api/calls/caller.js'
 import { parseJson, toJson } from '../../api/values/json.js'
 import { type Connection, type Driver, readNumber } from '../../storage/driver/connection.js'
 import { countSpent, type Spender } from './spending.js'

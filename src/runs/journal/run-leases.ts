@@ -1,6 +1,6 @@
 import { Refusal } from '../../api/calls/errors.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
-import { timeSql } from '../../storage/driver/postgres/clock.js'
+import { timeSql } from '../../storage/driver/postgres/dialect.js'
 
 /** The lock of a run. */
 export interface HeldRun {

@@ -62,7 +62,9 @@ export function createLookup(
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
   return {
     ...reader,
-    input: (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut)),
+    input: Object.hasOwn(shape.input.shape, 'enrichment_type')
+      ? (cells, leaveOut) => reduceTypes(reader.input(cells, leaveOut))
+      : reader.input,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(mapping, constants),
     identity: identityOf(operation),
@@ -98,13 +100,13 @@ const descriptiveOf = (subject: Identity): ReadonlySet<string> =>
 export function identityOf(operation: Operation): (input: Input) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
   const descriptive = descriptiveOf(subject)
+  const subjectOf = subjects[subject]
   return (input) => {
-    const identity = subjects[subject](input)
-    if (identity === undefined) return undefined
-    const options = Object.keys(input).filter((name) => !descriptive.has(name))
-    return options.length === 0
-      ? identity
-      : `${identity} ${toJson(options.sort().map((name) => [name, input[name]]))}`
+    const options: [string, unknown][] = []
+    for (const name of Object.keys(input).sort())
+      if (!descriptive.has(name)) options.push([name, input[name]])
+    const identity = subjectOf(input)
+    return identity === undefined || options.length === 0 ? identity : `${identity} ${toJson(options)}`
   }
 }
 
@@ -127,15 +129,19 @@ function statedBy(operation: Operation): Lookup['stated'] {
   const identity = identityOf(operation)
   const descriptive = descriptiveOf(subject)
   return (input, body) => {
-    if (!isObject(body)) return []
-    const options = Object.entries(input).filter(([name]) => !descriptive.has(name))
-    const identities = Object.entries(fields).flatMap(([from, field]) => {
+    const identities: string[] = []
+    if (!isObject(body)) return identities
+    const options: Record<string, unknown> = {}
+    for (const name of Object.keys(input)) if (!descriptive.has(name)) options[name] = input[name]
+    for (const [from, field] of Object.entries(fields)) {
       const value = body[from]
-      return typeof value === 'string' && value.trim() !== ''
-        ? (identity({ ...Object.fromEntries(options), [field]: value }) ?? [])
-        : []
-    })
-    return [...new Set(identities)]
+      const stated =
+        typeof value === 'string' && value.trim() !== ''
+          ? identity({ ...options, [field]: value })
+          : undefined
+      if (stated !== undefined && !identities.includes(stated)) identities.push(stated)
+    }
+    return identities
   }
 }
 

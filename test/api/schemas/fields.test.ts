@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as list from '../../../src/api/schemas/arrays.js'
 import * as field from '../../../src/api/schemas/fields.js'
-import { countries, isCountry } from '../../../src/api/values/countries.js'
+import { countries, isCountry } from '../../../src/api/values/dates.js'
 
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { once } from '../../../src/api/values/once.js'
+import { once } from '../../../src/api/values/objects.js'
 
 it('remembers a result, and tries again after a failure', async () => {
   let asked = 0

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findIdentifiers, type Subject } from '../../../src/catalogue/erasure/identifiers.js'
 import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
+import { findIdentifiers, type Subject } from '../../../src/catalogue/erasure/tables.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { tries } from '../../support/effort.js'

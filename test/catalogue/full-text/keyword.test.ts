@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toFts5 } from '../../../src/catalogue/dialect/sqlite-search.js'
+import { toFts5 } from '../../../src/catalogue/dialect/sqlite.js'
 import { parseKeyword } from '../../../src/catalogue/full-text/keyword.js'
 import { tries } from '../../support/effort.js'
 

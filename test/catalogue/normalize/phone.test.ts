@@ -9,7 +9,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
-import { countries } from '../../../src/catalogue/sample/countries.js'
+import { countries } from '../../../src/catalogue/sample/sample.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
 

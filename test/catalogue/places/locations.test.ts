@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countries } from '../../../src/api/values/countries.js'
+import { countries } from '../../../src/api/values/dates.js'
 import { findLocations, findPlace } from '../../../src/catalogue/places/place.js'
 import { tries } from '../../support/effort.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countries } from '../../../src/api/values/countries.js'
+import { countries } from '../../../src/api/values/dates.js'
 import { findPlace, findRegion, parsePlace } from '../../../src/catalogue/places/place.js'
 
 describe('a place', () => {

@@ -2,10 +2,10 @@ import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import { not } from '../../../src/catalogue/full-text/sql-conditions.js'
+import { not } from '../../../src/catalogue/full-text/keyword.js'
 import { foldText } from '../../../src/catalogue/normalize/name.js'
 import { findRegion } from '../../../src/catalogue/places/place.js'
-import { inPlaces } from '../../../src/catalogue/search/place-condition.js'
+import { inPlaces } from '../../../src/catalogue/search/conditions.js'
 import { tries } from '../../support/effort.js'
 
 type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { describeSource } from '../../../src/cli/target/data-source.js'
+import { describeSource } from '../../../src/cli/target/local-target.js'
 import { served } from '../../client/serving.js'
 import { type Machine, machine } from '../../support/command.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stepText, successText } from '../../../src/cli/wait/outcome.js'
+import { stepText, successText } from '../../../src/cli/wait/result.js'
 import { awaitDeliveries } from '../../../src/cli/wait/run-async.js'
 import type { AsyncJob } from '../../../src/engine/tables/jobs.js'
 

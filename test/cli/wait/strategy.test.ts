@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { operation } from '../../../src/api/operations/table.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { waitStrategyOf } from '../../../src/cli/wait/strategy.js'
+import { waitStrategyOf } from '../../../src/cli/wait/watch.js'
 
 const far = { base_url: 'https://api.example/api/v2' }
 const target = (profile: object) => targetOf({}, {}, { profiles: { default: profile } })

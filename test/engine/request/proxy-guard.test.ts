@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/calls/caller.js'
-import { compose } from '../../../src/api/calls/compose.js'
+import { compose } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { PacedWindow } from '../../../src/client/paced.js'
 import { paced, type Windows } from '../../../src/client/paced.js'

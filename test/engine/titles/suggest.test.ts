@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/titles/suggest.js'
+import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/handlers/suggestions.js'
 import { openBench, type TestSource } from '../../support/engine.js'
 
 const of = (selectionType: string, asked: readonly string[]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
-import { countries } from '../../../src/api/values/countries.js'
+import { countries } from '../../../src/api/values/dates.js'
 import { toCountryCode } from '../../../src/catalogue/normalize/country.js'
 import { createLayout, type OutputRow } from '../../../src/runs/output/columns.js'
 import { crmNames } from '../../../src/runs/output/crm-kind.js'

@@ -1,5 +1,5 @@
 import type { Caller, Input, Reply } from '../../../src/api/calls/caller.js'
-import { compose } from '../../../src/api/calls/compose.js'
+import { compose } from '../../../src/api/calls/caller.js'
 import { renameIn, renameOut } from '../../../src/api/calls/wire-names.js'
 import type { OperationId } from '../../../src/api/operations/table.js'
 import { governed } from '../../../src/client/governed.js'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openReadOnly, sqliteVersion } from '../../../src/storage/database/read-only.js'
+import { openReadOnly, sqliteVersion } from '../../../src/storage/database/database-file.js'
 
 let folder = ''
 let path = ''

@@ -1,11 +1,14 @@
+import type { Reply } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
+import type { OperationId } from '../../../api/operations/table.js'
 import { isObject, resultOr } from '../../../api/values/objects.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import type { Context, Settings } from '../../context/context.js'
 import { givenKey } from '../../context/credentials.js'
+import { formatNumber } from '../../output/text.js'
 import { type RemoteTarget, targetOf } from '../../target/resolve-target.js'
+import { deliveriesPort } from '../../wait/run-remote.js'
 import { databasesOf, type Files, realFiles } from './disk.js'
-import { askPublicUrl, openServer } from './requests.js'
-import type { Findings } from './verdict.js'
 
 /** Everything that the checks read. Tests replace parts of it with something broken. */
 export type DoctorContext = ReturnType<typeof createDoctorContext>
@@ -31,7 +34,7 @@ export function createDoctorContext(context: Context, thorough: boolean) {
     ...{ home, options: context.globals, clock, databases, thorough },
     files: realFiles,
     /** Returns the version of SQLite. Throws when it cannot be loaded. */
-    sqlite: async () => (await import('../../../storage/database/read-only.js')).sqliteVersion(),
+    sqlite: async () => (await import('../../../storage/database/database-file.js')).sqliteVersion(),
     settings,
     /** Returns the chosen target. Throws a `UsageError` with the reason when there is none. */
     target: () => targetOf(context.globals, streams.env, settings() ?? {}),
@@ -52,4 +55,124 @@ function settingsIn(files: Files, config: string): Settings | undefined {
   if (!files.entry(config)) return {}
   const value: unknown = resultOr(undefined, () => JSON.parse(files.text(config)))
   return isObject(value) ? value : undefined
+}
+
+/** A warning can wait. A problem makes commands fail or costs money. */
+type Status = 'ok' | 'warning' | 'problem'
+
+/** What a check found. */
+export interface Verdict {
+  readonly status: Status
+  /** One sentence, without keys and secrets. */
+  readonly text: string
+  /** What to do, as a command or a sentence; null when nothing is needed. */
+  readonly hint: string | null
+}
+
+/** What a check found: one result, several, or none when it does not apply. */
+export type Findings = Verdict | readonly Verdict[]
+
+const verdict =
+  (status: Status) =>
+  (text: string, hint: string | null = null): Verdict => ({ status, text, hint })
+
+/** Returns a result that needs no action. */
+export const ok = verdict('ok')
+
+/** Returns a result that can wait. */
+export const warning = verdict('warning')
+
+/** Returns a result that makes commands fail or costs money. */
+export const problem = verdict('problem')
+
+/** Returns the troubles, or `fine` as the only result when there are none. */
+export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>
+  troubles.length > 0 ? troubles : [ok(fine)]
+
+/** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? noun : plural}`
+
+/** `home`: it leads to the port for deliveries. `busy`: that port is in use. A number: the status of another server. */
+export type PublicUrlAnswer = 'home' | 'busy' | number
+
+/** A server. Requests to it are free and take a few seconds at most. */
+export interface CheckedServer {
+  /** Requests `/health` without a key. Throws an error with the reason when the server cannot be reached. */
+  health(): Promise<ServerAnswer>
+  /** Calls a free operation with the key. Throws when there is no key or no answer. */
+  call(id: OperationId): Promise<Reply>
+}
+
+/** An HTTP response, with header names in lower case. */
+export interface ServerAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+/** Maximum time for one request to a server. */
+const timeoutMs = 5_000
+
+/** Opens a server for free requests. */
+function openServer(context: Context, target: RemoteTarget): CheckedServer {
+  // Direct, so that the check leaves no trace in the state of this machine.
+  const direct = context.withGlobals({ direct: true })
+  return {
+    health: () => fetchOnce(context, new URL(`${target.baseUrl.replace(/\/api\/v2\/?$/, '')}/health`)),
+    call: async (id: OperationId): Promise<Reply> => {
+      const apiKey = await direct.apiKey()
+      const caller = await direct.caller()
+      return await caller.call(id, {}, { apiKey, signal: AbortSignal.timeout(timeoutMs) })
+    },
+  }
+}
+
+/** Requests an address once, without a key. */
+async function fetchOnce({ streams, clock, onClose }: Context, url: URL): Promise<ServerAnswer> {
+  const { createConnection } = await import('../../../client/connection.js')
+  const { proxyOf } = await import('../../../client/connection.js')
+  const connection = createConnection({
+    base: url,
+    proxy: proxyOf(url, streams.env),
+    ca: undefined,
+    connectMs: timeoutMs,
+    answerMs: timeoutMs,
+    bodyBytes: 65_536,
+    connections: 1,
+    now: () => clock.now(),
+  })
+  onClose(() => connection.close())
+  const request = { method: 'GET', path: url.pathname } as const
+  const answer = await connection.exchange(
+    request,
+    { accept: 'application/json' },
+    AbortSignal.timeout(timeoutMs),
+  )
+  return { status: answer.status, headers: answer.headers, text: Buffer.concat(answer.body).toString('utf8') }
+}
+
+/** Listens on the port for deliveries, and requests the public address, which should lead there. */
+export async function askPublicUrl(context: Context, url: string): Promise<PublicUrlAnswer> {
+  const { listen } = await import('../../../http/listen.js')
+  const { origin, host, pathname } = new URL(url)
+  const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
+  let came = false
+  const handler = async (request: Request) => {
+    came ||= path.endsWith(new URL(request.url).pathname)
+    return new Response('{}', { headers: { 'content-type': 'application/json' } })
+  }
+  try {
+    const place = { host: '127.0.0.1', port: deliveriesPort, allowHosts: [host] }
+    const listening = await listen({ handler, ...place })
+    try {
+      const { status } = await fetchOnce(context, new URL(path, origin))
+      return came ? 'home' : status
+    } finally {
+      await listening.close()
+    }
+  } catch (error) {
+    if (error instanceof Refusal) return 'busy'
+    throw error
+  }
 }

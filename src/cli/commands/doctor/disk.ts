@@ -2,14 +2,14 @@ import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync
 import { dirname } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { resultOr } from '../../../api/values/objects.js'
-import { systemCode } from '../../../csv/errors.js'
+import { systemCode } from '../../../csv/encoding.js'
+import type { ReadOnlyDatabase } from '../../../storage/database/database-file.js'
 import {
   readStoredNumber,
   type Schema,
   type SchemaState,
   toSchemaState,
 } from '../../../storage/database/migrate.js'
-import type { ReadOnlyDatabase } from '../../../storage/database/read-only.js'
 import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
 import { reasonOf as describeReason } from '../../messages.js'
@@ -148,7 +148,7 @@ async function openDatabase(name: Name, location: string, files: Files): Promise
   const entry = files.entry(location)
   if (!entry) return { is: 'missing' }
   if (entry.kind !== 'file') return { is: 'unreadable', reason: 'it is not a file' }
-  const { openReadOnly } = await import('../../../storage/database/read-only.js')
+  const { openReadOnly } = await import('../../../storage/database/database-file.js')
   let look: ReadOnlyDatabase | undefined
   try {
     look = openReadOnly(location)
@@ -176,7 +176,7 @@ async function openServed(location: string): Promise<Served> {
 const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../engine/tables/schema.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/schema.js')).catalogueSchema,
-  state: async () => (await import('../../../storage/state/migrations.js')).stateSchema,
+  state: async () => (await import('../../../storage/state/open.js')).stateSchema,
 }
 
 /** Returns the reason of a failure as one line without a final full stop. */

@@ -4,10 +4,16 @@ import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { type Look, oneLine, widthOf } from '../../output/text.js'
-import { type Check, createDoctorContext, type DoctorContext } from './context.js'
-import { database, leftovers, localData } from './data.js'
+import {
+  type Check,
+  counted,
+  createDoctorContext,
+  type DoctorContext,
+  problem,
+  type Verdict,
+} from './context.js'
+import { clocks, database, leftovers, localData, localKey, sessions, workspace } from './data.js'
 import { reasonOf } from './disk.js'
-import { clocks, localKey, sessions, workspace } from './engine.js'
 import {
   environment,
   fileSystem,
@@ -18,7 +24,6 @@ import {
   sqliteVersion,
 } from './machine.js'
 import { server, settingsFile, target, webhooks } from './target.js'
-import { counted, problem, type Verdict } from './verdict.js'
 import { deliveries, jobs, ledger, signingSecret } from './work.js'
 
 const columns = ['name', 'status', 'text', 'hint']

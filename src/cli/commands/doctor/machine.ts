@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path'
-import { addressOf } from '../../../client/proxy.js'
+import { addressOf } from '../../../client/connection.js'
 import { foldersOf, quoteForShell } from '../../context/home.js'
 import type { DoctorContext } from './context.js'
+import { type Findings, ok, orElse, problem, type Verdict, warning } from './context.js'
 import { type DirectoryEntry, formatSize, isFile, nearestFolder, reasonOf } from './disk.js'
-import { type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
 const oldest = [22, 22] as const

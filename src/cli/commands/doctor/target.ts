@@ -5,14 +5,13 @@ import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { numberAt, stringAt, valueAt } from '../../output/records.js'
 import { formatNumber } from '../../output/text.js'
-import { describeSource } from '../../target/data-source.js'
+import { describeSource } from '../../target/local-target.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profiles.js'
-import type { DoctorContext } from './context.js'
+import type { DoctorContext, PublicUrlAnswer, ServerAnswer } from './context.js'
+import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './context.js'
+import { sessionVerdicts, toleratedMs } from './data.js'
 import { reasonOf } from './disk.js'
-import { sessionVerdicts, toleratedMs } from './engine.js'
-import type { PublicUrlAnswer, ServerAnswer } from './requests.js'
-import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Checks that this program understands `config.json`. */
 export function settingsFile(context: DoctorContext): Findings {

@@ -10,8 +10,8 @@ import { type AsyncJob, countUnfinishedJobs, listJobs } from '../../../engine/ta
 import type { Connection } from '../../../storage/driver/connection.js'
 import { isoTime } from '../../options/values.js'
 import type { DoctorContext } from './context.js'
-import { askEngine, type EngineState, engineState } from './engine.js'
-import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './verdict.js'
+import { counted, type Findings, ok, orElse, problem, type Verdict, warning } from './context.js'
+import { askEngine, type EngineState, engineState } from './data.js'
 
 /** Number of movements to check; `engine ledger verify` checks all. */
 const recent = 10_000

@@ -1,19 +1,37 @@
 import { InvalidArgumentError, Option } from 'commander'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { plans } from '../../../api/operations/plans.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ClockState } from '../../../engine/admin/clock.js'
+import { groupings } from '../../../engine/credits/ledger.js'
 import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import type { Workspace } from '../../../engine/tables/members.js'
-import { UsageError } from '../../context/errors.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import type { Context } from '../../context/context.js'
+import { Stop, UsageError } from '../../context/errors.js'
+import { openAdmin } from '../../context/open-databases.js'
+import type { CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { among, expandId, type StoredKind } from '../../options/stored-ids.js'
-import { durationMs, isoTime, momentMs, whole } from '../../options/values.js'
+import {
+  durationMs,
+  isoTime,
+  listOf,
+  momentMs,
+  rangeOptions,
+  readTimes,
+  whole,
+} from '../../options/values.js'
+import { print, printRecords } from '../../output/print.js'
 import { type Row, toView, valueAt } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
+import { backupCommand, exportCommand, importCommand, resetCommand, restoreCommand } from './database.js'
+import { deliveriesCommand, jobsCommand } from './jobs.js'
+import { keysCommand, memberNamed, membersCommand } from './members.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
-export const statusCommand: CommandFactory = ({ command }) =>
+const statusCommand: CommandFactory = ({ command }) =>
   command('status', 'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue')
     .reads('engine')
     .printAdmin(
@@ -25,8 +43,7 @@ export const statusCommand: CommandFactory = ({ command }) =>
     )
 
 /** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
-export const planCommand: CommandFactory = ({ group }) =>
-  group('plan', 'The plan of the workspace', [setPlan])
+const planCommand: CommandFactory = ({ group }) => group('plan', 'The plan of the workspace', [setPlan])
 
 const setPlan: CommandFactory = ({ command }) =>
   command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
@@ -48,7 +65,7 @@ function parsePlanName(name: string): string {
 }
 
 /** `prospect engine credits`: the balance; each change is a movement of the ledger. */
-export const creditsCommand: CommandFactory = ({ group }) =>
+const creditsCommand: CommandFactory = ({ group }) =>
   group('credits', 'The credit balance of the workspace', [addCredits, setCredits])
 
 const addCredits: CommandFactory = ({ command }) =>
@@ -62,7 +79,7 @@ const setCredits: CommandFactory = ({ command }) =>
     .printAdmin((admin, { args }) => admin.setCredits(Number(args[0])))
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
-export const quotasCommand: CommandFactory = ({ group }) =>
+const quotasCommand: CommandFactory = ({ group }) =>
   group('quotas', 'Daily and monthly quotas of the workspace', [setQuotas])
 
 const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
@@ -96,7 +113,7 @@ const toQuotaView = (report: QuotaReport) =>
   )
 
 /** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
-export const sessionCommand: CommandFactory = ({ group }) =>
+const sessionCommand: CommandFactory = ({ group }) =>
   group('session', 'Sessions on the network that live calls need', [setSession])
 
 const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
@@ -115,7 +132,7 @@ const setSession: CommandFactory = ({ command }) =>
     })
 
 /** `prospect engine webhooks`: how deliveries are signed. */
-export const webhooksCommand: CommandFactory = ({ group }) =>
+const webhooksCommand: CommandFactory = ({ group }) =>
   group('webhooks', 'How deliveries to webhooks are signed', [secretCommand])
 
 const secretCommand: CommandFactory = ({ command }) =>
@@ -126,7 +143,7 @@ const secretCommand: CommandFactory = ({ command }) =>
     }))
 
 /** `prospect engine status` for a person. */
-export function formatStatus(body: unknown, look: Look): string {
+function formatStatus(body: unknown, look: Look): string {
   const at = (path: string) => valueAt(body, path)
   const number = (path: string) => formatNumber(Number(at(path) ?? 0))
   const facts = {
@@ -171,7 +188,7 @@ function formatClockNote(frozen: unknown, offsetSeconds: number): string {
 }
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */
-export const workspacesCommand: CommandFactory = ({ group }) =>
+const workspacesCommand: CommandFactory = ({ group }) =>
   group('workspaces', 'Workspaces of this engine, of which one is in use', [
     listWorkspaces,
     createWorkspace,
@@ -210,7 +227,7 @@ const useWorkspace: CommandFactory = ({ command }) =>
     })
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */
-export const clockCommand: CommandFactory = ({ group }) =>
+const clockCommand: CommandFactory = ({ group }) =>
   group('clock', "The engine's clock: move it to see limits reset", [
     showClock,
     setClock,
@@ -246,3 +263,85 @@ const advanceClock: CommandFactory = ({ command }) =>
 
 const resetClock: CommandFactory = ({ command }) =>
   command('reset', 'Go back to real time').printAdmin(async (admin) => toClockView(await admin.resetClock()))
+
+/** `prospect engine`: administration of the local workspace. A change applies to the next request. */
+export const engineCommand: CommandFactory = ({ group }) =>
+  group('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs', [
+    statusCommand,
+    planCommand,
+    creditsCommand,
+    quotasCommand,
+    membersCommand,
+    keysCommand,
+    sessionCommand,
+    clockCommand,
+    ledgerCommand,
+    jobsCommand,
+    deliveriesCommand,
+    webhooksCommand,
+    workspacesCommand,
+    backupCommand,
+    restoreCommand,
+    exportCommand,
+    importCommand,
+    resetCommand,
+  ])
+
+/** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
+export const ledgerCommand: CommandFactory = (environment) =>
+  environment
+    .command('ledger', 'Ledger entries, oldest first; with --by, the credits consumed')
+    .withOptions(options)
+    .reads('engine')
+    .run(showLedger)
+    .addCommand(verifyLedger(environment))
+
+const options = optionRows({
+  by: [
+    '<what,…>',
+    `sum what was consumed by ${groupings.join(' | ')}, or several: member,day`,
+    listOf(groupings),
+  ],
+  ...rangeOptions,
+  member: ['<member>', 'only what this member did: an email address, or an id of members list'],
+})
+
+async function showLedger(
+  context: Context,
+  { options: given }: Invocation<OptionsOf<typeof options>>,
+): Promise<number> {
+  const { by } = given
+  const admin = await openAdmin(context)
+  const { since: from, until: to } = readTimes(given, (await admin.clock()).now)
+  const member = given.member === undefined ? undefined : await memberNamed(admin, given.member)
+  const range = withoutUndefined({ from, to, member })
+  if (by) {
+    const sums = await admin.consumption(range, by)
+    const sumOf = (name: 'credits' | 'movements') => sums.reduce((sum, one) => sum + one[name], 0)
+    const total = { credits: sumOf('credits'), movements: sumOf('movements') }
+    await print(context, sums, { columns: [...by, 'credits', 'movements'], total })
+    return 0
+  }
+  await printRecords(context, () => admin.ledger(range), {
+    columns: ['created_at', 'kind', 'change', 'credits', 'operation', 'member'],
+    now: async () => (await admin.clock()).now,
+  })
+  return 0
+}
+
+const verifyLedger: CommandFactory = ({ command }) =>
+  command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
+    .reads('engine')
+    .run(async (context) => {
+      const verdict = await (await openAdmin(context)).verify()
+      await print(context, verdict)
+      if (verdict.ok) return exitCodes.ok
+      const [first = ''] = verdict.problems
+      const more = verdict.problems.length - 1
+      throw new Stop(
+        `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
+        exitCodes.checkFailed,
+        'Restore a backup: prospect engine restore FILE',
+        'ledger_differs',
+      )
+    })

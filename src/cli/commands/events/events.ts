@@ -1,5 +1,8 @@
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
+import type { Passed } from '../../../http/inbox.js'
+import { passOn } from '../../../http/pass-on.js'
 import {
   type EventFilter,
   type Events,
@@ -7,6 +10,9 @@ import {
   type ListedEvent,
   unusableReply,
 } from '../../../storage/state/webhook-inbox.js'
+import type { ClockContext, Context } from '../../context/context.js'
+import { Stop } from '../../context/errors.js'
+import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
@@ -19,11 +25,10 @@ import {
 } from '../../options/stored-ids.js'
 import { positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
-import { printRecords, type View } from '../../output/print.js'
+import { print, printRecords, type View } from '../../output/print.js'
 import { flatten, type Row, toView } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
-import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
 export const eventsCommand: CommandFactory = ({ group }) =>
@@ -43,7 +48,7 @@ const view: View = {
 }
 
 /** `prospect events list`: what was received, newest first. */
-export const listEvents: CommandFactory = ({ command }) =>
+const listEvents: CommandFactory = ({ command }) =>
   command('list', 'List the received events, newest first')
     .withOptions(filterOptions)
     .reads('records')
@@ -63,7 +68,7 @@ const toEventRow = ({ search: search_id, ...event }: ListedEvent): Row => ({
 })
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
-export const showEvent: CommandFactory = ({ command }) =>
+const showEvent: CommandFactory = ({ command }) =>
   addStoredId(
     command('show', 'Show a received event: its body, its headers, and where it was forwarded'),
     stored,
@@ -99,7 +104,7 @@ const toEventView = ({ search: search_id, body, forwards, ...event }: KeptEvent)
 const readBody = (text: string): unknown => resultOr(text, () => parseBody(text))
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
-export const replayEvents: CommandFactory = ({ command }) =>
+const replayEvents: CommandFactory = ({ command }) =>
   addStoredId(
     command('replay', 'Send received events to an address, with the headers and body they came with'),
     stored,
@@ -114,7 +119,7 @@ export const replayEvents: CommandFactory = ({ command }) =>
     })
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
-export const forwardEvents: CommandFactory = ({ command }) =>
+const forwardEvents: CommandFactory = ({ command }) =>
   command('forward', 'Send all received events, or some of them, to an address, oldest first')
     .requiredOption('--to <url>', 'where to send them')
     .withOptions(filterOptions)
@@ -148,13 +153,13 @@ const wholeSearchId = async (events: Events, given: string): Promise<string> =>
   )) ?? given
 
 /** Which events are selected, and the maximum number of them. */
-export interface EventSelection {
+interface EventSelection {
   readonly filter: EventFilter
   readonly limit: number
 }
 
 /** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
-export async function readFilter(
+async function readFilter(
   events: Events,
   given: OptionsOf<typeof filterOptions>,
   now: number,
@@ -172,7 +177,7 @@ export async function readFilter(
 const pageRows = 500
 
 /** Returns the selected events, in pages that are read on demand. */
-export async function* readEvents(
+async function* readEvents(
   events: Events,
   { filter, limit }: EventSelection,
   order: 'newest' | 'oldest',
@@ -195,4 +200,95 @@ async function findEvents(events: Events, invocation: Invocation): Promise<reado
   })
   const found = await Promise.all(ids.map((id) => events.find(id)))
   return found.flatMap((event) => event ?? [])
+}
+
+/** Pauses before each retry of an address that does not answer, in milliseconds. */
+const pausesMs = [1_000, 5_000]
+
+/** The result of sending an event, as commands print it. */
+export interface SentEvent {
+  readonly id: string
+  readonly event: string
+  readonly delivered: boolean
+  readonly answer: string
+}
+
+/** Which events to send, and where. */
+export interface SendRequest {
+  readonly events: Events
+  readonly target: string
+  /** Numbers of the events, in the order in which they are sent. */
+  readonly numbers: AsyncIterable<number> | Iterable<number>
+}
+
+/**
+ * Sends events to an address in sequence, and prints the result of each. A refused event does not stop the others; an
+ * address that does not answer does. Returns the exit code.
+ */
+async function sendAll(context: Context, sending: SendRequest): Promise<number> {
+  const sent: SentEvent[] = []
+  const exit = await interruptible(context.streams, async (signal) => {
+    await sendEvents(context, sending, sent, signal)
+    return exitOfSignal(signal)
+  })
+  await print(context, sent, { columns: ['id', 'event', 'delivered', 'answer'] })
+  if (exit !== undefined) return exit
+  checkSent(sent, sending.target)
+  return exitCodes.ok
+}
+
+/** Sends events to an address in sequence, and adds the result of each to `sent`. */
+export async function sendEvents(
+  context: ClockContext,
+  sending: SendRequest,
+  sent: SentEvent[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { events, target, numbers } = sending
+  for await (const seq of numbers) {
+    const event = await events.at(seq)
+    if (!event) continue
+    const passed = await sendWithRetries(context, target, event, signal)
+    if (signal.aborted && !passed.ok) return
+    await events.noteForward(event, target, passed, context.clock.now())
+    sent.push({ id: event.id, event: event.event, delivered: passed.ok, answer: passed.answer })
+    if (signal.aborted || isSilent(passed)) return
+  }
+}
+
+async function sendWithRetries(
+  context: ClockContext,
+  target: string,
+  event: KeptEvent,
+  signal: AbortSignal,
+): Promise<Passed> {
+  for (const pause of pausesMs) {
+    const passed = await passOn(target, event, signal)
+    if (!isSilent(passed) || signal.aborted) return passed
+    await context.sleep(pause, signal).catch(() => {})
+  }
+  return passOn(target, event, signal)
+}
+
+/** Returns whether an address is unavailable, so that further events would fail, too. */
+const isSilent = ({ ok, answer }: Passed): boolean => !ok && !/^(?!408|429)[1-4]\d\d$/.test(answer)
+
+/** Throws a `Stop` when an event was not delivered. */
+export function checkSent(sent: readonly SentEvent[], target: string): void {
+  const failed = sent.filter(({ delivered }) => !delivered)
+  const last = sent.at(-1)
+  if (failed.length === 0 || !last) return
+  if (isSilent({ ok: last.delivered, answer: last.answer }))
+    throw new Stop(
+      `${new URL(target).origin} does not accept events: ${last.answer}. Sending stopped at ${last.id}.`,
+      exitCodes.unreachable,
+      'Start the receiver, then send the remaining events again.',
+      'unreachable',
+    )
+  throw new Stop(
+    `${failed.length} of ${sent.length} events were refused.`,
+    exitCodes.someFailed,
+    'The output shows each answer.',
+    'refused',
+  )
 }

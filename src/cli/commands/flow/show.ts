@@ -82,7 +82,7 @@ export const showCommand: CommandFactory = ({ command }) =>
 
 /** Formats a flow for a terminal: what it is, a table of its steps, and how many rows each of them leaves. */
 async function formatFlow(body: unknown, look: Look): Promise<string> {
-  const { bars } = await import('../../output/charts.js')
+  const { bars } = await import('../../output/records.js')
   const { grid, record } = await import('../../output/table.js')
   const { steps, stopped, ...flow } = body as Awaited<ReturnType<typeof toView>>
   const header = ['step', 'in', 'found', 'out', 'credits']

@@ -15,7 +15,7 @@ import { listOf, rangeOptions, readTimes } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { formatCredits, formatNumber } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
-import { stored } from '../runs/show.js'
+import { stored } from '../runs/runs.js'
 
 const ledgerOptions = optionRows({
   by: [

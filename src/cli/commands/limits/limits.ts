@@ -3,14 +3,14 @@ import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
-import { reportRefusal } from '../../operation/refusal.js'
+import { reportRefusal } from '../../operation/call.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { print } from '../../output/print.js'
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
-import type { AnswerSource } from '../../target/data-source.js'
+import type { AnswerSource } from '../../target/local-target.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 

@@ -26,7 +26,7 @@ import {
 } from '../../options/webhooks.js'
 import { fileOf, formatOf } from '../../output/output.js'
 import { oneLine } from '../../output/text.js'
-import { deliveriesPort } from '../../wait/receiver.js'
+import { deliveriesPort } from '../../wait/run-remote.js'
 import { listenOptions, startListening } from '../serve/http-server.js'
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */

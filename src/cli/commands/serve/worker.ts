@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { compose } from '../../../api/calls/compose.js'
+import { compose } from '../../../api/calls/caller.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'

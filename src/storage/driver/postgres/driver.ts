@@ -4,11 +4,19 @@ import type { Client, Pool, PoolClient } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
 import { type Connection, type Driver, dueWork } from '../connection.js'
 import { CommitQueue, Mutex } from '../group-commit.js'
-import { ServerClock, timeSql } from './clock.js'
-import { type BeginStatement, PostgresSession, type SessionOptions } from './connection.js'
-import { postgresDialect } from './dialect.js'
+import {
+  type BeginStatement,
+  checkServer,
+  connectMs,
+  createPool,
+  PostgresSession,
+  replan,
+  type SessionOptions,
+  setSearchPath,
+  withVerifiedTls,
+} from './connection.js'
+import { postgresDialect, ServerClock, timeSql } from './dialect.js'
 import { readOnlyError, translateErrors } from './errors.js'
-import { checkServer, connectMs, createPool, replan, setSearchPath, withVerifiedTls } from './pool.js'
 import reasons from './reasons.json' with { type: 'json' }
 import { createStatementCache } from './translate-sql.js'
 

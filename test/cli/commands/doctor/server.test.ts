@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
 import { exitCodes } from '../../../../src/api/calls/exit-codes.js'
-import type { CheckedServer, ServerAnswer } from '../../../../src/cli/commands/doctor/requests.js'
+import type { CheckedServer, ServerAnswer } from '../../../../src/cli/commands/doctor/context.js'
 import { Stop } from '../../../../src/cli/context/errors.js'
 import { type Given, type Place, place } from './place.js'
 

@@ -48,8 +48,8 @@ it('replaces lone surrogates in lists with U+FFFD, and leaves other characters a
 // PostgreSQL takes them without a name since version 16 only; the oldest that is taken is 14.
 it('gives each subquery in FROM an alias, as PostgreSQL requires', () => {
   const ofSqlite = [
-    'src/catalogue/places/gazetteer.ts',
-    'src/catalogue/dialect/sqlite-',
+    'src/catalogue/places/place.ts',
+    'src/catalogue/dialect/sqlite.ts',
     'src/storage/driver/sqlite/',
   ]
   const files = ['src/catalogue', 'src/storage', 'src/engine'].flatMap((folder) =>

@@ -1,15 +1,27 @@
 import { ApiError } from '../../api/calls/errors.js'
+import { companySizes } from '../../api/schemas/enumerations.js'
 import { parseNetworkUrl } from '../../api/values/network-url.js'
-import type { PeopleFilters, UnknownCompanies } from '../../engine/ports/ports.js'
+import type { GrowthFilters, PeopleFilters, UnknownCompanies } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { type Condition, isOneOf } from '../full-text/sql-conditions.js'
-import { anyOf, phrase, type TextQuery, within } from '../full-text/text-query.js'
+import {
+  anyOf,
+  type Condition,
+  every,
+  ifAny,
+  isOneOf,
+  not,
+  phrase,
+  some,
+  type TextQuery,
+  within,
+} from '../full-text/keyword.js'
 import { toDomain } from '../normalize/domain.js'
-import { foldName } from '../normalize/name.js'
+import { foldName, foldText } from '../normalize/name.js'
 import { parseProfile } from '../normalize/profile.js'
 import { shorten } from '../normalize/readers.js'
-import { toEmployerWords } from '../records/person-row.js'
+import { findPlace, findRegion, type Place } from '../places/place.js'
+import { toEmployerWords } from '../records/person.js'
 
 /** The filters that companies are given in: by name, network id, profile url or domain. */
 const fields = ['included_companies', 'excluded_companies', 'past_companies'] as const
@@ -175,3 +187,126 @@ export async function toPastQuery(
 
 const toEmployerQuery = (words: readonly string[]): TextQuery =>
   within(['past_employers'], anyOf(words.map(phrase)))
+
+// Conditions on the columns of `companies`. An unknown value fulfils none of them, so that `not` keeps the company.
+
+/** Companies of one of some industries, each given by its id or its name in any spelling. */
+export function inIndustries(industries: readonly string[]): Condition {
+  const isId = (industry: string): boolean => /^\d+$/.test(industry)
+  return some([
+    isOneOf('industry', industries.filter(isId)),
+    isOneOf('industry_name', industries.filter((industry) => !isId(industry)).map(foldText)),
+  ])
+}
+
+/** Companies of one of some sizes, as `companySizes` names them. */
+export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condition =>
+  isOneOf(
+    'size',
+    sizes.map((size) => companySizes.indexOf(size)),
+  )
+
+/** Companies of one of some types, by their letters. */
+export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
+
+/**
+ * Companies whose yearly revenue is known and within bounds in millions, and reported in the currency if one is
+ * given. Without bounds every company fulfils it.
+ */
+export const withRevenue = (
+  min: number | undefined,
+  max: number | undefined,
+  currency: string | undefined,
+): Condition =>
+  every([
+    ...between('revenue', min && min * 1_000_000, max && max * 1_000_000),
+    ...(currency === undefined || (min === undefined && max === undefined)
+      ? []
+      : [['revenue_currency = ?', currency] as const]),
+  ])
+
+/** Returns the conditions of the bounds of a column that are given, inclusive. */
+export const between = (column: string, min: number | undefined, max: number | undefined): Condition[] => [
+  ...(min === undefined ? [] : [[`${column} >= ?`, min] as const]),
+  ...(max === undefined ? [] : [[`${column} <= ?`, max] as const]),
+]
+
+/** Returns the conditions of the filters that searches of companies share; empty lists are ignored. */
+export const companyConditions = ({
+  company_size,
+  locations,
+  industries,
+  included_locations = locations,
+  excluded_locations,
+  included_industries = industries,
+  excluded_industries,
+}: SharedFilters & EarlierNames): Condition[] => [
+  ...ifAny(company_size, ofSizes),
+  ...ifAny(included_locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(included_industries, inIndustries),
+  ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
+]
+
+type SharedFilters = Pick<
+  GrowthFilters,
+  'company_size' | `${'included' | 'excluded'}_${'locations' | 'industries'}`
+>
+
+/** The names of these filters in searches that were accepted by version 0.1. */
+interface EarlierNames {
+  readonly locations?: string[]
+  readonly industries?: string[]
+}
+
+/** Returns a condition for rows whose `company` fulfils some conditions; none without conditions. */
+export function atCompanies(conditions: readonly Condition[]): Condition[] {
+  if (conditions.length === 0) return []
+  const [sql, ...values] = every(conditions)
+  // The `+` keeps SQLite from a lookup by index for each company with each other value.
+  return [[`+company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
+}
+
+/**
+ * Returns a condition for records in one of some places, on the columns `country`, `region` and `city` (folded). 422
+ * for an unknown place.
+ */
+export function inPlaces(field: string, ids: readonly string[]): Condition {
+  const places = ids.map((id) => requirePlace(field, id))
+  const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
+  // Unused kinds of places are left out: a scan evaluates the whole condition on every row.
+  const inAny = (kind: 'country' | 'region') => {
+    const codes = of(kind).flatMap((place) => place[kind] ?? [])
+    return ifAny(codes, (some) => isOneOf(kind, some))
+  }
+  return some([...inAny('country'), ...inAny('region'), ...ifAny(of('city'), (all) => some(inCities(all)))])
+}
+
+function requirePlace(field: string, id: string): Place {
+  const place = findPlace(id)
+  if (place) return place
+  throw new ApiError('invalid', {
+    reason: `${field}: '${shorten(id)}' is not a known place; find its id with prospect locations find`,
+  })
+}
+
+/**
+ * Cities are compared with their region, so that towns of one name stay apart. A record without a region is in the
+ * largest of them.
+ */
+function inCities(places: readonly Place[]): Condition[] {
+  const rows = places.flatMap((place) =>
+    place.names.map((name) => [place.country, name, place.region ?? null] as const),
+  )
+  const largest = rows.filter(([country, name, region]) => (findRegion(country, name) ?? null) === region)
+  return [
+    [`(country, city, region) IN (SELECT ${columns(3)} FROM json_each(?))`, JSON.stringify(rows)],
+    [
+      `region IS NULL AND (country, city) IN (SELECT ${columns(2)} FROM json_each(?))`,
+      JSON.stringify(largest),
+    ],
+  ]
+}
+
+const columns = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `value ->> ${at}`).join(', ')
