@@ -30,9 +30,10 @@ export function answer(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-  text: string | Uint8Array<ArrayBuffer> = toJson(body),
+  text?: string | Uint8Array<ArrayBuffer>,
 ): Response {
-  return new Response(text, { status, headers: withSafe(headers) })
+  const safe = withSafe(headers)
+  return new Response(text ?? toJson(body), { status, headers: safe })
 }
 
 /** Creates the response of an error of an operation, or of the server itself. */

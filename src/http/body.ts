@@ -54,12 +54,12 @@ export async function readBody(
 /** Parses bytes as a JSON object, or refuses with 400 or 413. The last value of a repeated key counts. */
 export function parseObject(bytes: Uint8Array, limits: Pick<BodyLimits, 'values'>): Input {
   const value = parseJson(bytes, limits)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isTooLarge(value))
     throw refused('The request body must be a JSON object')
-  }
   if (Object.keys(value).length > mostFields)
     throw refused(`The request body has more than ${mostFields} fields`)
-  return checked(value as Record<string, unknown>)
+  check(value)
+  return value as Input
 }
 
 /** Maximum number of fields of a request, of which each is looked at on its own. */
@@ -85,20 +85,15 @@ function textOf(bytes: Uint8Array): string {
   return buffer.toString().replace(/^\ufeff/, '')
 }
 
-/** Refuses infinite numbers and `__proto__`, which JSON can spell. Returns the fields unchanged. */
-export function checked(fields: Record<string, unknown>): Input {
-  check(fields)
-  return fields
-}
-
 const refused = (reason: string) => new ApiError('bad_request', { reason })
 
-function check(value: unknown): void {
-  if (isTooLarge(value)) throw refused('The request body has a number that is too large')
-  if (typeof value !== 'object' || value === null) return
+/** Refuses infinite numbers and `__proto__`, which JSON can spell. */
+export function check(value: object): void {
   for (const key of Object.keys(value)) {
     if (key === '__proto__') throw refused('A field must not be named __proto__')
-    check((value as Record<string, unknown>)[key])
+    const inner = (value as Record<string, unknown>)[key]
+    if (isTooLarge(inner)) throw refused('The request body has a number that is too large')
+    if (typeof inner === 'object' && inner !== null) check(inner)
   }
 }
 

@@ -15,7 +15,7 @@ import { type Operation, operations } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { answer, asApiError, refuse, withCredits } from './answer.js'
-import { checked, declaresMore } from './body.js'
+import { check, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
 /** The path of the operations on the server. */
@@ -90,7 +90,7 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
   }
 }
 
-/** Where keys are not checked, large bodies take turns by the key that they came with. */
+/** Where keys are not check, large bodies take turns by the key that they came with. */
 const strangerTo = ({ apiKey = '' }: CallOptions): InputReader => ({ owner: apiKey, validates: false })
 
 const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || thrown instanceof ConnectionLost
@@ -130,7 +130,8 @@ const queryInput =
   async () => {
     const from = request.url.indexOf('?')
     if (from < 0) return { input: params }
-    const input = checked({ ...queryFields(request.url.slice(from + 1)), ...params })
+    const input = { ...queryFields(request.url.slice(from + 1)), ...params }
+    check(input)
     return { input: names ? (renameRequest(input, names) as Input) : input }
   }
 

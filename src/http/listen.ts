@@ -242,7 +242,7 @@ export function endSlowBodies(server: Server, everyMs: number): void {
     for (const [socket, upload] of uploads) if (isStuck(socket, upload, least)) cut(socket, upload)
   }, everyMs).unref()
   server.on('connection', (socket) => socket.once('close', () => uploads.delete(socket)))
-  server.on('request', (request, response) => {
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'GET') uploads.set(request.socket, { request, response, strikes: 0 })
   })
   server.once('close', () => clearInterval(timer))

@@ -121,24 +121,19 @@ export function readDelivery(task: DeliveryTask): ReadDelivery {
   const verification = secrets.length > 0 ? verify(headers, bytes, secrets, receivedAt) : undefined
   if (verification && !verification.valid) return { problem: verification.reason }
   try {
-    const event = named(bodyOf(task, bytes))
+    let body: unknown
+    try {
+      body = parseJson(bytes, { values: deliveryValues })
+    } catch (error) {
+      // Senders mislabel their bodies, so any JSON is accepted. Of others the label counts.
+      throw task.saysJson ? error : new ApiError('unsupported_media_type')
+    }
+    const event = named(body)
     const verified =
       verification !== undefined || (known.length > 0 && verify(headers, bytes, known, receivedAt).valid)
     return { id: deliveryId(headers, bytes), ...event, verified, bytes }
   } catch (error) {
     return { refused: refusedBy(error) }
-  }
-}
-
-/**
- * Senders mislabel their bodies, so any JSON is accepted. Other bodies that are not labelled as JSON have the wrong
- * type.
- */
-function bodyOf({ saysJson }: DeliveryTask, bytes: Bytes): unknown {
-  try {
-    return parseJson(bytes, { values: deliveryValues })
-  } catch (error) {
-    throw saysJson ? error : new ApiError('unsupported_media_type')
   }
 }
 

@@ -301,10 +301,11 @@ export const readBalances = (tx: Connection, workspaceId: string): Awaitable<Bal
 export const lockPosition = (tx: Connection, workspaceId: string): Awaitable<Balances> =>
   (tx.known.get(`position ${workspaceId}`) as Balances | undefined) ?? readBalances(tx, workspaceId)
 
-export const appendMovement = (tx: Connection, movement: Movement): Awaitable<void> =>
-  mapResult(addRow(tx, movementTable.insertion, ...movementTable.insertValues(movement)), () => {
-    tx.known.set(`position ${movement.workspace_id}`, movement)
-  })
+export function appendMovement(tx: Connection, movement: Movement): Awaitable<unknown> {
+  // A row that is refused undoes the transaction, and what is known with it.
+  tx.known.set(`position ${movement.workspace_id}`, movement)
+  return addRow(tx, movementTable.insertion, ...movementTable.insertValues(movement))
+}
 
 /** Returns the movements of a workspace after `afterSeq`, oldest first, at most `limit`. */
 export const listMovements = (tx: Connection, workspaceId: string, afterSeq: number, limit: number) =>

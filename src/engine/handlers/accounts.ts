@@ -8,7 +8,8 @@ import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, sta
 export const accounts: HandlersOf<'accounts'> = {
   /** One company; free when not found. `live: false` omits the phone. */
   'accounts.enrich': async ({ input, source }) => {
-    const account = await source.company(toEnrichQuery(input))
+    const query = toEnrichQuery(input)
+    const account = await source.company(query)
     if (!account) throw new ApiError('no_company_found')
     return { output: accountFor(input, account), used: { company: 1 } }
   },

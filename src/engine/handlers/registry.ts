@@ -10,8 +10,7 @@ import { personas } from './personas.js'
 import { searches } from './searches.js'
 import { locations, titles } from './suggestions.js'
 
-/** The handler of every operation. A missing one does not compile. */
-const handlers: { readonly [Id in OperationId]: Handler<Id> } = {
+const all: { readonly [Id in OperationId]: Handler<Id> } = {
   ...account,
   ...accounts,
   ...contacts,
@@ -26,6 +25,5 @@ const handlers: { readonly [Id in OperationId]: Handler<Id> } = {
   ...titles,
 }
 
-/** Returns the handler of an operation. */
-export const handlerOf = (id: OperationId): Handler<OperationId> =>
-  handlers[id] as Handler<never> as Handler<OperationId>
+/** The handler of every operation. A missing one does not compile. */
+export const handlers = all as Readonly<Record<OperationId, Handler<OperationId>>>

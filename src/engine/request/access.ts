@@ -32,7 +32,7 @@ export function createAccess(
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
     const principal = hash && (await store.readShared(hash, (tx) => findPrincipal(tx, hash)))
-    if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
+    if (!principal || !isValid(principal, waiting.clock)) return await refuse()
     // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
     return principal
@@ -42,13 +42,13 @@ export function createAccess(
 /** Returns the principal of an accepted key by its id. Throws 401 when the key is no longer valid. */
 export async function accessOf(store: Driver, clock: Clock, keyId: string): Promise<Principal> {
   const principal = await store.readShared(`key ${keyId}`, (tx) => findPrincipalOfKey(tx, keyId))
-  if (!principal || !isValid(principal, clock.now())) throw new ApiError('invalid_api_key')
+  if (!principal || !isValid(principal, clock)) throw new ApiError('invalid_api_key')
   return principal
 }
 
-function isValid({ key, clock }: Principal, realNow: number): boolean {
+function isValid({ key, clock }: Principal, real: Clock): boolean {
   if (key.revokedAt !== null) return false
-  return key.expiresAt === null || engineTime(clock, realNow) < key.expiresAt
+  return key.expiresAt === null || engineTime(clock, real.now()) < key.expiresAt
 }
 
 /** Slows down guessing of keys: from the 11th refusal of a second on, each waits. */

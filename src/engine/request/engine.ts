@@ -23,7 +23,7 @@ import { createClockWatch, engineTime, periodStart } from '../clock.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
-import { handlerOf } from '../handlers/registry.js'
+import { handlers } from '../handlers/registry.js'
 import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
 import { requireConsent } from '../records/waterfall.js'
 import {
@@ -84,7 +84,7 @@ export function createEngine(engine: EnginePorts): Engine {
     access: createAccess(store, { clock, sleep }),
     shapes: loadedOnce(),
     ...{ accepted, observedLimits, checkWebhook: webhookCheck(engine) },
-    topUpUrl: (origin: string | undefined) => topUpUrl ?? `${origin ?? 'http://127.0.0.1:4010'}/top-up`,
+    topUpUrl,
   }
   return {
     call: (id, input, options = {}) => answer(ports, operation(id), () => ({ input }), options),
@@ -134,7 +134,7 @@ interface PipelinePorts extends ClaimPorts {
   /** Whether limits apply that were observed and are not specified. */
   readonly observedLimits?: boolean | undefined
   readonly shapes: (id: OperationId) => Awaitable<Shape>
-  readonly topUpUrl: (origin: string | undefined) => string
+  readonly topUpUrl: string | undefined
   /** Throws 400 for an address that nothing may be delivered to. */
   readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
   /** Receives the id of accepted work, once that is durable. */
@@ -142,9 +142,6 @@ interface PipelinePorts extends ClaimPorts {
   /** Throws, inside the transaction, when the caller has lost the right to write. */
   readonly checkFencing?: FencingCheck
 }
-
-/** Returns the headers of the windows that a request was counted in, or refused by. */
-type RateHeaders = () => Reply['headers']
 
 /**
  * Runs one request through the checks in the order of `docs/rules.md`: key, scope, rates, body, fields, idempotency,
@@ -156,7 +153,8 @@ export async function answer(
   readInput: (reader: InputReader) => Awaitable<ReadRequest>,
   options: CallOptions,
 ): Promise<Reply> {
-  let readRateHeaders: RateHeaders | undefined
+  let readRateHeaders: (() => Reply['headers']) | undefined
+  let reply: Reply
   try {
     const principal = await ports.access(options.apiKey)
     checkScope(operation, principal)
@@ -174,22 +172,21 @@ export async function answer(
     const given = await readInput({ owner: principal.workspace.id, validates: true })
     if (isCounted && isChosenByLive) await count(given.input.live)
     const input = await check(ports, operation, given, principal)
-    const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
+    const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
+    const request = { operation, principal, now, input, topUpUrl }
     const suppressor = principal.suppresses
       ? await openSuppressor(ports.store, principal.workspace.id)
       : undefined
     const source = suppressor?.source(ports.source) ?? ports.source
-    const reply = await replyTo({ ...ports, source }, request, given, options)
-    return withHeaders((await suppressor?.reply(operation, reply, ports.source)) ?? reply, readRateHeaders)
+    reply = await replyTo({ ...ports, source }, request, given, options)
+    reply = (await suppressor?.reply(operation, reply, ports.source)) ?? reply
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return withHeaders(toRefusal(error, operation), readRateHeaders)
+    reply = toRefusal(error, operation)
   }
+  // Rate headers as of now, since the work takes time.
+  return readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 }
-
-/** Adds rate headers as of now, since the work takes time. */
-const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Reply =>
-  readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 
 /** Returns the stored reply to a permitted request, or the reply of its work. */
 function replyTo(
@@ -281,7 +278,7 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
   const { ids, source, store } = ports
   const affordable = await checkLimits(store, request)
   try {
-    const found = await handlerOf(operation.id)({
+    const found = await handlers[operation.id]({
       input: request.input as never,
       principal,
       now,

@@ -4,11 +4,28 @@ import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ImportReport } from '../../../catalogue/import/report.js'
-import { type ImportOptions, kinds, type RecordKind, type OriginalFile, type RejectedRecord } from '../../../catalogue/kinds/kind.js'
+import {
+  type ImportOptions,
+  kinds,
+  type OriginalFile,
+  type RecordKind,
+  type RejectedRecord,
+} from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
-import { parsePins, describeMapping } from '../../../runs/input/mapping.js'
+import { describeMapping, parsePins } from '../../../runs/input/mapping.js'
+import { describeEncoding } from '../../../runs/input/table.js'
+import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
+import {
+  createRejects,
+  csvRejects,
+  isWorkbookName,
+  jsonRejects,
+  type Rejects,
+  type Sink,
+} from '../../../runs/output/writer.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import { filePorts, toRunHome } from '../../batch/run-home.js'
 import type { Context, StreamsContext } from '../../context/context.js'
@@ -24,11 +41,7 @@ import { openFile, pathOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { chooseEncoding } from '../../output/prompt.js'
-import { formatNumber, formatLeftOut, formatReasons, formatToFix, oneLine } from '../../output/text.js'
-import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { describeEncoding } from '../../../runs/input/table.js'
-import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
-import { createRejects, csvRejects, isWorkbookName, jsonRejects, type Rejects, type Sink } from '../../../runs/output/writer.js'
+import { formatLeftOut, formatNumber, formatReasons, formatToFix, oneLine } from '../../output/text.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export const importCommand: CommandFactory = ({ command }) =>

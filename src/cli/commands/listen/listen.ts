@@ -201,7 +201,8 @@ function openLines(context: StreamsContext, failed: () => void) {
   const isObjects = printsJson(context)
   let last = Promise.resolve()
   const line = (text: string) => {
-    last = last.then(() => writeTo(stdout, `${escapeControls(text)}\n`))
+    const shown = escapeControls(text)
+    last = last.then(() => writeTo(stdout, `${shown}\n`))
     last.catch(failed)
   }
   return {
