@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { execa } from 'execa'
@@ -47,13 +48,30 @@ export interface Running {
   readonly ended: Promise<number | null>
 }
 
+/** What a process printed, and how it ended. */
+interface Ended {
+  readonly stdout: string
+  readonly stderr: string
+  readonly exitCode: number | undefined
+  readonly signal: NodeJS.Signals | undefined
+}
+
+/** A process, which is also the promise of its end. */
+export type Launched = ChildProcessByStdio<null, Readable, Readable> &
+  Promise<Ended> & { readonly nodeChildProcess: ChildProcess }
+
 /** Starts a program with an environment of its own. Resolves with its output however it ends. */
-export const launch = (
+export function launch(
   program: string,
   argv: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>>,
-) => execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
+): Launched {
+  const options = { cwd, env, reject: false, stdin: 'ignore' } as const
+  // Comparing the type that execa computes from its options takes the type checker a minute.
+  const child: unknown = execa(process.execPath, [program, ...argv], options)
+  return child as Launched
+}
 
 /** Starts a program that prints a line as soon as it serves. Rejects with its stderr when it ends before. */
 export async function launchServer(...how: Parameters<typeof launch>) {
