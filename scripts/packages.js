@@ -8,6 +8,7 @@ export const external = [
   'undici',
   'jq-web',
   '@marcbachmann/cel-js',
+  '@modelcontextprotocol/server',
 ]
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */

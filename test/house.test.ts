@@ -31,6 +31,7 @@ const ours: Record<string, readonly string[]> = {
   runs: ['api', 'csv', 'engine/ports', 'engine/credits/cost', 'catalogue/normalize', 'storage', 'lists'],
   flows: ['api', 'csv', 'lists', 'runs', 'storage'],
   reference: ['api'],
+  mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
   index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'runs', 'reference'],
   cli: [
@@ -48,6 +49,7 @@ const ours: Record<string, readonly string[]> = {
     'dashboard',
     'lists',
     'suppression',
+    'mcp',
   ],
 }
 
@@ -72,6 +74,7 @@ const others: Record<string, readonly string[]> = {
   runs: ['better-sqlite3', 'zod', 'node:'],
   flows: ['yaml', 'zod', 'node:'],
   reference: ['zod'],
+  mcp: ['@modelcontextprotocol/server', 'zod', 'node:'],
   dashboard: ['hono', 'node:'],
   cli: ['zod', 'commander', '@inquirer/prompts', 'conf', 'cli-table3', 'ora', 'jq-web', 'node:'],
   index: ['../package.json', 'node:'],

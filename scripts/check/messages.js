@@ -35,7 +35,7 @@ const optionName =
   /['"`\s]--(?!max-old-space|max-semi-space|encoding=|template=)[a-z][a-z-]+|['"`][^'"`]*\bprospect (?!key|engine')[a-z]+/
 
 const isComment = (line) => /^\s*(?:\*|\/\*\*|\/\/)/.test(line)
-const isUpper = (file) => /^src\/(?:cli|dashboard)\//.test(file)
+const isUpper = (file) => /^src\/(?:cli|dashboard|mcp)\//.test(file)
 
 /** Returns where a message of ours is read back as data, and where options are named below the command line. */
 export function messageProblems() {

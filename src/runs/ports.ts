@@ -172,8 +172,8 @@ export interface BatchDialog {
   /** Asks whether to start, and throws where the answer is no. The quote is made only where a person is asked. */
   confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<void>
   showCounting(): Promise<ProgressDisplay>
-  /** `workers` returns how many workers take part; `undefined` where this process makes the calls. */
-  showProgress(workers: () => number | undefined): Promise<ProgressDisplay>
+  /** A run begins. `workers` returns how many workers take part; `undefined` where this process makes the calls. */
+  showProgress(run: Run, workers: () => number | undefined): Promise<ProgressDisplay>
 }
 
 /** What a batch needs from its command. */

@@ -235,7 +235,7 @@ async function executeBatch(
   // Records that machines share say nothing about the folders of this one.
   if (records.address === undefined)
     await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
-  const progress = await dialog.showProgress(() => workers?.workers())
+  const progress = await dialog.showProgress(run, () => workers?.workers())
   progress.update({ rows: 0, found: 0, credits: 0, total: count })
   const together = await target.bulk(run.id)
   const report = await execute({

@@ -39,13 +39,16 @@ async function allExamples(map: readonly MappedCommand[]): Promise<Example[]> {
  * checked.
  */
 const isElsewhere = (line: string): boolean =>
-  /^(?:serve|dashboard|worker|listen|login|logout|engine jobs retry)\b/.test(line) ||
+  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry)\b/.test(line) ||
   /postgres:|api\.example\.com|--profile team|--to http/.test(line)
 
 /** Returns the options of an example that its command does not know. Throws for a value that an option does not take. */
 async function unknownOptions(line: string): Promise<readonly string[]> {
   const argv = wordsOf(line.replace(/ < .*$/, ''))
-  let found: Command = await buildProgram(createCommandEnvironment(createContext(streamsOf())), argv)
+  let found: Command = await buildProgram(
+    createCommandEnvironment(createContext(streamsOf()), async () => 0),
+    argv,
+  )
   let rest = argv
   for (;;) {
     const next = found.commands.find((each) => each.name() === rest[0])

@@ -183,7 +183,8 @@ function createDialog(context: Context, { operation, choices, constants, shape }
       return confirmQuote(context, remember)
     },
     showCounting: () => startProgress(context, ({ rows }) => `${formatNumber(rows)} rows counted`),
-    showProgress: async (workers) => {
+    showProgress: async (run, workers) => {
+      context.log?.write('begun', { id: run.id })
       const isPaid = isPriced(operation)
       const isShown = isPaid && canDraw(context.streams) && !context.globals.quiet
       const money = {

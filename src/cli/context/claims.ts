@@ -1,5 +1,5 @@
 import { type BigIntStats, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { resultOr } from '../../api/values/objects.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { FileUse, Home } from './context.js'
@@ -14,12 +14,19 @@ interface Claim {
 
 /**
  * Returns what keeps the files of one command apart. It throws a UsageError where an option would write to a file of this
- * program, or to the file of another option, under any name.
+ * program, or to the file of another option, under any name; or names a file outside `root`, where that is given.
  */
-export function createClaims(): (home: Home, claim: Claim) => void {
+export function createClaims(root?: string): (home: Home, claim: Claim) => void {
   const claims: Claim[] = []
   return (home, claim) => {
     const { option, path, use } = claim
+    const isKey = option === '--api-key-file'
+    if (
+      root !== undefined &&
+      !isKey &&
+      !(use === 'read' ? [path] : written(path)).every((file) => isInside(root, file))
+    )
+      throw new UsageError(`${option} names a file outside ${root}.`, 'Name a file in it.')
     if (use === 'write' && written(path).some((file) => isOwn(home, file)))
       throw new UsageError(`${option} names one of prospect's own data files: ${path}.`, 'Name another file.')
     for (const other of claims) {
@@ -78,6 +85,12 @@ function homeFiles({ config, credentials, folder, engine, catalogue, state }: Ho
     files: [config, credentials, join(folder, 'maps.json'), ...databases, ...beside],
     folders: ['locks', 'runs'].map((name) => join(dirname(state), name)),
   }
+}
+
+/** Whether a path leads to a file in a folder, which is without links. */
+export function isInside(root: string, path: string): boolean {
+  const real = realPath(path)
+  return real === root || real.startsWith(join(root, sep))
 }
 
 /** Letters of either case are one name to some file systems. */

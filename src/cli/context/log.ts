@@ -7,6 +7,13 @@ export interface CommandLog {
   write(event: string, facts?: object): void
   /** Adds credits to those that the command has spent. */
   spend(credits: number): void
+  /** Takes how far long work has come, in place of a display. */
+  progress?(step: {
+    readonly rows: number
+    readonly found: number
+    readonly credits: number
+    readonly total: number | undefined
+  }): void
   /** Writes the last event: the exit code and the credits. */
   end(exitCode: number): void
 }

@@ -3,8 +3,9 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { resolveField } from '../../runs/output/columns.js'
-import type { Context, FileUse, GlobalOptions } from '../context/context.js'
+import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import type { CommandLog } from '../context/log.js'
 import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { printPaged } from '../output/pager.js'
@@ -37,13 +38,26 @@ export interface CommandEnvironment {
   group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
   /** Returns the exit code of the command that ran. */
   exitCode(): number
+  /** Runs another command of this program in this process. Returns its exit code. */
+  readonly start: StartCommand
 }
 
+/** Runs a command: its arguments, what it reads and prints, and what differs from a command of a terminal. */
+export type StartCommand = (
+  argv: readonly string[],
+  streams: Streams,
+  given: { readonly log: (redact: Context['redact']) => CommandLog; readonly root: string },
+) => Promise<number>
+
 /** Creates the environment of one invocation, which may be a request for help. */
-export function createCommandEnvironment(context: Context, topic: HelpTopic = 'own'): CommandEnvironment {
+export function createCommandEnvironment(
+  context: Context,
+  start: StartCommand,
+  topic: HelpTopic = 'own',
+): CommandEnvironment {
   let code = 0
   const environment: CommandEnvironment = {
-    context,
+    ...{ context, start },
     command: (name, summary) =>
       new ProspectCommand(name, summary, { context, topic }, (exit) => {
         code = exit

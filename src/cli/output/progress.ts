@@ -60,6 +60,8 @@ export async function startProgress(
   context: Context,
   textOf: TextOf = (step, elapsedMs, now) => progressParts(step, elapsedMs, now),
 ): Promise<Progress> {
+  const { log } = context
+  if (log?.progress) return { update: (step) => log.progress?.(step), stop: () => {} }
   if (context.globals.quiet) return silent
   const { clock, streams } = context
   const elapsed = stopwatch(clock.now())

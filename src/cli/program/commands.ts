@@ -21,6 +21,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
   dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],
   worker: ['servers', async () => (await import('../commands/serve/worker.js')).workerCommand],
+  mcp: ['servers', async () => (await import('../commands/mcp/mcp.js')).mcpCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
   suppress: ['lookups', async () => (await import('../commands/suppress/suppress.js')).suppressCommand],

@@ -3,7 +3,7 @@ import { writeTo } from '../../runs/output/writer.js'
 import type { Context, Streams } from '../context/context.js'
 import { watchStreams } from '../context/io.js'
 import { version } from '../context/version.js'
-import { createCommandEnvironment } from '../options/command-environment.js'
+import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals } from '../options/global-options.js'
 import { readHelp } from '../options/help.js'
 import { outcomeOf } from '../output/report-error.js'
@@ -22,7 +22,10 @@ export async function main(
   const context = createContext(streams, overrides)
   const peeked = context.withGlobals(peekGlobals(argv))
   try {
-    const code = await runLogged(context, argv, peeked.globals.log).catch((error) => outcomeOf(error, peeked))
+    const start: StartCommand = (words, own, given) => main(words, own, { ...overrides, ...given })
+    const code = await runLogged(context, argv, start, peeked.globals.log).catch((error) =>
+      outcomeOf(error, peeked),
+    )
     const failure = code === 0 ? await outputFailure() : undefined
     const exit = failure ? await outcomeOf(failure, peeked) : code
     context.log?.end(exit)
@@ -33,29 +36,34 @@ export async function main(
 }
 
 /** Runs a command, with the log of `--log`. Returns its exit code. */
-async function runLogged(context: Context, argv: readonly string[], log?: string): Promise<number> {
+async function runLogged(
+  context: Context,
+  argv: readonly string[],
+  start: StartCommand,
+  log?: string,
+): Promise<number> {
   if (log) {
     const { openLog } = await import('../context/log.js')
     context.claimFile(log, '--log')
     const path = resolve(context.streams.cwd, log)
     context.log = openLog(path, () => context.clock.now(), context.redact)
   }
-  return runCommand(context, argv)
+  return runCommand(context, argv, start)
 }
 
 /** Runs the command that the arguments name. Returns its exit code. */
-async function runCommand(context: Context, argv: readonly string[]): Promise<number> {
+async function runCommand(context: Context, argv: readonly string[], start: StartCommand): Promise<number> {
   if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
     await writeTo(context.streams.stdout, `${await version()}\n`)
     return 0
   }
   if (argv[0] === '__complete') {
     const { completeWords } = await import('./complete.js')
-    await completeWords(createCommandEnvironment(context), argv.slice(1))
+    await completeWords(createCommandEnvironment(context, start), argv.slice(1))
     return 0
   }
   const { argv: words, topic } = readHelp(argv)
-  const environment = createCommandEnvironment(context, topic)
+  const environment = createCommandEnvironment(context, start, topic)
   await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
   return environment.exitCode()
 }

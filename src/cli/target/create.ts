@@ -23,6 +23,7 @@ import { givenKey, storedKeyOf } from '../context/credentials.js'
 import { Stop } from '../context/errors.js'
 import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
+import type { CommandLog } from '../context/log.js'
 import { openEvents, openStateOf } from '../context/open-databases.js'
 import { readSettings } from '../context/settings.js'
 import { version } from '../context/version.js'
@@ -36,6 +37,10 @@ export interface Overrides extends TargetOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly sleep?: Context['sleep']
+  /** Takes what the command reports, as the log of `--log` does. */
+  readonly log?: (redact: StreamsContext['redact']) => CommandLog
+  /** The only folder of the files that options name. */
+  readonly root?: string
   /** Replaces the caller of every target. */
   readonly caller?: Caller
 }
@@ -51,7 +56,7 @@ type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
     readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
     readonly claim: ReturnType<typeof createClaims>
     /** The log of the command, which the contexts of other databases share. */
-    readonly logs: { open?: StreamsContext['log'] }
+    readonly logs: { open: StreamsContext['log'] | undefined }
   }
 
 /** Creates the context of one command. Nothing is opened, read or created before its first use. */
@@ -59,13 +64,13 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
   const streams = guardStreams(unguarded)
   const { clock = Date, ids = randomIds, sleep = realSleep } = overrides
   const home = once(() => homeOf(streams))
+  const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   const shared: Shared = {
-    ...{ streams, clock, ids, sleep, ...createClosing() },
-    ...createRedaction(streams.env.PROSPECT_API_KEY?.trim()),
+    ...{ streams, clock, ids, sleep, ...createClosing(), ...redaction },
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
-    claim: createClaims(),
-    logs: {},
+    claim: createClaims(overrides.root),
+    logs: { open: overrides.log?.(redaction.redact) },
   }
   return contextOf(shared, home, overrides)
 }

@@ -54,6 +54,7 @@ export async function runAsync(
   if (!isOk(reply)) return reportRefusal(context, operation, reply)
   const id = jobIdOf(reply.body)
   if (id === undefined) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
+  context.log?.write('begun', { id })
   if (!wait.printsResult) await reportSuccess(context, request, reply)
   if (wait.doesWork) return finishLocalWork(context, { id, wait, lineOf })
   context.notify(

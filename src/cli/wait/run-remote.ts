@@ -97,6 +97,7 @@ async function sendAndWait(
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
   if (!accepted) return printNothing(context, operation.id)
+  context.log?.write('begun', { id: accepted.id })
   const { seconds } = waitOf(context, invocation, request.input)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
   return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed }, interrupted)

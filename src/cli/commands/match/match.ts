@@ -116,11 +116,18 @@ async function match(
   const exit = tally.ragged > 0 && given.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
   for (const line of describeTally(tally, seconds)) context.notify(line)
   if (output !== null) context.notify(`Written to ${formatPath(output, context.streams)}`)
+  const { rows, yes, maybe, no, by, maybeBy, ragged } = tally
+  const counts = { kind, rows, yes, maybe, no, by, maybe_by: maybeBy, not_compared: ragged }
+  context.log?.write('result', counts)
   if (given.summaryJson !== undefined) {
-    const { rows, yes, maybe, no, by, maybeBy, ragged } = tally
     const summary = {
-      ...{ status: 'finished', exit_code: exit, kind, rows, yes, maybe, no, by, maybe_by: maybeBy },
-      ...{ not_compared: ragged, with: listed, files: { input: file === '-' ? file : table.path, output } },
+      ...{
+        status: 'finished',
+        exit_code: exit,
+        ...counts,
+        with: listed,
+        files: { input: file === '-' ? file : table.path, output },
+      },
       ...{ started_at: new Date(startedAt).toISOString(), seconds },
     }
     const sink = await openFile(context, resolve(context.streams.cwd, given.summaryJson), '--summary-json')

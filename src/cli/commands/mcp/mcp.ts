@@ -1,0 +1,200 @@
+import { existsSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { areaOf, operations } from '../../../api/operations/table.js'
+import type { McpOptions } from '../../../mcp/server.js'
+import type { CommandPort } from '../../../mcp/session.js'
+import { isInside } from '../../context/claims.js'
+import type { Context, Streams } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
+import { aborted, interruptible } from '../../context/interrupts.js'
+import { version } from '../../context/version.js'
+import { reportOf } from '../../messages.js'
+import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
+import { type OptionsOf, optionRows } from '../../options/option-rows.js'
+import { listOf, port, whole } from '../../options/values.js'
+import { notifyBug } from '../../output/report-error.js'
+import { startListening } from '../serve/http-server.js'
+
+const defaultPort = 4012
+
+/** The areas that are no operation's. */
+const ownAreas = ['files', 'ledger'] as const
+
+const areas = [...new Set(operations().map(({ id }) => areaOf(id))), ...ownAreas]
+
+const mcpOptions = optionRows({
+  maxCredits: ['<n>', 'the most credits that this server may spend (default: 0, so nothing is)', whole],
+  root: ['<folder>', 'the only folder that files are read from and written to (default: the current one)'],
+  tools: ['<names>', 'only these tools: accounts_enrich,quote_file'],
+  areas: ['<names>', `only the tools of these areas: ${areas.slice(0, 3).join(',')},files`, listOf(areas)],
+  http: ['', 'serve over HTTP on this machine, to clients with a token'],
+  port: ['<n>', `with --http: the port, 0 for a free one (default: ${defaultPort})`, port],
+})
+
+type Options = OptionsOf<typeof mcpOptions>
+
+/** `prospect mcp`: the operations, files and runs as tools of the Model Context Protocol. */
+export const mcpCommand: CommandFactory = (environment) =>
+  environment
+    .command('mcp', 'Give an agent these lookups as tools, within a budget')
+    .withOptions(mcpOptions)
+    .run((context, invocation) => serve(environment, context, invocation))
+
+async function serve(
+  environment: CommandEnvironment,
+  context: Context,
+  { options }: Invocation<Options>,
+): Promise<number> {
+  if (context.globals.apiKeyStdin)
+    throw new UsageError(
+      '--api-key-stdin cannot be used here: stdin is the protocol.',
+      'Use --api-key-file FILE.',
+    )
+  if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
+  const root = rootOf(context, options.root)
+  const { Session } = await import('../../../mcp/session.js')
+  const mcp = await import('../../../mcp/server.js')
+  const session = new Session(await createPort(environment, context, root), options.maxCredits ?? 0)
+  const served: McpOptions = {
+    ...{ version: await version(), session, tools: await chooseTools(options) },
+    documents: documentsFolder(),
+    report: (error) => notifyBug(context, error),
+  }
+  await interruptible(context.streams, async (signal) => {
+    try {
+      if (options.http) return await serveHttp(context, options, mcp, served, signal)
+      const { stdin, stdout } = context.streams
+      const { closed, close } = mcp.serveStreams(served, stdin as Readable, stdout as Writable)
+      await Promise.race([closed, aborted(signal)])
+      await close()
+    } finally {
+      await session.close()
+    }
+  })
+  return 0
+}
+
+async function serveHttp(
+  context: Context,
+  { port }: Options,
+  { createHttpHandler }: typeof import('../../../mcp/server.js'),
+  served: McpOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const given = context.streams.env.PROSPECT_MCP_TOKEN?.trim()
+  if (given !== undefined && given.length < 16)
+    throw new UsageError(
+      'PROSPECT_MCP_TOKEN needs 16 characters or more.',
+      'Leave it out, and a token is made.',
+    )
+  const token = given ?? Buffer.from(context.ids.bytes(32)).toString('base64url')
+  const { handle, close } = createHttpHandler(served, token)
+  const listening = await startListening(
+    context,
+    { ...(port === undefined ? {} : { port }) },
+    { handler: handle, defaultPort },
+  )
+  try {
+    context.notify(`Serving agents at ${listening.origin}/mcp. Ctrl-C ends it.`)
+    context.notify(
+      given === undefined ? `Authorization: Bearer ${token}` : 'The token is that of PROSPECT_MCP_TOKEN.',
+    )
+    await aborted(signal)
+  } finally {
+    await close()
+    await listening.close()
+  }
+}
+
+/** Returns the chosen tools. Throws UsageError for a name that no tool has. */
+async function chooseTools({ tools: names, areas: chosen }: Options) {
+  const { operationTools } = await import('../../../mcp/tools.js')
+  const { fileTools } = await import('../../../mcp/file-tools.js')
+  const all = [...(await operationTools()), ...fileTools]
+  const read = listOf(all.map(({ name }) => name))
+  let wanted: readonly string[] | undefined
+  try {
+    wanted = names === undefined ? undefined : read(names, [])
+  } catch (error) {
+    throw new UsageError(`--tools does not take "${names}".`, (error as Error).message)
+  }
+  if (!wanted && !chosen) return all
+  return all.filter(({ name, area }) => wanted?.includes(name) || chosen?.some((one) => one === area))
+}
+
+function rootOf({ streams }: Context, given = '.'): string {
+  const path = resolve(streams.cwd, given)
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`--root ${given}: there is no such folder.`, 'Name a folder that exists.')
+  return realpathSync.native(path)
+}
+
+/** Returns the folder of the documents, beside the program or its sources. */
+function documentsFolder(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json'))) return join(folder, 'docs')
+    if (folder === dirname(folder)) throw new Error('the documents were not found')
+  }
+}
+
+/** The options of this command that its tools' commands get as well. */
+const passedOn = [
+  'profile',
+  'local',
+  'baseUrl',
+  'direct',
+  'insecureHttp',
+  'networkName',
+  'premiumName',
+] as const
+const alsoPassedOn = ['apiKeyFile', 'timeout', 'maxWait'] as const
+
+/** Returns what runs the commands behind the tools: in this process, with streams of their own. */
+async function createPort(
+  { start }: CommandEnvironment,
+  { streams, globals }: Context,
+  root: string,
+): Promise<CommandPort> {
+  const { defaultWaitMs: waitMs } = await import('../../../mcp/tools.js')
+  const targetArgs = [...passedOn, ...alsoPassedOn].flatMap((name) => {
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+    const value = globals[name]
+    return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
+  })
+  return {
+    waitMs,
+    explain: reportOf,
+    fileIn: (name, path, use) => {
+      const file = resolve(root, path)
+      const names = use === 'write' ? [file, `${file}.partial`] : [file]
+      if (names.every((one) => isInside(root, one))) return file
+      throw new UsageError(
+        `${name} names a file outside the folder of this server: ${path}.`,
+        `Name one in ${root}.`,
+      )
+    },
+    run: async (args, { stdin, signals, log }) => {
+      const chunks: Buffer[] = []
+      const stdout = new Writable({
+        write: (chunk: Buffer, _, done) => {
+          chunks.push(chunk)
+          done()
+        },
+      })
+      const own: Streams = {
+        ...{ stdin: Readable.from([Buffer.from(stdin)]), stdout, env: streams.env, cwd: streams.cwd },
+        stderr: new Writable({ write: (_, __, done) => done() }),
+        signals: signals as unknown as NodeJS.Process,
+      }
+      const redacted = (redact: Context['redact']) => ({
+        ...log,
+        write: (event: string, facts: object = {}) =>
+          log.write(event, JSON.parse(redact(JSON.stringify(facts))) as object),
+      })
+      const exit = await start([...args, ...targetArgs], own, { log: redacted, root })
+      return { exit, stdout: Buffer.concat(chunks).toString() }
+    },
+  }
+}

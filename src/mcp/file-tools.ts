@@ -1,0 +1,365 @@
+import * as z from 'zod'
+import { Refusal } from '../api/calls/errors.js'
+import { isPriced } from '../api/operations/facts.js'
+import { type OperationId, operation, operations } from '../api/operations/table.js'
+import type { Fields } from '../api/values/objects.js'
+import type { JsonSchema } from '../reference/schemas.js'
+import { resultOf, type Session, type Started, waitFor } from './session.js'
+import { commandWords, schemaOf, type Tool, type ToolCall, toolName } from './tools.js'
+
+/** The operations that files can be given to, row by row, by the names of their tools. */
+const batches = new Map(
+  operations().flatMap((row) => (row.batch && row.batch.into === undefined ? [[toolName(row.id), row]] : [])),
+)
+
+const text = (description: string) => z.string().min(1).describe(description)
+const pairs = z
+  .record(z.string(), z.string())
+  .optional()
+  .describe('Which column fills a field, such as {"domain": "Website"}; recognised without it')
+const runId = z
+  .string()
+  .regex(/^[0-9a-f][0-9a-f-]*$/)
+  .describe('Id of the run')
+const maxCredits = z
+  .int()
+  .min(0)
+  .optional()
+  .describe('Most credits to spend; all that this server has left without it')
+const wait = z
+  .number()
+  .min(0)
+  .max(3_600)
+  .optional()
+  .describe('Seconds to wait for the end, with progress; without it, answers at once')
+
+const batchFields = {
+  operation: z.enum([...batches.keys()]).describe('The lookup for each row'),
+  file: text('A CSV or .xlsx file in the folder of this server'),
+  values: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe(
+      'Fields of the operation that are the same in every row, such as {"enrichment_type": ["email"]}',
+    ),
+  map: pairs,
+  sheet: text('The sheet of a workbook; its first one without it').optional(),
+  rows: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Only the first rows; a later call without it looks up the others'),
+  sample: z.int().min(1).optional().describe('Only so many rows, spread over the file'),
+  skip_known: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Lists whose rows are left out: files, catalogue, list:NAME'),
+  max_age: text('How old a stored answer may be that costs nothing, such as 90d').optional(),
+}
+
+type BatchInput = z.output<z.ZodObject<typeof batchFields>>
+
+/** What is on record of a run. */
+const runFields = {
+  id: z.string(),
+  operation: z.string(),
+  file: z.string(),
+  output: z.string().nullable(),
+  status: z.string().describe('running, stopped or finished'),
+  rows: z.int(),
+  done: z.int().describe('Rows with an answer'),
+  credits: z.int().describe('Credits spent'),
+  counts: z.looseObject({}).optional().describe('What became of the rows, when the run has ended'),
+  problem: z.looseObject({ error: z.string(), hint: z.string() }).optional().describe('Why it stopped'),
+}
+
+/** Returns the tool of some rows; its arguments are checked by its schema. */
+function fileTool<Shape extends z.ZodRawShape>(
+  name: string,
+  description: string,
+  fields: Shape,
+  output: JsonSchema,
+  annotations: Tool['annotations'],
+  run: (session: Session, input: z.output<z.ZodObject<Shape>>, call: ToolCall) => Promise<Fields>,
+): Tool {
+  const schema = z.strictObject(fields)
+  return {
+    ...{ name, description, annotations, outputSchema: output },
+    area: name === 'ledger' ? 'ledger' : 'files',
+    inputSchema: schemaOf(schema),
+    run: async (session, input, call) => {
+      const { data, error } = schema.safeParse(input)
+      if (data) return run(session, data as z.output<z.ZodObject<Shape>>, call)
+      const issue = error?.issues[0]
+      throw new Refusal('tools.invalid', { field: issue?.path.join('.'), reason: issue?.message })
+    },
+  }
+}
+
+const loose = (fields: z.ZodRawShape) => schemaOf(z.looseObject(fields))
+const reads = { readOnlyHint: true, openWorldHint: false }
+const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: true }
+
+/** The tools about files and runs, and the ledger. */
+export const fileTools: readonly Tool[] = [
+  fileTool(
+    'quote_file',
+    'What looking up every row of a file would cost and how long it would take. Free: nothing is sent.',
+    batchFields,
+    loose({
+      rows: z.int(),
+      unique: z.int(),
+      invalid: z.int(),
+      lookups: z.int(),
+      credits: z.object({ min: z.number(), expected: z.number(), max: z.number() }),
+      balance: z.number().nullable(),
+      seconds: z.number().nullable(),
+      problem: runFields.problem,
+    }),
+    reads,
+    async (session, input) => {
+      const ended = await session.start(
+        [...batchArgs(session, input), '--dry-run', '--json'],
+        valuesOf(input),
+      ).ended
+      // A quote that the balance does not cover is one, too.
+      if (ended.exit === 0 || !ended.stdout.includes('"lookups"')) return resultOf(ended) as Fields
+      return { ...(JSON.parse(ended.stdout) as Fields), problem: ended.problem }
+    },
+  ),
+  fileTool(
+    'run_file',
+    'Looks up every row of a file and writes the results to another file. Answers at once with the id of the run; run_status tells how far it is. A stopped run can be resumed, and no row is paid for twice. Ask quote_file first.',
+    {
+      ...batchFields,
+      output: text('The file to write, in the folder of this server: .csv, .tsv, .json, .ndjson or .xlsx'),
+      max_credits: maxCredits,
+      only: z
+        .array(z.enum(['found', 'valid', 'new', 'changed']))
+        .optional()
+        .describe('Write only these rows'),
+      where: text('Write only the rows of which this is true, such as headcount >= 50').optional(),
+      layout: text('Columns for the import of a CRM: hubspot, salesforce, pipedrive').optional(),
+      fresh: z.boolean().optional().describe('Start a new run where the same one is on record'),
+      wait,
+    },
+    loose(runFields),
+    writes,
+    async (session, input, call) => {
+      const output = session.port.fileIn('output', input.output, 'write')
+      const { max_credits, only, where, layout, fresh } = input
+      const args = [
+        ...batchArgs(session, input),
+        ...[`--output=${output}`, ...options({ only: only?.join(','), where, layout, fresh })],
+      ]
+      const row = batches.get(input.operation)
+      return startRun(
+        session,
+        row !== undefined && isPriced(row),
+        max_credits,
+        0,
+        args,
+        valuesOf(input),
+        input.wait,
+        call,
+      )
+    },
+  ),
+  fileTool(
+    'run_status',
+    'How far a run is, or how it ended. With wait, it waits for the end and reports progress.',
+    { run: runId, wait },
+    loose(runFields),
+    reads,
+    async (session, { run, wait: seconds = 0 }, { signal, onStep }) => {
+      const { id } = (await session.read(['runs', 'show', run])) as { readonly id: string }
+      const started = session.runs.get(id)
+      if (started) await waitFor(started, seconds * 1_000, signal, onStep)
+      return statusOf(session, id)
+    },
+  ),
+  fileTool(
+    'resume_run',
+    'Resumes a run that stopped, with the rows that have no answer yet. Answers at once, like run_file.',
+    {
+      run: runId,
+      max_credits: maxCredits,
+      output: text('Another file to write').optional(),
+      retry_unknown: z.boolean().optional().describe('Ask again for rows that may have been charged'),
+      wait,
+    },
+    loose(runFields),
+    writes,
+    async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
+      const view = (await session.read(['runs', 'show', run])) as unknown as RunView
+      session.port.fileIn('file', view.file, 'read')
+      const output = given ?? view.output
+      if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
+      const args = ['runs', 'resume', view.id, ...options({ retry_unknown })]
+      args.push(`--output=${session.port.fileIn('output', output, 'write')}`)
+      const isPaid = isPriced(operation(view.operation as OperationId))
+      return startRun(
+        session,
+        isPaid,
+        max_credits,
+        view.credits + view.credits_reserved,
+        args,
+        '',
+        seconds,
+        call,
+      )
+    },
+  ),
+  fileTool(
+    'stop_run',
+    'Stops a run that this server has started. It can be resumed, here with resume_run or in a shell.',
+    { run: runId },
+    loose(runFields),
+    { ...writes, openWorldHint: false },
+    async (session, { run }) => {
+      const { id, status } = (await session.read(['runs', 'show', run])) as unknown as RunView
+      const started = session.runs.get(id)
+      started?.stop()
+      await started?.ended
+      if (!started && status === 'running') throw new Refusal('tools.run_elsewhere', { run: id })
+      return statusOf(session, id)
+    },
+  ),
+  fileTool(
+    'match_file',
+    'Which rows of a list are in other lists, such as a CRM export. Writes the list with the answers. Free: nothing is sent.',
+    {
+      file: batchFields.file,
+      with: z.array(z.string().min(1)).min(1).describe('The other lists: files, catalogue, list:NAME'),
+      output: text('The file to write, in the folder of this server'),
+      take: z.array(z.string().min(1)).optional().describe('Columns of the other list to copy'),
+      kind: z.enum(['companies', 'people']).optional().describe('What the rows are; recognised without it'),
+      map: pairs,
+    },
+    loose({ rows: z.int(), yes: z.int(), maybe: z.int(), no: z.int(), output: z.string() }),
+    { ...writes, openWorldHint: false },
+    async (session, { file, with: others, output: given, take, kind, map }, { signal, onStep }) => {
+      const output = session.port.fileIn('output', given, 'write')
+      const started = session.start([
+        ...['match', session.port.fileIn('file', file, 'read'), `--output=${output}`],
+        ...options({ with: listsIn(session, 'with', others), take, kind, map: mapOf(map) }),
+      ])
+      signal.addEventListener('abort', () => started.stop())
+      started.listeners.add(onStep)
+      const ended = await started.ended
+      if (ended.exit !== 11) resultOf({ ...ended, stdout: '' })
+      return { ...ended.counts, output }
+    },
+  ),
+  fileTool(
+    'ledger',
+    'What this machine has spent, by day, operation and run.',
+    {
+      by: z
+        .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member']))
+        .optional()
+        .describe('Sum by these'),
+      since: text('From this day or time on, or for as long, such as 30d').optional(),
+      until: text('Before this day or time').optional(),
+      run: runId.optional(),
+      member: text('Only what this member spent').optional(),
+    },
+    loose({ items: z.array(z.looseObject({ calls: z.int(), credits: z.int() })) }),
+    reads,
+    async (session, { by, ...given }) => ({
+      items: await session.read(['ledger', ...options({ by: by?.join(','), ...given })]),
+    }),
+  ),
+]
+
+interface RunView {
+  readonly id: string
+  readonly operation: string
+  readonly file: string
+  readonly output: string | null
+  readonly status: string
+  readonly credits: number
+  readonly credits_reserved: number
+}
+
+/** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
+function options(given: Fields): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const flag = `--${name.replaceAll('_', '-')}`
+    if (value === undefined || value === false) return []
+    if (value === true) return [flag]
+    return [value].flat().map((one) => `${flag}=${String(one)}`)
+  })
+}
+
+const mapOf = (map: Readonly<Record<string, string>> = {}): string[] =>
+  Object.entries(map).map(([field, column]) => `${field}=${column}`)
+
+/** Returns lists as options name them, with the paths of files. */
+const listsIn = (session: Session, name: string, lists: readonly string[] = []): readonly string[] =>
+  lists.map((list) =>
+    list === 'catalogue' || list.startsWith('list:') ? list : session.port.fileIn(name, list, 'read'),
+  )
+
+/** Returns the command that looks up the rows of a file. */
+function batchArgs(
+  session: Session,
+  { operation: name, file, values, map, skip_known, ...rest }: BatchInput,
+): string[] {
+  const row = batches.get(name)
+  if (!row) throw new Refusal('tools.no_argument', { name: 'operation' })
+  const { sheet, rows, sample, max_age } = rest
+  return [
+    ...commandWords(row),
+    `--csv=${session.port.fileIn('file', file, 'read')}`,
+    ...(values === undefined ? [] : ['--input', '-']),
+    ...options({ map: mapOf(map), sheet, rows, sample, max_age }),
+    ...options({ skip_known: listsIn(session, 'skip_known', skip_known) }),
+  ]
+}
+
+const valuesOf = ({ values }: BatchInput): string => (values === undefined ? '' : JSON.stringify(values))
+
+/**
+ * Starts a run and returns how it stands, at once or when it has ended. `before` are the credits that an earlier part of it
+ * has spent. A call that is cancelled while it waits stops the run.
+ */
+async function startRun(
+  session: Session,
+  isPaid: boolean,
+  maxCredits: number | undefined,
+  before: number,
+  args: readonly string[],
+  stdin: string,
+  seconds = 0,
+  { signal, onStep }: ToolCall,
+): Promise<Fields> {
+  const held = isPaid ? session.hold(maxCredits) : 0
+  const budget = isPaid ? [`--max-credits=${before + held}`] : []
+  const started = session.startPaid(held, [...args, ...budget, '--yes'], stdin, async ({ spent }) => {
+    // Rows whose outcome is unknown may have been charged.
+    const id = await started.id
+    if (id === undefined) return spent
+    const { credits_reserved: reserved } = (await session.read(['runs', 'show', id])) as unknown as RunView
+    return spent + reserved
+  })
+  const id = await started.id
+  if (id === undefined) {
+    resultOf({ ...(await started.ended), stdout: '' })
+    throw new Error('a run has ended that was not begun')
+  }
+  session.runs.set(id, started)
+  const onAbort = () => started.stop()
+  signal.addEventListener('abort', onAbort)
+  // Before that, the rows of other lists are counted.
+  await waitFor(started, seconds * 1_000, signal, (step) => step.total !== undefined && onStep(step))
+  signal.removeEventListener('abort', onAbort)
+  return statusOf(session, id)
+}
+
+/** Returns how a run stands by its records, and how it ended where it was started here. */
+async function statusOf(session: Session, id: string): Promise<Fields> {
+  const view = (await session.read(['runs', 'show', id])) as Fields
+  const { counts, problem } = (session.runs.get(id) as Started | undefined)?.outcome ?? {}
+  return { ...view, ...(counts ? { counts } : {}), ...(problem ? { problem } : {}) }
+}

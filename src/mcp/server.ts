@@ -1,0 +1,182 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import {
+  createMcpHandler,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { CommandFailure, type Problem, type Session, type Step } from './session.js'
+import type { Tool } from './tools.js'
+
+/** What is served. */
+export interface McpOptions {
+  readonly version: string
+  readonly session: Session
+  readonly tools: readonly Tool[]
+  /** The folder of the documents. */
+  readonly documents: string
+  /** Reports a bug. */
+  report(error: unknown): void
+}
+
+const instructions =
+  'Looks up companies and people, one at a time or for every row of a file, and writes the results to files. ' +
+  'Paid tools spend credits only within the budget that the server was started with. ' +
+  'Before a file is looked up, ask quote_file and say what it would cost. run_file answers with a run: follow it with run_status. ' +
+  'A lookup that finds nothing costs nothing.'
+
+/** Creates what makes a server for each connection. All of them share the tools, the runs and the budget. */
+export const serverFactory = (options: McpOptions) => (): Server => {
+  const { version, session, tools } = options
+  const server = new Server(
+    { name: 'prospect', title: 'prospect', version },
+    { capabilities: { tools: {}, resources: {} }, instructions },
+  )
+  server.setRequestHandler('tools/list', () => ({
+    tools: tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
+      ...{ name, description, annotations: { ...annotations } },
+      inputSchema: { ...inputSchema, type: 'object' as const },
+      outputSchema: { ...outputSchema, type: 'object' as const },
+    })),
+  }))
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const tool = tools.find(({ name }) => name === params.name)
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}`)
+    const notes: string[] = []
+    try {
+      const call = {
+        signal: context.mcpReq.signal,
+        onStep: progressOf(context),
+        note: (text: string) => void notes.push(text),
+      }
+      const result = await tool.run(session, params.arguments ?? {}, call)
+      const texts = [JSON.stringify(result), ...notes]
+      return { content: texts.map(toText), structuredContent: { ...result } }
+    } catch (error) {
+      return { content: [toText(JSON.stringify(problemOf(options, error)))], isError: true }
+    }
+  })
+  server.setRequestHandler('resources/list', async () => ({
+    resources: [
+      ...records.map(({ uri, name, description }) => ({ uri, name, description, mimeType: jsonType })),
+      ...(await documentNames(options.documents)).map((name) => ({
+        ...{ uri: `prospect://documents/${name}`, name, mimeType: 'text/markdown' },
+      })),
+    ],
+  }))
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: [
+      { uriTemplate: 'prospect://runs/{id}', name: 'run', description: 'One run', mimeType: jsonType },
+    ],
+  }))
+  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const contents = await readResource(options, uri)
+    return { contents: [{ uri, ...contents }] }
+  })
+  return server
+}
+
+const toText = (text: string) => ({ type: 'text' as const, text })
+
+/** Returns what is answered for an error. */
+function problemOf({ session, report }: McpOptions, error: unknown): Problem {
+  const problem = error instanceof CommandFailure ? error.problem : session.port.explain(error)
+  if (problem) return problem
+  report(error)
+  const text = error instanceof Error ? error.message : String(error)
+  return { error: `This is a bug in prospect: ${text}`, code: 'bug', status: null, exit_code: 1, hint: '' }
+}
+
+/** The shortest time between two reports of progress, in milliseconds. */
+const progressEveryMs = 100
+
+/** Returns what reports the progress of a call to a client that wants it. */
+function progressOf({ mcpReq: { _meta, notify, signal } }: ServerContext): (step: Step) => void {
+  const token = _meta?.progressToken
+  let [last, at] = [0, 0]
+  if (token === undefined) return () => {}
+  return ({ rows, found, credits, total }) => {
+    // It has to grow with each report.
+    const isDue = rows === total || Date.now() - at >= progressEveryMs
+    if (rows <= last || !isDue || signal.aborted) return
+    ;[last, at] = [rows, Date.now()]
+    const message = `${rows}${total === undefined ? '' : ` of ${total}`} rows, ${found} found, ${credits} credits`
+    const params = {
+      progressToken: token,
+      progress: rows,
+      message,
+      ...(total === undefined ? {} : { total }),
+    }
+    notify({ method: 'notifications/progress', params }).catch(() => {})
+  }
+}
+
+const jsonType = 'application/json'
+
+/** Resources that a command prints. */
+const records: readonly { uri: string; name: string; description: string; args: readonly string[] }[] = [
+  {
+    ...{ uri: 'prospect://credits', name: 'credits', description: 'Credit balance and remaining quotas' },
+    args: ['credits'],
+  },
+  {
+    ...{ uri: 'prospect://runs', name: 'runs', description: 'The runs of this machine, newest first' },
+    args: ['runs', 'list'],
+  },
+]
+
+const documentNames = async (folder: string): Promise<string[]> =>
+  (await readdir(folder)).filter((name) => /^[a-z-]+\.md$/.test(name)).sort()
+
+async function readResource({ session, documents }: McpOptions, uri: string) {
+  const run = /^prospect:\/\/runs\/([0-9a-f][0-9a-f-]*)$/.exec(uri)?.[1]
+  const args = run === undefined ? records.find((one) => one.uri === uri)?.args : ['runs', 'show', run]
+  if (args) {
+    const body = await session.read(args).catch((error: unknown) => {
+      throw run !== undefined && error instanceof CommandFailure && error.problem.code === 'not_found'
+        ? new ResourceNotFoundError(uri)
+        : error
+    })
+    return { mimeType: jsonType, text: JSON.stringify(body) }
+  }
+  const name = /^prospect:\/\/documents\/([a-z-]+\.md)$/.exec(uri)?.[1]
+  if (name === undefined || !(await documentNames(documents)).includes(name))
+    throw new ResourceNotFoundError(uri)
+  return { mimeType: 'text/markdown', text: await readFile(join(documents, name), 'utf8') }
+}
+
+/** Serves one client over stdin and stdout. `closed` resolves when the client has left. */
+export function serveStreams(options: McpOptions, stdin: Readable, stdout: Writable) {
+  const handle = serveStdio(serverFactory(options), { transport: new StdioServerTransport(stdin, stdout) })
+  const closed = new Promise<void>((resolve) => {
+    for (const event of ['end', 'close', 'error']) stdin.once(event, () => resolve())
+    stdout.once('error', () => resolve())
+  })
+  return { closed, close: () => handle.close() }
+}
+
+/** Creates what serves clients over HTTP that have the token. */
+export function createHttpHandler(options: McpOptions, token: string) {
+  const { fetch, close } = createMcpHandler(serverFactory(options))
+  return {
+    handle: async (request: Request): Promise<Response> => {
+      if (new URL(request.url).pathname !== '/mcp') return refuse(404, 'There is nothing at this path.')
+      const [, given = ''] = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
+      if (!timingSafeEqual(digest(given), digest(token)))
+        return refuse(401, 'The token is missing or wrong.', { 'www-authenticate': 'Bearer' })
+      return fetch(request)
+    },
+    close,
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const refuse = (status: number, error: string, headers: Readonly<Record<string, string>> = {}): Response =>
+  Response.json({ error }, { status, headers })

@@ -1,0 +1,229 @@
+import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../api/calls/errors.js'
+import type { Fields } from '../api/values/objects.js'
+
+/** A refusal as tools answer it: what happened, its code, and what to do. */
+export interface Problem {
+  readonly error: string
+  readonly code: string | null
+  readonly status: number | null
+  readonly exit_code: number
+  readonly hint: string
+}
+
+/** How far long work has come. */
+export interface Step {
+  readonly rows: number
+  readonly found: number
+  readonly credits: number
+  readonly total: number | undefined
+}
+
+/** What a command reports while it runs. */
+export interface CommandEvents {
+  write(event: string, facts?: object): void
+  spend(credits: number): void
+  progress(step: Step): void
+  end(exitCode: number): void
+}
+
+/** What the tools need of the command line. */
+export interface CommandPort {
+  /** Runs a command of this program with its arguments and the text of its stdin. `signals` emits SIGINT. */
+  run(
+    args: readonly string[],
+    given: { readonly stdin: string; readonly signals: EventEmitter; readonly log: CommandEvents },
+  ): Promise<{ readonly exit: number; readonly stdout: string }>
+  /** How long a call waits for work that takes longer, in milliseconds. */
+  readonly waitMs: number
+  /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
+  fileIn(name: string, path: string, use: 'read' | 'write'): string
+  /** Returns the sentences of a refusal; `undefined` when the error is a bug. */
+  explain(error: unknown): Problem | undefined
+}
+
+/** How a command ended. */
+interface Ended {
+  readonly exit: number
+  readonly stdout: string
+  readonly problem: Problem | undefined
+  /** What it counted; absent where it ended before that. */
+  readonly counts: Fields | undefined
+  /** Credits that it spent. */
+  readonly spent: number
+}
+
+/** A command that was started. */
+export interface Started {
+  readonly ended: Promise<Ended>
+  /** How it ended; `undefined` while it runs. */
+  outcome: Ended | undefined
+  /** Id of its run, or of the work that a server accepted; `undefined` where it ended without one. */
+  readonly id: Promise<string | undefined>
+  readonly notices: readonly string[]
+  step: Step | undefined
+  readonly listeners: Set<(step: Step) => void>
+  /** Ends it as Ctrl-C does: a run can be resumed then. */
+  stop(): void
+}
+
+/** A command that failed, with what it reported. */
+export class CommandFailure extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.error)
+  }
+}
+
+/** Emits a signal also to those who listen later. */
+class Interrupt extends EventEmitter {
+  #isStopped = false
+
+  override on(name: string, listener: () => void): this {
+    super.on(name, listener)
+    if (this.#isStopped && name === 'SIGINT') listener()
+    return this
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.emit('SIGINT')
+  }
+}
+
+/** Whether it is known what a command has spent: it has counted that, or an answer says what the request cost. */
+const isCertain = ({ exit, problem, counts }: Ended): boolean =>
+  counts !== undefined || (exit !== 1 && exit < 128 && problem?.code !== 'outcome_unknown')
+
+/** The commands that one server has started, and the credits that it may still spend. */
+export class Session {
+  readonly runs = new Map<string, Started>()
+  readonly #underWay = new Set<Started>()
+
+  constructor(
+    readonly port: CommandPort,
+    private left: number,
+  ) {}
+
+  /**
+   * Sets credits aside: as many as are asked for, or all that are left where `wanted` is undefined. Throws a Refusal where
+   * that is not left.
+   */
+  hold(wanted: number | undefined): number {
+    const credits = wanted ?? this.left
+    if (credits > this.left || (wanted === undefined && credits <= 0))
+      throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left) })
+    this.left -= credits
+    return credits
+  }
+
+  private settle(held: number, spent: number): void {
+    this.left += held - spent
+  }
+
+  /** Credits that may still be spent. */
+  get budget(): number {
+    return this.left
+  }
+
+  start(args: readonly string[], stdin = ''): Started {
+    const signals = new Interrupt()
+    const named = Promise.withResolvers<string | undefined>()
+    const notices: string[] = []
+    const listeners: Started['listeners'] = new Set()
+    let [problem, counts, spent] = [undefined as Problem | undefined, undefined as Fields | undefined, 0]
+    const log: CommandEvents = {
+      write: (event, facts = {}) => {
+        if (event === 'notice') notices.push((facts as { readonly text: string }).text)
+        if (event === 'begun') named.resolve((facts as { readonly id: string }).id)
+        if (event === 'error') problem = facts as Problem
+        if (event === 'result') counts = facts as Fields
+      },
+      spend: (credits) => {
+        spent += credits
+      },
+      progress: (step) => {
+        started.step = step
+        for (const listener of listeners) listener(step)
+      },
+      end: () => {},
+    }
+    const end = async (): Promise<Ended> => {
+      try {
+        const { exit, stdout } = await this.port.run([...args, '--no-input'], { stdin, signals, log })
+        started.outcome = { exit, stdout, problem, counts, spent }
+        return started.outcome
+      } finally {
+        named.resolve(undefined)
+        this.#underWay.delete(started)
+      }
+    }
+    const started: Started = {
+      ended: Promise.resolve().then(end),
+      ...{ id: named.promise, outcome: undefined, step: undefined, notices, listeners },
+      stop: () => signals.stop(),
+    }
+    started.ended.catch(() => {})
+    this.#underWay.add(started)
+    return started
+  }
+
+  /**
+   * Starts a command that may spend what was set aside. The rest is returned when it has ended; nothing is where it is not
+   * known what was spent.
+   */
+  startPaid(
+    held: number,
+    args: readonly string[],
+    stdin = '',
+    spentBy: (ended: Ended) => Promise<number> | number = ({ spent }) => spent,
+  ): Started {
+    const started = this.start(args, stdin)
+    if (held === 0) return started
+    const spentOf = async (ended: Ended) => (isCertain(ended) ? spentBy(ended) : Math.max(held, ended.spent))
+    const { ended } = started
+    const settle = async () => this.settle(held, await ended.then(spentOf).catch(() => held))
+    return Object.assign(started, { ended: settle().then(() => ended) })
+  }
+
+  /** Runs a command to its end and returns the JSON that it prints. Throws a CommandFailure where it fails. */
+  async read(args: readonly string[], stdin?: string): Promise<unknown> {
+    return resultOf(await this.start([...args, '--json'], stdin).ended)
+  }
+
+  /** Ends all commands, and resolves when they have ended. */
+  async close(): Promise<void> {
+    const all = [...this.#underWay]
+    for (const one of all) one.stop()
+    await Promise.allSettled(all.map(({ ended }) => ended))
+  }
+}
+
+/** Returns the JSON that a command has printed. Throws a CommandFailure where it failed. */
+export function resultOf({ exit, stdout, problem }: Ended): unknown {
+  if (exit !== 0)
+    throw new CommandFailure(
+      problem ?? { error: 'The command failed.', code: null, status: null, exit_code: exit, hint: '' },
+    )
+  return stdout.trim() === '' ? {} : JSON.parse(stdout)
+}
+
+/**
+ * Waits for the end of a command, at most so many milliseconds or until `signal`. `onStep` is told how far it comes. Returns
+ * whether it has ended.
+ */
+export async function waitFor(
+  started: Started,
+  ms: number,
+  signal: AbortSignal,
+  onStep: (step: Step) => void,
+): Promise<boolean> {
+  const done = new AbortController()
+  const over = sleep(ms, undefined, { signal: AbortSignal.any([done.signal, signal]) })
+  started.listeners.add(onStep)
+  const [ended, not] = [() => true, () => false]
+  return Promise.race([started.ended.then(ended, ended), over.then(not, not)]).finally(() => {
+    started.listeners.delete(onStep)
+    done.abort()
+  })
+}

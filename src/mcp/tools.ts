@@ -1,0 +1,193 @@
+import * as z from 'zod'
+import { type Shape, shapeOf } from '../api/areas/shapes.js'
+import { Refusal } from '../api/calls/errors.js'
+import { isPriced, observedNote, pathParameters } from '../api/operations/facts.js'
+import { areaOf, type Operation, type OperationId, operations } from '../api/operations/table.js'
+import { withOwnWebhook } from '../api/validation/own-webhook.js'
+import { validate } from '../api/validation/validate.js'
+import type { Fields } from '../api/values/objects.js'
+import { mostCredits, unitPrice, unitsFor } from '../engine/credits/cost.js'
+import { priceWords } from '../reference/openapi.js'
+import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
+import { resultOf, type Session, type Step, waitFor } from './session.js'
+
+/** What a tool is called with, besides its arguments. */
+export interface ToolCall {
+  readonly signal: AbortSignal
+  onStep(step: Step): void
+  /** Tells what a person should know of the result. */
+  note(text: string): void
+}
+
+/** A tool of the protocol. */
+export interface Tool {
+  readonly name: string
+  /** By which `--areas` chooses it: that of its operation, or `files`. */
+  readonly area: string
+  readonly description: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema: JsonSchema
+  readonly annotations: Readonly<Record<`${string}Hint`, boolean>>
+  /** Throws a refusal, or a CommandFailure. */
+  run(session: Session, input: Fields, call: ToolCall): Promise<Fields>
+}
+
+/** Returns the name of an operation's tool, such as `accounts_enrich`. */
+export const toolName = (id: OperationId): string => id.replace('.', '_')
+
+/** How long a call waits for work that takes longer, in milliseconds. */
+export const defaultWaitMs = 30_000
+
+/** Most records of accepted work in an answer. */
+const mostRecords = 100
+
+/** Returns the tools of the operation table. */
+export const operationTools = (): Promise<readonly Tool[]> => Promise.all(operations().map(toTool))
+
+async function toTool(row: Operation): Promise<Tool> {
+  const shape = await shapeOf(row.id)
+  const isRead = row.method === 'GET' || (row.method === 'POST' && row.ok === 200)
+  const { type: _, ...output } = schemaOf(shape.output)
+  return {
+    name: toolName(row.id),
+    area: areaOf(row.id),
+    description: describe(row),
+    inputSchema: inputSchemaOf(row, shape),
+    outputSchema: row.starts
+      ? schemaOf(acceptedShape())
+      : output.items
+        ? { type: 'object', properties: { items: schemaOf(shape.output) }, required: ['items'] }
+        : { type: 'object', ...output },
+    annotations: {
+      readOnlyHint: isRead && !isPriced(row) && row.starts === undefined,
+      destructiveHint: row.method === 'DELETE',
+      openWorldHint: true,
+    },
+    run: (session, input, call) =>
+      row.starts
+        ? callAndWait(session, row, shape, input, call)
+        : callAndRead(session, row, shape, input, call),
+  }
+}
+
+/** Returns a JSON Schema without formats that the validators of clients do not know, and would warn of. */
+export const schemaOf = (type: z.ZodType): JsonSchema =>
+  JSON.parse(JSON.stringify(toJsonSchema(type)), (key, value: unknown) =>
+    key === 'format' && value === 'iri' ? undefined : value,
+  ) as JsonSchema
+
+function describe(row: Operation): string {
+  const { summary, observed, unavailable, starts } = row
+  return [
+    `${summary}.`,
+    isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
+    starts
+      ? `Waits up to ${defaultWaitMs / 1_000} s, then answers with an id; ${readerOf(row)} has the result.`
+      : '',
+    observed ? observedNote : '',
+    unavailable ? `The practice engine always refuses it: ${unavailable}.` : '',
+  ]
+    .filter((text) => text !== '')
+    .join(' ')
+}
+
+/** Returns the tool that reads accepted work. */
+function readerOf({ id, starts }: Operation): string {
+  if (id === 'lists.create') return 'lists_get'
+  return starts === 'waterfall' ? 'contacts_get' : 'searches_get'
+}
+
+/** Returns the schema of the fields. The address for results is optional, since calls wait for them. */
+function inputSchemaOf({ starts }: Operation, { input }: Shape): JsonSchema {
+  const schema = schemaOf(input)
+  if (!starts || !Array.isArray(schema.required)) return schema
+  return { ...schema, required: schema.required.filter((name) => name !== 'webhook_url') }
+}
+
+/** Returns the words and flags of an operation's command. */
+export const commandWords = ({ command, flag }: Operation): readonly string[] => [
+  ...command.split(' '),
+  ...(flag === undefined ? [] : [`--${flag}`]),
+]
+
+/** Starts the command of an operation, within the budget. */
+function startCall(session: Session, row: Operation, shape: Shape, given: Fields, more: readonly string[]) {
+  const names = pathParameters(row)
+  const inPath = names.map((name) => String(given[name] ?? ''))
+  const strange = names.find((_, at) => !/^[^-\s]\S*$/.test(inPath[at] ?? ''))
+  if (strange !== undefined) throw new Refusal('tools.no_argument', { name: strange })
+  const { input, held } = isPriced(row) ? holdFor(session, row, shape, given) : { input: given, held: 0 }
+  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)))
+  const args = [...commandWords(row), ...inPath, ...more, '--input', '-', '--json']
+  return session.startPaid(held, args, JSON.stringify(rest))
+}
+
+/**
+ * Sets the maximum price of a request aside. The request is what was validated: in another spelling it could cost more. One
+ * whose price depends on what matches gets a lower `limit` where the budget pays for no more.
+ */
+function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) {
+  const input: Fields = validate(row.id, shape, withOwnWebhook(row.id, shape, given))
+  const most = mostCredits(row, input)
+  const limit = unitsFor(row, session.budget)
+  const isMany = row.needs === 'records' || row.price.job !== undefined
+  if (isMany && limit > 0 && (most === null || most > session.budget))
+    return { input: { ...input, limit }, held: session.hold(limit * unitPrice(row)) }
+  return { input, held: session.hold(most === null ? undefined : Math.max(most, unitPrice(row))) }
+}
+
+/** Calls an operation and returns the body of its reply. */
+async function callAndRead(
+  session: Session,
+  row: Operation,
+  shape: Shape,
+  input: Fields,
+  { note }: ToolCall,
+): Promise<Fields> {
+  const started = startCall(session, row, shape, input, [])
+  const ended = await started.ended
+  started.notices.forEach(note)
+  const body = resultOf(ended)
+  return Array.isArray(body) ? { items: body } : (body as Fields)
+}
+
+/** Returns the schema of an answer about accepted work. It is loaded with the other schemas. */
+function acceptedShape() {
+  return z.object({
+    status: z.enum(['finished', 'working']),
+    id: z.string().nullable().describe('Id of the work'),
+    records: z
+      .array(z.record(z.string(), z.unknown()))
+      .optional()
+      .describe(`What was found, at most ${mostRecords} records`),
+    total: z.int().optional().describe('How many records were found'),
+    next: z.string().optional().describe('The tool that has the rest, or the result later'),
+  })
+}
+
+/**
+ * Starts work and waits for its result. After a while it answers with the id; the work goes on, and what it does not spend is
+ * returned to the budget when it ends.
+ */
+async function callAndWait(
+  session: Session,
+  row: Operation,
+  shape: Shape,
+  input: Fields,
+  { signal, onStep, note }: ToolCall,
+): Promise<Fields> {
+  const started = startCall(session, row, shape, input, ['--wait'])
+  const isEnded = await waitFor(started, session.port.waitMs, signal, onStep)
+  started.notices.forEach(note)
+  if (!isEnded) {
+    const id = (await Promise.race([started.id, Promise.resolve(undefined)])) ?? null
+    return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
+  }
+  const body = resultOf(await started.ended)
+  const records = Array.isArray(body) ? body : [body]
+  const id = (await started.id) ?? null
+  return {
+    ...{ status: 'finished', id, records: records.slice(0, mostRecords), total: records.length },
+    ...(records.length > mostRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),
+  }
+}
