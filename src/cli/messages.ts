@@ -9,6 +9,7 @@ import {
   report,
   Stop,
   systemReason,
+  toFlag,
   unknownHint,
 } from './context/errors.js'
 
@@ -160,6 +161,13 @@ const messages: Readonly<Record<string, Message>> = {
   'database.unusable': { text: '{file} cannot be used ({code}).', hint: 'Check the path and its permissions.' },
   'database.unwritable': { text: '{file} cannot be written ({code}).', hint: 'Choose a place you may write to.' },
   'engine.expiry_past': { text: "The expiry is in the past; the engine's clock says {now}" },
+  'engine.fault_double': { text: (details) => `${toFlag(details.what)} and ${toFlag(details.other)} are two faults.`, hint: 'Add them one after the other.' },
+  'engine.fault_empty': { text: 'This says where, not what goes wrong.', hint: ({ isDelivery }) => `Add ${isDelivery ? '--lose, --late, --double, --reorder or --bad-signature' : '--status, --delay, --timeout, --drop, --truncate, --garble or --invalid-session'}.` },
+  'engine.fault_late': { text: 'A delivery can be at most 1d late.' },
+  'engine.fault_place': { text: ({ option, isDelivery }) => `${toFlag(option)} is for ${isDelivery ? 'calls, not for deliveries' : 'deliveries, not for calls'}.`, hint: ({ isDelivery }) => isDelivery ? 'Name an operation, a group or all.' : 'Write: prospect engine faults add deliveries' },
+  'engine.fault_status': { text: ({ status, code, network }) => code === undefined && !network ? `--status ${status} is no status of this API.` : `${code === undefined ? '--network' : `--code ${code}`} is no error with the status ${status}.`, hint: 'Statuses are {statuses}; the errors of each are in docs/api-errors.md.' },
+  'engine.fault_where': { text: 'There is no operation "{where}".', hint: ({ near }) => near === undefined ? 'Name an operation such as accounts.enrich, a group such as accounts, all, or deliveries.' : `Did you mean ${near}?` },
+  'engine.fault_without_status': { text: (details) => `${toFlag(details.option)} needs --status.` },
   'engine.job_not_failed': { text: 'The job {id} is {state}; only a failed one can be retried' },
   'engine.list_retry': { text: 'The import of a list cannot be retried; create the list again: prospect lists create' },
   'engine.member_exists': { text: '{email} is already a member; see: prospect engine members list' },

@@ -1,4 +1,4 @@
-import { ConnectionLost } from '../api/calls/caller.js'
+import { type AnswerLoss, ConnectionLost } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
@@ -16,6 +16,18 @@ const charged = new WeakMap<Response, number>()
 
 /** Returns the credits that a response charged. */
 export const creditsOf = (response: Response): number => charged.get(response) ?? 0
+
+/** Responses that their clients must not get. */
+const losses = new WeakMap<Response, AnswerLoss>()
+
+/** Returns what a server has to do instead of sending a response; `undefined` for nearly every one. */
+export const lossOf = (response: Response): AnswerLoss | undefined => losses.get(response)
+
+/** Keeps what a server has to do instead of sending a response. */
+export function withLoss(response: Response, loss: AnswerLoss | undefined): Response {
+  if (loss) losses.set(response, loss)
+  return response
+}
 
 /** Keeps the credits that a response charged. */
 export function withCredits(response: Response, credits: number): Response {

@@ -14,7 +14,7 @@ import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
-import { answer, asApiError, refuse, withCredits } from './answer.js'
+import { answer, asApiError, refuse, withCredits, withLoss } from './answer.js'
 import { check, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
@@ -100,8 +100,8 @@ const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   body: renameOut(reply.body, names),
 })
 
-const answerOf = ({ status, body, headers, text, wire, credits }: Reply): Response =>
-  withCredits(answer(status, body, headers, wire ?? text), credits)
+const answerOf = ({ status, body, headers, text, wire, credits, loss }: Reply): Response =>
+  withLoss(withCredits(answer(status, body, headers, wire ?? text), credits), loss)
 
 /** The signal is created only for a caller that reads it. */
 function callOptions(request: Request): CallOptions {

@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError } from '@hono/node-server'
+import type { AnswerLoss } from '../api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody, type LocalCode, Refusal } from '../api/calls/errors.js'
-import { refuse, safeHeaders } from './answer.js'
+import { lossOf, refuse, safeHeaders } from './answer.js'
 import { guard } from './guard.js'
 import { basePath } from './handler.js'
 import { inUrl, isLoopback, isWildcard, servedHosts } from './hosts.js'
@@ -73,12 +75,17 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     server.close()
     throw notPublic(options.host)
   }
-  attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []))
+  const unanswered = new Set<Socket>()
+  attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []), unanswered)
   endSlowBodies(server, timing.checkMs)
   limitSilent(server, options.maxSilent ?? 256, options.isProxy)
   const origin = `http://${originHost(options.host)}:${port}`
   let closed: Promise<void> | undefined
-  const close = (graceMs = 10_000) => (closed ??= closeServer(server, graceMs))
+  const close = (graceMs = 10_000) => {
+    closed ??= closeServer(server, graceMs)
+    for (const socket of unanswered) socket.destroy()
+    return closed
+  }
   return { port, origin, baseUrl: origin + basePath, close }
 }
 
@@ -131,10 +138,20 @@ const bindCodes: Readonly<Record<string, LocalCode>> = {
 const bindError = (cause: NodeJS.ErrnoException, host: string, port: number): Refusal =>
   new Refusal(bindCodes[cause.code ?? ''] ?? 'listen.failed', { host, port, cause })
 
-function attach(server: Server, options: ListenOptions, served: ReadonlySet<string>): void {
+function attach(
+  server: Server,
+  options: ListenOptions,
+  served: ReadonlySet<string>,
+  unanswered: Set<Socket>,
+): void {
   const problemOf = guard(served, options.isPage)
   // This replaces the global Response by one that is written without a stream: twice as many requests.
-  const serve = getRequestListener(options.handler, { errorHandler })
+  const respond = (request: Request, { outgoing }: { readonly outgoing: object }) =>
+    options.handler(request).then((response) => {
+      const loss = lossOf(response)
+      return loss ? loseResponse(response, loss, outgoing as ServerResponse, unanswered) : response
+    })
+  const serve = getRequestListener(respond, { errorHandler })
   // What follows a refused request on its connection may be a part of it: it is never served.
   const refused = new WeakSet<Duplex>()
   const serveInTurn = createTurns()
@@ -154,6 +171,33 @@ function attach(server: Server, options: ListenOptions, served: ReadonlySet<stri
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!refused.has(socket)) refuseConnection(socket, parserError(error.code))
     refused.add(socket)
+  })
+}
+
+/** Takes a response away from its client; `unanswered` has the connections on which none comes until they end. */
+async function loseResponse(
+  response: Response,
+  loss: AnswerLoss,
+  outgoing: ServerResponse,
+  unanswered: Set<Socket>,
+): Promise<Response> {
+  const { socket } = outgoing
+  if (loss === 'dropped') socket?.resetAndDestroy()
+  if (loss === 'timed_out' && socket && !socket.destroyed) {
+    unanswered.add(socket)
+    await once(socket, 'close')
+    unanswered.delete(socket)
+  }
+  if (loss === 'dropped' || loss === 'timed_out') return response
+  const { status, headers } = response
+  const text = await response.text()
+  // Without its punctuation, no object or array is JSON.
+  if (loss === 'garbled') return new Response(text.replace(/[[\]{}":,]/g, '?'), { status, headers })
+  outgoing.once('finish', () => socket?.destroySoon())
+  const length = String(Buffer.byteLength(text))
+  return new Response(text.slice(0, text.length / 2), {
+    status,
+    headers: { ...Object.fromEntries(headers), 'content-length': length },
   })
 }
 

@@ -90,11 +90,15 @@ const lastWork = [
   "leads extract 'https://www.network.example/search/results/people/?keywords=robotics' --limit 2",
 ]
 
+const aFault = ['engine faults add all --delay 1s --count 1']
 const nightly = ['profiles add nightly --max-wait 600']
 
 /** What else is done before the examples of a command. */
 const beforeOf: Readonly<Record<string, readonly string[]>> = {
   'engine members set': ['engine members add ann@example.com'],
+  'engine faults': aFault,
+  'engine faults list': aFault,
+  'engine faults remove': aFault,
   'engine workspaces use': ['engine workspaces create Trial'],
   'engine restore': ['engine backup engine-2026-03-01.db'],
   'engine import': ['engine export engine.ndjson', 'engine reset --yes'],
@@ -116,6 +120,7 @@ const files: Readonly<Record<string, string>> = {
     `Lenya,Hertel,acme-robotics.example,lenya.hertel@acme-robotics.example,+493023125233,${network}/in/lenya-hertel-0000`,
     `Zaché,Denis,atelier-lumiere.example,zdenis@atelier-lumiere.example,+33639981832,${network}/in/zache-denis-0001`,
   ].join('\n'),
+  'faults.txt': 'accounts --drop after --rate 0.02 # an answer is lost now and then\n',
   'crm.csv': 'Contact,Website\nAda Byron,acme-robotics.example\n',
   'people.json': JSON.stringify({
     leads: ['lenya-hertel-0000', 'zache-denis-0001'].map((name) => ({

@@ -79,7 +79,7 @@ describe('a home from before the first release', () => {
 
   it('upgrades each database to the newest version on first use, which older builds refuse', async () => {
     expect(stored()).toEqual(databases.map((name) => acceptedThen[name]))
-    expect(await here.json('engine', 'status')).toMatchObject({ schema_version: 1 })
+    expect(await here.json('engine', 'status')).toMatchObject({ schema_version: newestVersion(engineSchema) })
     await here.json('runs', 'list')
     expect(stored()).toEqual(databases.map((name) => storedNumber(newestVersion(schemas[name]))))
     for (const name of databases) expect(storedIn(here.home, name)).toBeGreaterThan(acceptedThen[name])
@@ -98,7 +98,6 @@ describe('a home from before the first release', () => {
           ),
         }),
       )
-    expect(checks).toContainEqual(expect.objectContaining({ name: 'ledger', status: 'ok' }))
     expect(contents()).toEqual(before)
   })
 

@@ -76,6 +76,9 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** What becomes of an answer that a fault on demand takes away after the work. */
+export type AnswerLoss = 'dropped' | 'timed_out' | 'truncated' | 'garbled'
+
 /** A reply; refusals are replies too. Only `ConnectionLost` or a bug is thrown. */
 export interface Reply {
   readonly status: number
@@ -99,6 +102,8 @@ export interface Reply {
    * is settled by when it is large.
    */
   readonly wire?: Uint8Array<ArrayBuffer>
+  /** For `answerRequest`: the client must not get this answer, by a fault on demand. A `call` never returns one. */
+  readonly loss?: AnswerLoss
   /** For a success of another server that cannot be used: what it sent, which may be paid for. */
   readonly unusable?: string
 }

@@ -13,6 +13,10 @@ export interface Report {
   readonly hint: string
 }
 
+/** Returns the option of a name by which commands read it: `--dry-run` of `dryRun`. */
+export const toFlag = (name: unknown): string =>
+  `--${String(name).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
 /** Ends a command: what happened, what to do about it, and the exit code. */
 export class Stop extends Error {
   readonly exit: number
@@ -46,8 +50,13 @@ export const unknownHint =
   'prospect credits shows the balance.'
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
-export function reportOfReply({ status, body, unknown }: Reply): Report {
-  const known = reportOfAnswer(status, body)
+export function reportOfReply({ status, body, unknown, headers }: Reply): Report {
+  const answer = reportOfAnswer(status, body)
+  const fault = headers['x-prospect-fault']
+  const known =
+    fault === undefined
+      ? answer
+      : { ...answer, hint: `This is the fault ${fault} of the engine. ${answer.hint}` }
   if (!unknown) return known
   const error = `${known.error.replace(/\.$/, '')}. ${openQuestion}`
   return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }

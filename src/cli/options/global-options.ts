@@ -18,10 +18,11 @@ export const groups = {
   other: 'Other:',
 } as const
 
-/** Adds the options of every command. The help of a group hides them. */
+/** Adds the options of every command, except where it has one of that name. The help of a group hides them. */
 export function addGlobals<T extends Command>(command: T, { hidden = false } = {}): T {
+  const own = new Set(command.options.map(({ long }) => long))
   for (const [group, options] of globals()) {
-    for (const option of options)
+    for (const option of options.filter(({ long }) => !own.has(long)))
       command.addOption(option.helpGroup(group).hideHelp(hidden || option.long === refused))
   }
   return command

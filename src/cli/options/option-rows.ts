@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { toFlag } from '../context/errors.js'
 
 /**
  * What the value of an option may be, or what reads its text and, where it is repeated, the value so far; `words` are then
@@ -43,8 +44,7 @@ export const optionRows = <const Rows extends OptionRows>(rows: Rows): Rows => r
 export const toOptions = (rows: OptionRows): Option[] =>
   Object.entries(rows).map(([name, [value, text, read]]) => {
     const [, short = '', rest = ''] = /^(-\w)? ?(.*)$/.exec(value) ?? []
-    const long = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-    const option = new Option(`${short}${short && ', '}${long} ${rest}`.trim(), text)
+    const option = new Option(`${short}${short && ', '}${toFlag(name)} ${rest}`.trim(), text)
     const words = typeof read === 'function' ? read.words : read
     if (words) option.choices(words)
     if (typeof read === 'function') option.argParser(read as (text: string, before: unknown) => unknown)

@@ -18,7 +18,7 @@ export const parseDecimal = (text: string): number =>
   /^[+-]?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN
 
 /** Returns what reads a number in decimal digits. It refuses one that is not valid, with a sentence. */
-const numberWhere =
+export const numberWhere =
   (read: (text: string) => number, isValid: (value: number) => boolean, sentence: string) =>
   (text: string): number => {
     const value = read(text)

@@ -48,15 +48,17 @@ import {
   readClock,
   revokeKey,
   updateMember,
-  type Workspace,
 } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
+import { faultAdmin } from './faults.js'
 import { limitsAdmin } from './limits.js'
 import { reportAdmin } from './report.js'
 import {
   type AdminPorts,
   addKey,
   checkWhole,
+  findMember,
+  memberOf,
   readCurrent,
   webhookSecretAdmin,
   workspaceAdmin,
@@ -72,6 +74,7 @@ export const createAdmin = (ports: AdminPorts) => ({
   ...memberAdmin(ports),
   ...keyAdmin(ports),
   ...clockAdmin(ports),
+  ...faultAdmin(ports),
   ...reportAdmin(ports),
   ...jobAdmin(ports),
   ...webhookSecretAdmin(ports),
@@ -249,7 +252,7 @@ function memberAdmin(ports: AdminPorts) {
       store.transaction(async (tx) => {
         const { workspace, now } = await readCurrent(tx, clock)
         const email = checkEmail(input.email)
-        if (await find(tx, workspace, email)) throw new Refusal('engine.member_exists', { email })
+        if (await findMember(tx, workspace, email)) throw new Refusal('engine.member_exists', { email })
         if (input.weeklyLimit !== undefined) checkWhole(input.weeklyLimit, 'weekly_limit')
         const member: Member = {
           id: ids.uuid(),
@@ -296,16 +299,6 @@ function memberAdmin(ports: AdminPorts) {
         return members
       }),
   }
-}
-
-const find = async (tx: Connection, workspace: Workspace, email: string) =>
-  (await listMembers(tx, workspace.id)).find((member) => member.email === email.toLowerCase())
-
-/** Returns the member with an email address; throws when there is none. */
-async function memberOf(tx: Connection, workspace: Workspace, email: string): Promise<Member> {
-  const member = await find(tx, workspace, email)
-  if (!member) throw new Refusal('engine.no_member', { email })
-  return member
 }
 
 function checkEmail(text: string): string {

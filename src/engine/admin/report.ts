@@ -17,6 +17,7 @@ import { type QuotaName, type QuotaReport, type QuotaState, readQuotas } from '.
 import { searchOf } from '../handlers/imports.js'
 import type { DecodedSearch, Search } from '../ports/ports.js'
 import { countDeliveries } from '../tables/deliveries.js'
+import { countFaults } from '../tables/faults.js'
 import { countUnfinishedJobs } from '../tables/jobs.js'
 import { listKeys, listMembers, listWorkspaces } from '../tables/members.js'
 import { clockAdmin } from './clock.js'
@@ -154,6 +155,7 @@ async function readStatus(ports: AdminPorts) {
       jobs: await countUnfinishedJobs(tx, workspace.id),
       deliveries: await countDeliveries(tx, workspace.id),
       sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
+      faults: await countFaults(tx, workspace.id),
       clock: { now: toIso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
       schema_version: await readVersion(tx),
     }

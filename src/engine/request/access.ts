@@ -74,11 +74,15 @@ export function checkScope(operation: Operation, principal: Principal): void {
 /** Throws 422 when a request needs the network and the workspace has no valid session there. */
 export function checkSession(operation: Operation, fields: Fields, workspace: Workspace): void {
   const { session } = operation
-  if (!session || !isNeeded(session.when, fields)) return
+  if (!session || !needsSession(operation, fields)) return
   const premium = session.premium === 'yes' || (session.premium === 'url' && isPremiumUrl(fields.search_url))
   if (!workspace.networkSession || (premium && !workspace.premiumSession))
     throw new ApiError('network_session_required')
 }
+
+/** Returns whether a request acts on the network, with its session. */
+export const needsSession = ({ session }: Operation, fields: Fields): boolean =>
+  session !== undefined && isNeeded(session.when, fields)
 
 function isNeeded(when: 'always' | 'live' | 'source', fields: Fields): boolean {
   if (when === 'live') return fields.live !== false

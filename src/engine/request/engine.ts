@@ -42,6 +42,7 @@ import {
 import { listMembers, openSuppressor, type Principal, type Workspace } from '../tables/members.js'
 import type { StoredReply } from '../tables/replies.js'
 import { accessOf, checkScope, checkSession, createAccess } from './access.js'
+import { answerUnderFaults, loseReply } from './faults.js'
 import { countRequest, rateHeaders } from './rates.js'
 
 /** The parts of an engine. */
@@ -57,14 +58,22 @@ interface EnginePorts {
   /** Receives the id of accepted work, once that is durable. */
   readonly accepted?: (jobId: string) => void
   /** Waits in real time; replaced by tests. */
-  readonly sleep?: (ms: number) => Promise<void>
+  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Where credits are bought; by default `/top-up` on the server's own origin. */
   readonly topUpUrl?: string
   /** Whether to count limits that were observed at the real service and are not specified; off by default. */
   readonly observedLimits?: boolean | undefined
 }
 
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, signal?.aborted ? 0 : ms)
+    const end = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    signal?.addEventListener('abort', end, { once: true })
+  })
 
 /** An engine. It can also be called by a key's id, for a caller whose key was checked before. */
 export interface Engine extends Caller {
@@ -82,16 +91,24 @@ export function createEngine(engine: EnginePorts): Engine {
     realNow: () => clock.now(),
     noticeTime: createClockWatch(store),
     access: createAccess(store, { clock, sleep }),
+    sleep,
     shapes: loadedOnce(),
     ...{ accepted, observedLimits, checkWebhook: webhookCheck(engine) },
     topUpUrl,
   }
+  const callOver =
+    (pipeline: PipelinePorts): Caller['call'] =>
+    async (id, input, options = {}) => {
+      const row = operation(id)
+      const reply = await answer(pipeline, row, () => ({ input }), options)
+      return reply.loss ? loseReply(reply, row, options, pipeline) : reply
+    }
   return {
-    call: (id, input, options = {}) => answer(ports, operation(id), () => ({ input }), options),
+    call: callOver(ports),
     answerRequest: (id, readInput, options = {}) => answer(ports, operation(id), readInput, options),
     actingFor: (keyId, checkFencing) => {
       const acting = { ...ports, checkFencing, access: () => accessOf(store, clock, keyId) }
-      return { call: (id, input, options = {}) => answer(acting, operation(id), () => ({ input }), options) }
+      return { call: callOver(acting) }
     },
     discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
@@ -141,6 +158,8 @@ interface PipelinePorts extends ClaimPorts {
   readonly accepted: (jobId: string) => void
   /** Throws, inside the transaction, when the caller has lost the right to write. */
   readonly checkFencing?: FencingCheck
+  /** Waits in real time. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 /**
@@ -178,8 +197,11 @@ export async function answer(
       ? await openSuppressor(ports.store, principal.workspace.id)
       : undefined
     const source = suppressor?.source(ports.source) ?? ports.source
-    reply = await replyTo({ ...ports, source }, request, given, options)
-    reply = (await suppressor?.reply(operation, reply, ports.source)) ?? reply
+    const work = async () => {
+      const found = await replyTo({ ...ports, source }, request, given, options)
+      return (await suppressor?.reply(operation, found, ports.source)) ?? found
+    }
+    reply = await (principal.faults > 0 ? answerUnderFaults(ports, request, options, work) : work())
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     reply = toRefusal(error, operation)

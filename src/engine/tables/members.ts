@@ -67,6 +67,8 @@ export interface Principal {
   readonly clock: StoredClock
   /** Whether the workspace suppresses somebody. */
   readonly suppresses: boolean
+  /** Number of faults on demand that the workspace has. */
+  readonly faults: number
 }
 
 const workspaceTable = new RecordTable<Workspace>(
@@ -90,7 +92,8 @@ const keyTable = new RecordTable<Key>(
 
 const principalsSql = `
 SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at,
-  (SELECT 1 FROM suppression_keys s WHERE s.owner = w.id) AS suppresses
+  (SELECT 1 FROM suppression_keys s WHERE s.owner = w.id) AS suppresses,
+  (SELECT count(*) FROM faults f WHERE f.workspace_id = m.workspace_id) AS faults
 FROM keys k
 JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
@@ -112,6 +115,7 @@ async function findBy(tx: Connection, sql: string, value: string): Promise<Princ
       workspace: workspaceTable.toRecord(row, 'w'),
       clock: toClock(row),
       suppresses: row.suppresses !== null,
+      faults: Number(row.faults),
     }
   )
 }

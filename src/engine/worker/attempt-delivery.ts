@@ -10,6 +10,8 @@ import {
   releaseNextDelivery,
   updateDelivery,
 } from '../tables/deliveries.js'
+import { countFaults, type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
+import { findJob } from '../tables/jobs.js'
 import { listMembers, openSuppressor, readClock } from '../tables/members.js'
 
 const second = 1_000
@@ -26,8 +28,8 @@ export const mostInARow = 100
 /** A series that takes longer than this is stored before it continues. */
 const rowMs = 500
 
-/** The result of an attempt without its duration. */
-type Result = Omit<DeliveryResult, 'ms'>
+/** The result of an attempt without its duration; `heldMs` when a fault lets it come so much later. */
+type Result = Omit<DeliveryResult, 'ms'> & { readonly heldMs?: number }
 
 /**
  * Attempts some claimed deliveries of a job in order, and stores the results in one transaction. A process that dies
@@ -41,14 +43,18 @@ export async function attemptDeliveries(
 ): Promise<void> {
   const began = performance.now()
   const results: Result[] = []
-  const post = await createPoster(ports, claimed[0].workspaceId)
+  const { post, faults } = await createPoster(ports, claimed[0].workspaceId)
   const bodies = readBodies(ports, claimed)
-  for (const delivery of claimed) {
-    const result = signal.aborted ? undefined : await post(delivery, bodies)
+  while (!signal.aborted) {
+    const [next, following] = claimed.slice(results.length)
+    if (!next) break
+    const attempted =
+      faults > 0 ? await attemptUnderFaults(ports, post, next, following) : [await post(next, bodies)]
+    const ended = attempted.filter((result) => result !== undefined)
     // An attempt that our own stop cut off says nothing about the receiver.
-    if (!result || (signal.aborted && result.status === null)) break
-    results.push(result)
-    if (result.error !== null || performance.now() - began > rowMs) break
+    if (ended.length === 0 || (signal.aborted && ended.some(({ status }) => status === null))) break
+    results.push(...ended)
+    if (ended.some(({ error }) => error !== null) || performance.now() - began > rowMs) break
   }
   const chances = results.map(() => toFraction(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
@@ -92,14 +98,59 @@ async function* readBodies(
   return undefined
 }
 
-/** Returns a function that posts deliveries of a workspace. */
+/** Posts a delivery with the next body; signed with other secrets if a fault wants that. */
+type Post = (
+  delivery: Delivery,
+  bodies: AsyncGenerator<string>,
+  otherSecrets?: readonly string[],
+) => Promise<Result | undefined>
+
+/** Attempts a delivery as the faults of its workspace say. Returns the results of it and of the next one, if they change places. */
+async function attemptUnderFaults(
+  ports: WorkerPorts,
+  post: Post,
+  delivery: Delivery,
+  next?: Delivery,
+): Promise<readonly (Result | undefined)[]> {
+  const send = (secrets?: readonly string[]) => post(delivery, readBodies(ports, [delivery]), secrets)
+  const fault = delivery.attempts === 0 ? await takeFault(ports, delivery, next !== undefined) : undefined
+  const { late, lose, double, badSignature, reorder } = fault?.rules ?? {}
+  if (fault && late !== undefined)
+    return [{ status: null, error: `Held back by the fault ${faultId(fault)}`, heldMs: late }]
+  if (lose) return [{ status: null, error: null }]
+  if (reorder && next) {
+    const [later] = await attemptUnderFaults(ports, post, next)
+    return [await send(), later]
+  }
+  if (double) await send()
+  return [await send(badSignature ? [foreignSecret] : undefined)]
+}
+
+/** A valid secret that no workspace has. */
+const foreignSecret = `whsec_${Buffer.alloc(24).toString('base64')}`
+
+/** Counts the first attempt of a delivery for the faults of its workspace, and returns the one that changes it. */
+const takeFault = (
+  { store, clock }: WorkerPorts,
+  { workspaceId, jobId }: Delivery,
+  isFollowed: boolean,
+): Promise<Fault | undefined> =>
+  store.transaction(async (tx) => {
+    const memberId = (await findJob(tx, workspaceId, jobId))?.memberId ?? ''
+    const permits = ({ reorder }: FaultRules) => !reorder || isFollowed
+    const target = { workspaceId, memberId, places: ['deliveries'], permits }
+    return (await takeFaults(tx, target, engineTime(await readClock(tx), clock.now())))[0]
+  }, workspaceId)
+
+/** Returns a function that posts deliveries of a workspace, and how many faults that has. */
 async function createPoster(
   { store, sender, clock, ids, targets }: WorkerPorts,
   workspaceId: string,
-): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Result | undefined>> {
-  const [members, known] = await store.read(async (tx) => [
+): Promise<{ readonly post: Post; readonly faults: number }> {
+  const [members, known, faults] = await store.read(async (tx) => [
     await listMembers(tx, workspaceId),
     await readValidSecrets(tx, workspaceId, engineTime(await readClock(tx), clock.now())),
+    await countFaults(tx, workspaceId),
   ])
   const createSecrets = () =>
     store.transaction(
@@ -109,13 +160,13 @@ async function createPoster(
   const secrets = known.length > 0 ? known : await createSecrets()
   const permitted = targets(members.length)
   const suppressor = await openSuppressor(store, workspaceId)
-  return async ({ url, id }, bodies) => {
+  const post: Post = async ({ url, id }, bodies, otherSecrets = secrets) => {
     try {
       const { value: built } = await bodies.next()
       const body = suppressor && built !== undefined ? await suppressor.delivery(built) : built
       // Nothing is left of it, so that there is nothing to send.
       if (body === undefined && built !== undefined) return { status: null, error: null }
-      const attempt = { url, workspaceId, id, timestamp: clock.now(), body, secrets }
+      const attempt = { url, workspaceId, id, timestamp: clock.now(), body, secrets: otherSecrets }
       return await sender?.send({ ...attempt, ...permitted })
     } catch (error) {
       // The records will not come back, and the other deliveries wait for this one.
@@ -128,6 +179,7 @@ async function createPoster(
       throw error
     }
   }
+  return { post, faults }
 }
 
 /** Returns a number from 0 to 1 made of random bytes. */
@@ -136,7 +188,7 @@ const toFraction = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32B
 /** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. One without a connection is none. */
 function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
-  { status, error, retryAfterMs = 0, refused, postponed }: Result,
+  { status, error, retryAfterMs = 0, refused, postponed, heldMs }: Result,
   now: number,
   fraction: number,
 ): DeliveryChange {
@@ -144,6 +196,7 @@ function toDeliveryChange(
   if (postponed) return { dueAt: now }
   const attempts = delivery.attempts + 1
   if (error === null) return { state: 'delivered', attempts, status, error, finishedAt: now }
+  if (heldMs !== undefined) return { attempts, status, error, dueAt: now + heldMs }
   const pause = schedule[attempts]
   if (pause === undefined || status === 410 || refused)
     return { state: 'failed', attempts, status, error, finishedAt: now }

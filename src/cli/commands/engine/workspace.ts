@@ -27,6 +27,7 @@ import { record } from '../../output/table.js'
 import { formatNumber, formatTime, type Look } from '../../output/text.js'
 import { formatQuotas } from '../limits/limits.js'
 import { backupCommand, exportCommand, importCommand, resetCommand, restoreCommand } from './database.js'
+import { faultsCommand } from './faults.js'
 import { deliveriesCommand, jobsCommand } from './jobs.js'
 import { keysCommand, memberNamed, membersCommand } from './members.js'
 
@@ -156,6 +157,7 @@ function formatStatus(body: unknown, look: Look): string {
     Jobs: formatStates(at('jobs'), ['queued', 'running'], 'none under way'),
     Deliveries: formatStates(at('deliveries'), ['pending', 'failed', 'delivered'], 'none'),
     Sessions: `network ${formatValidity(at('sessions.network'))}, premium ${formatValidity(at('sessions.premium'))}`,
+    ...(at('faults') ? { Faults: `${number('faults')} set (prospect engine faults list)` } : {}),
     Clock: `${String(at('clock.now'))
       .replace('T', ' ')
       .replace(
@@ -275,6 +277,7 @@ export const engineCommand: CommandFactory = ({ group }) =>
     keysCommand,
     sessionCommand,
     clockCommand,
+    faultsCommand,
     ledgerCommand,
     jobsCommand,
     deliveriesCommand,

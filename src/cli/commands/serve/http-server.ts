@@ -2,6 +2,7 @@ import type { Caller } from '../../../api/calls/caller.js'
 import { isRefusal } from '../../../api/calls/errors.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import { coversAddress } from '../../../client/networks.js'
+import type { WantedFault } from '../../../engine/admin/faults.js'
 import type { BodyThreads } from '../../../http/body-threads.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { Listening, ListenOptions } from '../../../http/listen.js'
@@ -72,6 +73,8 @@ interface LocalBackendOptions {
   readonly names: WireNames | undefined
   readonly worker: boolean
   readonly baseUrl: () => string
+  /** Faults that apply while it is served. */
+  readonly faults?: readonly WantedFault[] | undefined
 }
 
 /**
@@ -84,7 +87,7 @@ export const openLocalBackend = (
 ): Promise<Backend | undefined> => openWhenWritable(context, () => openEngineBackend(context, options))
 
 async function openEngineBackend(context: Context, options: LocalBackendOptions): Promise<Backend> {
-  const { names, baseUrl } = options
+  const { names, baseUrl, faults } = options
   const admin = await openAdmin(context)
   // A server that the profile names is not what is served.
   const local = context.withGlobals({ local: true })
@@ -92,6 +95,7 @@ async function openEngineBackend(context: Context, options: LocalBackendOptions)
   const worker = options.worker ? await context.worker() : undefined
   await checkServer(context)
   const source = await local.source()
+  const set = faults ? await admin.applyFaults(faults) : await admin.faults()
   return {
     handler: await createApp(context, caller, {
       ...{ baseUrl, words: names },
@@ -99,11 +103,19 @@ async function openEngineBackend(context: Context, options: LocalBackendOptions)
     }),
     own: { context, caller, source: local.source },
     hosts: [],
-    text: `Serving the local engine${source ? `: ${source.text}` : ''}. Ctrl-C ends it.`,
+    text: `Serving the local engine${source ? `: ${source.text}` : ''}${faultNote(set.length)}. Ctrl-C ends it.`,
     start: () => worker?.start(),
-    stop: async () => worker?.stop(),
+    stop: async () => {
+      await worker?.stop()
+      if (faults) await admin.clearFaults()
+    },
   }
 }
+
+const faultNote = (count: number): string =>
+  count === 0
+    ? ''
+    : `. ${count === 1 ? 'A fault is' : `${count} faults are`} set (prospect engine faults list)`
 
 /** The options that say where a server listens. */
 export const listenOptions = (defaultPort: number) =>

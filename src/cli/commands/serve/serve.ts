@@ -8,10 +8,11 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { repeated } from '../../options/values.js'
+import { repeated, whole } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
+import { readFaults } from '../engine/faults.js'
 import { type Backend, listenOptions, openLocalBackend, startListening } from './http-server.js'
 
 const defaultPort = 4010
@@ -34,6 +35,11 @@ const serveOptions = optionRows({
     '<url>',
     'proxy this server (an address that ends in /api/v2) instead of serving the local engine',
   ],
+  faults: [
+    '<file>',
+    'let calls and deliveries fail as this file says, while the server runs (see engine faults)',
+  ],
+  seed: ['<n>', 'with --faults: choose the same calls each time (default: 0)', whole],
   publicUrl: ['<url>', 'the address where it reaches this machine: its webhooks come here and are forwarded'],
   dashboard: ['', 'also serve the dashboard under /dashboard, and print a one-time link to it'],
   ...exposureOptions,
@@ -90,9 +96,16 @@ async function openBackend(
   baseUrl: () => string,
 ): Promise<Backend | undefined> {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker = true, upstream } = options
-  const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape } = options
+  const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape, seed } = options
+  if (seed !== undefined && options.faults === undefined)
+    throw new UsageError('--seed needs --faults.', 'Add --faults FILE.')
   const targets = targetsOf('server', allowTarget, isLoopback(host))
   if (upstream !== undefined) {
+    if (options.faults !== undefined)
+      throw new UsageError(
+        '--faults is for a server of the local engine.',
+        'Start that with --faults, and this one with --upstream.',
+      )
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
     const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
@@ -107,10 +120,10 @@ async function openBackend(
     )
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})
+  const faults =
+    options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults, seed)
   return openLocalBackend(outer.withDatabase(database, { targets, names, observedLimits, deliveryShape }), {
-    names,
-    worker,
-    baseUrl,
+    ...{ names, worker, baseUrl, faults },
   })
 }
 

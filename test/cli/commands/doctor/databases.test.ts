@@ -39,7 +39,7 @@ describe('doctor: databases', () => {
   it('reports a sound database without changing any file', async () => {
     const before = contents()
     expect(await here.lines('engine database')).toEqual([
-      expect.stringMatching(/^ok \| .*engine\.db: \d+ KiB, schema version 1, sound\. \| $/),
+      expect.stringMatching(/^ok \| .*engine\.db: \d+ KiB, schema version \d+, sound\. \| $/),
     ])
     expect(contents()).toEqual(before)
   })
@@ -72,7 +72,7 @@ describe('doctor: databases', () => {
     here.sql('engine.db', 'PRAGMA user_version = 1099')
     expect(await here.lines('engine database')).toContainEqual(
       expect.stringMatching(
-        /^problem .* has schema version 99, newer than this program's 1\. \| Upgrade prospect/,
+        /^problem .* has schema version 99, newer than this program's \d+\. \| Upgrade prospect/,
       ),
     )
     for (const name of ['workspace', 'key', 'sessions', 'ledger', 'jobs', 'deliveries', 'signing secret'])
@@ -83,10 +83,9 @@ describe('doctor: databases', () => {
     here.sql('engine.db', 'PRAGMA user_version = 5')
     expect(await here.lines('engine database')).toEqual([
       expect.stringMatching(
-        /^warning .* has schema version 1; its next use marks it with that\. \| Nothing to do\./,
+        /^warning .* has schema version 1; its next use upgrades that to \d+\. \| Nothing to do\./,
       ),
     ])
-    expect(await here.look('ledger')).toMatchObject([{ status: 'ok' }])
     expect(schemaOf('engine.db')).toBe(5)
   })
 
@@ -127,7 +126,7 @@ describe('doctor: databases', () => {
     const entries = { 'engine.db': { size: 3_221_225_472 } }
     expect(await here.lines('engine database', { entries })).toEqual([
       expect.stringMatching(
-        /^ok .*engine\.db: 3\.0 GiB, schema version 1; not checked in full\. \| To check it: prospect doctor --thorough/,
+        /^ok .*engine\.db: 3\.0 GiB, schema version \d+; not checked in full\. \| To check it: prospect doctor --thorough/,
       ),
     ])
     expect(await here.lines('engine database', { entries, thorough: true })).toEqual([
@@ -151,7 +150,7 @@ describe('doctor: databases', () => {
     expect(await schema.sql('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()')).toEqual([])
     await (await openEngineDatabase(schema.url)).close()
     expect(await here.lines('engine database', { env })).toEqual([
-      expect.stringMatching(/^ok .*on a server, and has schema version 1\./),
+      expect.stringMatching(/^ok .*on a server, and has schema version \d+\./),
     ])
     const readOnly = `${schema.url}${encodeURIComponent(' -c default_transaction_read_only=on')}`
     expect(await here.lines('engine database', { env: { ...env, PROSPECT_DATABASE_URL: readOnly } })).toEqual(

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -176,6 +177,83 @@ describe('engine clock', () => {
     'clock advance 200d9y',
     'clock set',
   ])('refuses the time in engine %s', async (line) => expect(await exitOf(line)).toBe(2))
+})
+
+describe('engine faults', () => {
+  const fileOf = (...lines: string[]) => {
+    writeFileSync(join(here.home, 'faults.txt'), lines.join('\n'))
+    return join(here.home, 'faults.txt')
+  }
+  const listed = async () =>
+    ((await engine('faults list')) as { id: string; where: string; fault: string }[]).map(
+      ({ id, where, fault }) => `${id} ${where} ${fault}`,
+    )
+
+  it('lists what was added as it is typed, with how often it has fired', async () => {
+    await engine('faults add accounts.enrich --status 429 --retry-after 2 --nth 2 --member me@localhost')
+    await engine('faults add deliveries --late 90s --for 1h')
+    expect(await here.run(['accounts', 'enrich', '--domain', 'acme.example'])).toMatchObject({ code: 9 })
+    const refused = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--max-wait', '0'])
+    expect(refused.code).toBe(8)
+    expect(refused.stderr).toContain('This is the fault f1 of the engine.')
+    const [first, second] = (await engine('faults list')) as object[]
+    expect(first).toMatchObject({
+      ...{ id: 'f1', where: 'accounts.enrich', member: 'me@localhost', seed: 0, matched: 2, fired: 1 },
+      ...{ fault: '--status 429 --retry-after 2 --nth 2', ends_at: null },
+    })
+    expect(second).toMatchObject({ fault: '--late 90s --for 3600s', ends_at: expect.stringMatching(/^20/) })
+    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    expect(stdout).toMatch(/^Faults +2 set/m)
+  })
+
+  it('removes one, or all', async () => {
+    for (const status of [500, 503]) await engine(`faults add all --status ${status}`)
+    expect(await engine('faults remove f1')).toEqual({ id: 'f1', removed: true })
+    expect(await exitOf('faults remove f1')).toBe(9)
+    expect(await listed()).toEqual(['f2 all --status 503'])
+    expect(await engine('faults clear')).toEqual({ removed: 1 })
+  })
+
+  it('applies the lines of a file in place of what there is', async () => {
+    await engine('faults add all --status 500')
+    await engine(
+      `faults apply ${fileOf('# a bad day', '', 'accounts --drop after --rate 0.02 # lost', 'all --timeout')} --seed 7`,
+    )
+    expect(await listed()).toEqual(['f1 accounts --drop after --rate 0.02', 'f2 all --timeout'])
+    expect(await engine('faults list')).toMatchObject([{ seed: 7 }, { seed: 7 }])
+  })
+
+  it.each([
+    ['all --status', 'Line 2 of'],
+    ['--status 500', "missing required argument 'where'"],
+    ['all --stats 500', 'unknown option'],
+    ['all --status 500 --rate 7', 'Give a share'],
+    ['nowhere --status 500', 'no operation \\"nowhere\\"'],
+  ])('changes nothing for a file with the line %s', async (line, text) => {
+    await engine('faults add all --status 500')
+    const { code, stderr } = await here.run([
+      'engine',
+      'faults',
+      'apply',
+      fileOf('all --garble', line),
+      '--json',
+    ])
+    expect(code).toBe(2)
+    expect(stderr).toContain(text)
+    expect(await listed()).toEqual(['f1 all --status 500'])
+  })
+
+  it.each([
+    'faults add',
+    'faults add all',
+    'faults add all --status x',
+    'faults add all --drop',
+    'faults add all --drop never',
+    'faults add all --status 500 --rate 0',
+    'faults add all --status 500 --nth 0',
+    'faults add all --delay 5',
+    'faults apply missing.txt',
+  ])('refuses the fault in engine %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine workspaces', () => {

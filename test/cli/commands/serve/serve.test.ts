@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -92,6 +92,19 @@ describe('serve', () => {
     ])
   })
 
+  it('lets calls fail as the file of --faults says, while it runs', async () => {
+    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+    writeFileSync(join(here.home, 'faults.txt'), 'credits --status 500 --nth 2\n')
+    const { line, stop } = await serve('--faults', join(here.home, 'faults.txt'), '--seed', '7')
+    const ask = () => fetch(`${line}/credits`, { headers: { 'x-api-key': key } })
+    expect((await ask()).headers.get('x-prospect-fault')).toBeNull()
+    const refused = await ask()
+    expect([refused.status, refused.headers.get('x-prospect-fault')]).toEqual([500, 'f1'])
+    expect(await here.json('engine', 'faults', 'list')).toMatchObject([{ seed: 7, matched: 2, fired: 1 }])
+    expect((await stop()).stderr).toContain('A fault is set (prospect engine faults list).')
+    expect(await here.json('engine', 'faults', 'list')).toEqual([])
+  })
+
   it('names its own address in the OpenAPI document', async () => {
     const { line, stop } = await serve()
     const document = await (await fetch(new URL('/openapi.json', line))).json()
@@ -107,6 +120,9 @@ describe('serve', () => {
     [['--port', 'x'], 'port'],
     [['--trusted-proxy', '10.0.0.0/33'], 'Give a network such as 10.1.0.0/16, or an address.'],
     [['--trusted-proxy', 'proxy.example'], 'network'],
+    [['--faults', 'missing.txt'], 'missing.txt cannot be read'],
+    [['--seed', '7'], '--faults'],
+    [['--faults', 'faults.txt', '--upstream', 'https://api.example.com/api/v2'], '--faults'],
     [['extra'], 'arguments'],
   ])('refuses serve with %j', async (options, word) => {
     const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])

@@ -1,0 +1,107 @@
+import { Refusal } from '../../api/calls/errors.js'
+import { areaOf, operations } from '../../api/operations/table.js'
+import { nearest } from '../../api/values/nearest.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { errorOfFault, faultStatuses } from '../request/faults.js'
+import {
+  deleteFaults,
+  type Fault,
+  type FaultRules,
+  faultId,
+  insertFault,
+  listFaults,
+} from '../tables/faults.js'
+import { listMembers, type Workspace } from '../tables/members.js'
+import { longestPauseMs } from '../worker/attempt-delivery.js'
+import { type AdminPorts, memberOf, readCurrent } from './workspaces.js'
+
+/** A fault that is asked for. */
+export interface WantedFault {
+  /** An operation, a group of operations, `all` or `deliveries`. */
+  readonly where: string
+  /** Email address of the member whose calls it changes; all members without one. */
+  readonly member?: string | undefined
+  readonly rules: FaultRules
+  /** The same seed chooses the same calls. */
+  readonly seed?: number | undefined
+}
+
+/** A fault with its id and its member's email address. */
+export type ListedFault = Fault & { readonly id: string; readonly member: string | null }
+
+const ofDeliveries = ['lose', 'late', 'double', 'reorder', 'badSignature'] as const
+const ofCalls = ['status', 'delay', 'timeout', 'drop', 'truncate', 'garble', 'invalidSession'] as const
+const ofStatus = ['code', 'retryAfter', 'network'] as const
+
+/** Faults on demand of the workspace in use. */
+export function faultAdmin({ store, clock }: AdminPorts) {
+  const add = async (
+    tx: Connection,
+    { where, member, rules, seed = 0 }: WantedFault,
+  ): Promise<ListedFault> => {
+    const { workspace, now } = await readCurrent(tx, clock)
+    checkFault(where, rules)
+    const memberId = member === undefined ? null : (await memberOf(tx, workspace, member)).id
+    const fault = { workspaceId: workspace.id, place: where, memberId, rules, seed, createdAt: now }
+    return toListed(await insertFault(tx, fault), await emailsOf(tx, workspace))
+  }
+  const clear = async (tx: Connection) => deleteFaults(tx, (await readCurrent(tx, clock)).workspace.id)
+  return {
+    faults: (): Promise<ListedFault[]> =>
+      store.read(async (tx) => {
+        const { workspace } = await readCurrent(tx, clock)
+        const emails = await emailsOf(tx, workspace)
+        return (await listFaults(tx, workspace.id)).map((fault) => toListed(fault, emails))
+      }),
+    addFault: (fault: WantedFault): Promise<ListedFault> => store.transaction((tx) => add(tx, fault)),
+    removeFault: (number: number): Promise<boolean> =>
+      store.transaction(
+        async (tx) => (await deleteFaults(tx, (await readCurrent(tx, clock)).workspace.id, number)) > 0,
+      ),
+    /** Returns how many faults there were. */
+    clearFaults: (): Promise<number> => store.transaction(clear),
+    /** Puts faults in place of those that there are. */
+    applyFaults: (faults: readonly WantedFault[]): Promise<ListedFault[]> =>
+      store.transaction(async (tx) => {
+        await clear(tx)
+        const added: ListedFault[] = []
+        for (const fault of faults) added.push(await add(tx, fault))
+        return added
+      }),
+  }
+}
+
+const emailsOf = async (tx: Connection, { id }: Workspace): Promise<ReadonlyMap<string, string>> =>
+  new Map((await listMembers(tx, id)).map((member) => [member.id, member.email]))
+
+const toListed = (fault: Fault, emails: ReadonlyMap<string, string>): ListedFault => ({
+  ...fault,
+  id: faultId(fault),
+  member: fault.memberId === null ? null : (emails.get(fault.memberId) ?? fault.memberId),
+})
+
+/** Throws a Refusal for a fault that could never happen, or that is two. */
+function checkFault(where: string, rules: FaultRules): void {
+  const ids = operations().map(({ id }) => id)
+  const places = ['all', 'deliveries', ...new Set(ids.map(areaOf)), ...ids]
+  if (!places.includes(where))
+    throw new Refusal('engine.fault_where', { where, near: nearest(where, places) })
+  const has = (name: keyof FaultRules) => rules[name] !== undefined
+  const isDelivery = where === 'deliveries'
+  const [misplaced] = (isDelivery ? ofCalls : ofDeliveries).filter(has)
+  if (misplaced) throw new Refusal('engine.fault_place', { option: misplaced, isDelivery })
+  const [what, other] = [...ofCalls, ...ofDeliveries].filter(has)
+  if (!what) throw new Refusal('engine.fault_empty', { isDelivery })
+  if (other) throw new Refusal('engine.fault_double', { what, other })
+  const [loose] = ofStatus.filter(has)
+  if (loose && what !== 'status') throw new Refusal('engine.fault_without_status', { option: loose })
+  const { status, code, late = 0 } = rules
+  if (what === 'status' && !errorOfFault(rules))
+    throw new Refusal('engine.fault_status', {
+      status,
+      code,
+      network: rules.network,
+      statuses: faultStatuses,
+    })
+  if (late > longestPauseMs) throw new Refusal('engine.fault_late')
+}
