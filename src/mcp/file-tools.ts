@@ -174,7 +174,7 @@ export const fileTools: readonly Tool[] = [
     async (session, { run, wait: seconds = 0 }, { signal, onStep }) => {
       const { id } = (await session.read(['runs', 'show', run])) as { readonly id: string }
       const started = session.runs.get(id)
-      if (started) await waitFor(started, seconds * 1_000, signal, onStep)
+      if (started) await waitFor(session, started, seconds * 1_000, signal, onStep)
       return statusOf(session, id)
     },
   ),
@@ -352,7 +352,7 @@ async function startRun(
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
-  await waitFor(started, seconds * 1_000, signal, (step) => step.total !== undefined && onStep(step))
+  await waitFor(session, started, seconds * 1_000, signal, (step) => step.total !== undefined && onStep(step))
   signal.removeEventListener('abort', onAbort)
   return statusOf(session, id)
 }

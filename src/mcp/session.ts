@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 
@@ -35,8 +34,7 @@ export interface CommandPort {
     args: readonly string[],
     given: { readonly stdin: string; readonly signals: EventEmitter; readonly log: CommandEvents },
   ): Promise<{ readonly exit: number; readonly stdout: string }>
-  /** How long a call waits for work that takes longer, in milliseconds. */
-  readonly waitMs: number
+  sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
   fileIn(name: string, path: string, use: 'read' | 'write'): string
   /** Returns the sentences of a refusal; `undefined` when the error is a bug. */
@@ -213,13 +211,14 @@ export function resultOf({ exit, stdout, problem }: Ended): unknown {
  * whether it has ended.
  */
 export async function waitFor(
+  { port }: Pick<Session, 'port'>,
   started: Started,
   ms: number,
   signal: AbortSignal,
   onStep: (step: Step) => void,
 ): Promise<boolean> {
   const done = new AbortController()
-  const over = sleep(ms, undefined, { signal: AbortSignal.any([done.signal, signal]) })
+  const over = port.sleep(ms, AbortSignal.any([done.signal, signal]))
   started.listeners.add(onStep)
   const [ended, not] = [() => true, () => false]
   return Promise.race([started.ended.then(ended, ended), over.then(not, not)]).finally(() => {

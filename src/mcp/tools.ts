@@ -36,7 +36,7 @@ export interface Tool {
 export const toolName = (id: OperationId): string => id.replace('.', '_')
 
 /** How long a call waits for work that takes longer, in milliseconds. */
-export const defaultWaitMs = 30_000
+const waitMs = 30_000
 
 /** Most records of accepted work in an answer. */
 const mostRecords = 100
@@ -82,7 +82,7 @@ function describe(row: Operation): string {
     `${summary}.`,
     isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
     starts
-      ? `Waits up to ${defaultWaitMs / 1_000} s, then answers with an id; ${readerOf(row)} has the result.`
+      ? `Waits up to ${waitMs / 1_000} s, then answers with an id; ${readerOf(row)} has the result.`
       : '',
     observed ? observedNote : '',
     unavailable ? `The practice engine always refuses it: ${unavailable}.` : '',
@@ -177,15 +177,12 @@ async function callAndWait(
   { signal, onStep, note }: ToolCall,
 ): Promise<Fields> {
   const started = startCall(session, row, shape, input, ['--wait'])
-  const isEnded = await waitFor(started, session.port.waitMs, signal, onStep)
+  const id = (await started.id) ?? null
+  const isEnded = await waitFor(session, started, waitMs, signal, onStep)
   started.notices.forEach(note)
-  if (!isEnded) {
-    const id = (await Promise.race([started.id, Promise.resolve(undefined)])) ?? null
-    return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
-  }
+  if (!isEnded) return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
   const body = resultOf(await started.ended)
   const records = Array.isArray(body) ? body : [body]
-  const id = (await started.id) ?? null
   return {
     ...{ status: 'finished', id, records: records.slice(0, mostRecords), total: records.length },
     ...(records.length > mostRecords ? { next: `Call ${readerOf(row)} with this id for the others.` } : {}),

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import type { Caller } from '../../src/api/calls/caller.js'
 import { main } from '../../src/cli/program/main.js'
@@ -37,7 +38,10 @@ export async function connectAgent(
   const env = { PROSPECT_HOME: home, ...(caller ? { PROSPECT_API_KEY: 'pk_test0test0test0test0' } : {}) }
   const streams = { ...streamsOf({ env, cwd: home }), stdin, stdout }
   const signals = new EventEmitter() as unknown as NodeJS.Process
-  const ended = main(['mcp', ...argv], { ...streams, signals }, caller ? { caller } : {})
+  // The time for which calls wait is over at once.
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    pause(ms === 30_000 ? 0 : ms, undefined, signal && { signal })
+  const ended = main(['mcp', ...argv], { ...streams, signals }, caller ? { caller, sleep } : {})
   const lines: string[] = []
   const transport: Transport = {
     start: async () => {

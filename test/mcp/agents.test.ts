@@ -1,10 +1,12 @@
+import { EventEmitter } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { examples } from '../../src/reference/openapi.js'
-import { type Machine, machine } from '../support/command.js'
+import { answering, command, type Machine, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
 import { connectAgent } from './agent.js'
 
@@ -45,32 +47,6 @@ describe('prospect mcp', () => {
       readOnlyHint: false,
       destructiveHint: true,
     })
-  })
-
-  it.each(['auto', 'legacy'] as const)('answers every operation as its schema says (%s)', async (mode) => {
-    await here.json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
-    const { client, call } = await connectAgent(here.home, ['--max-credits', '900'], { mode })
-    expect(client.getNegotiatedProtocolVersion()).toBe(mode === 'auto' ? '2026-07-28' : '2025-11-25')
-    // The client refuses what does not fit the schema of the tool.
-    await client.listTools()
-    const ids = new Map<string, unknown>()
-    const refused: string[] = []
-    const made = ['personas.create', 'lists.create', 'leads.extract', 'contacts.enrich']
-    const rank = (id: string) => (made.includes(id) ? 0 : id.endsWith('.delete') ? 2 : 1)
-    for (const { id } of operations().sort((one, other) => rank(one.id) - rank(other.id))) {
-      const persona = ids.get('personas')
-      const own = { persona_id: persona, uuid: persona, id: ids.get(id.split('.')[0] ?? '') }
-      const { request } = examples[id]
-      const named = Object.entries(own).filter(([name]) => name in request)
-      await call<{ id?: string }>(toolOf(id), { ...webhookless(request), ...Object.fromEntries(named) }).then(
-        (answer) => {
-          const area = id === 'leads.extract' ? 'searches' : (id.split('.')[0] ?? '')
-          if (made.includes(id)) ids.set(area, answer.id)
-        },
-        (error: Error) => refused.push(`${id}: ${error.message}`),
-      )
-    }
-    expect(refused).toEqual([expect.stringContaining('intents.track_job_changes: ')])
   })
 
   it('spends nothing without a budget, and says how to allow it', async () => {
@@ -232,5 +208,121 @@ describe('prospect mcp', () => {
     const resumed = await here.run(['runs', 'resume', id, '--yes'])
     expect(resumed.code).toBe(0)
     expect(readFileSync(join(here.home, 'again.csv'), 'utf8').trim().split('\n')).toHaveLength(2_001)
+  })
+
+  it('says what is wrong with arguments, a tool or a resource, and goes on', async () => {
+    const { client, call, refused, lines } = await connectAgent(here.home, [], { mode: 'legacy' })
+    expect(client.getNegotiatedProtocolVersion()).toBe('2025-11-25')
+    expect(await refused('run_file', { file: 'a.csv' })).toMatchObject({
+      error: expect.stringContaining('operation: '),
+      hint: 'See the input schema of the tool.',
+    })
+    expect(
+      await refused('quote_file', { operation: 'accounts_enrich', file: 'a.csv', rowz: 3 }),
+    ).toMatchObject({
+      error: 'The arguments: Unrecognized key: "rowz".',
+    })
+    expect(await refused('contacts_get', { id: '--help' })).toMatchObject({
+      error: 'id is missing or not valid.',
+    })
+    expect(await refused('run_status', { run: 'abcd' })).toMatchObject({
+      error: 'There is no run abcd.',
+      code: 'not_found',
+    })
+    await expect(client.callTool({ name: 'prospect', arguments: {} })).rejects.toThrow(
+      'There is no tool prospect',
+    )
+    await expect(client.readResource({ uri: 'prospect://documents/..' })).rejects.toThrow(
+      'Resource not found',
+    )
+    expect(await call('ledger', { by: ['day', 'operation'] })).toEqual({ items: [] })
+    expect(lines.every((line) => line.startsWith('{"'))).toBe(true)
+  })
+
+  it('has credits, runs and the documents as resources', async () => {
+    const { client } = await connectAgent(here.home)
+    const { resources } = await client.listResources()
+    const read = async (uri: string) => {
+      const [content] = (await client.readResource({ uri })).contents
+      return content && 'text' in content ? content.text : ''
+    }
+    expect(JSON.parse(await read('prospect://credits'))).toMatchObject({ credits: { enrichment: 1_000 } })
+    expect(JSON.parse(await read('prospect://runs'))).toEqual([])
+    expect(resources.map(({ uri }) => uri)).toContain('prospect://documents/agents.md')
+    expect(await read('prospect://documents/agents.md')).toMatch(/^# Agents/)
+  })
+
+  it('offers only the tools that are chosen', async () => {
+    const namesOf = async (...argv: string[]) => {
+      const { client } = await connectAgent(here.home, argv)
+      return (await client.listTools()).tools.map(({ name }) => name)
+    }
+    expect(await namesOf('--tools', 'accounts_enrich,ledger')).toEqual(['accounts_enrich', 'ledger'])
+    expect(await namesOf('--areas', 'credits,files')).toEqual([
+      ...[
+        'credits_show',
+        'credits_consumption',
+        'quote_file',
+        'run_file',
+        'run_status',
+        'resume_run',
+        'stop_run',
+      ],
+      'match_file',
+    ])
+    expect(await here.run(['mcp', '--tools', 'account_enrich'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('Did you mean accounts_enrich?'),
+    })
+  })
+
+  it('answers work that takes longer with its id, and returns what it did not cost when it has ended', async () => {
+    const caller = answering(
+      { status: 202, body: { id: '00000000-0000-4000-8000-00000000000a', total_count: 3 } },
+      { body: { search: { status: 'running' }, companies: [] } },
+    )
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'], { caller })
+    expect(await call('intents_stack', { stacks: ['react'], limit: 3 })).toEqual({
+      status: 'working',
+      id: '00000000-0000-4000-8000-00000000000a',
+      next: 'Call searches_get with this id later.',
+    })
+    await expect(call('intents_stack', { stacks: ['react'], limit: 1 })).rejects.toThrow('Budget reached')
+  })
+
+  it('serves over HTTP whoever has the token, and no page of a browser', async () => {
+    const [started, ended] = [Promise.withResolvers<string>(), new EventEmitter()]
+    const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: '0123456789abcdef0123' }
+    const signals = ended as unknown as NodeJS.Process
+    const onErrorOutput = (text: string) => {
+      const [, url] = /at (http\S+mcp)\./.exec(text) ?? []
+      if (url) started.resolve(url)
+    }
+    const serving = command(['mcp', '--http', '--port', '0'], { env, cwd: here.home, signals, onErrorOutput })
+    const url = await started.promise
+    const authorization = `Bearer ${env.PROSPECT_MCP_TOKEN}`
+    const status = async (headers: Record<string, string>, path = url) =>
+      (
+        await fetch(path, {
+          method: 'POST',
+          body: '{}',
+          headers: { 'content-type': 'application/json', ...headers },
+        })
+      ).status
+    expect(await status({})).toBe(401)
+    expect(await status({ authorization: 'Bearer other' })).toBe(401)
+    expect(await status({ authorization, origin: 'https://elsewhere.example' })).toBe(403)
+    expect(await status({ authorization }, url.replace('/mcp', '/'))).toBe(404)
+    for (const mode of ['auto', 'legacy'] as const) {
+      const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } })
+      const requestInit = { headers: { authorization } }
+      await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
+      const answer = await client.callTool({ name: 'credits_show', arguments: {} })
+      expect(answer.structuredContent).toMatchObject({ credits: { enrichment: 1_000 } })
+      await client.close()
+    }
+    ended.emit('SIGINT')
+    expect((await serving).stdout).toBe('')
   })
 })

@@ -56,7 +56,7 @@ async function serve(
   const root = rootOf(context, options.root)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')
-  const session = new Session(await createPort(environment, context, root), options.maxCredits ?? 0)
+  const session = new Session(createPort(environment, context, root), options.maxCredits ?? 0)
   const served: McpOptions = {
     ...{ version: await version(), session, tools: await chooseTools(options) },
     documents: documentsFolder(),
@@ -152,19 +152,18 @@ const passedOn = [
 const alsoPassedOn = ['apiKeyFile', 'timeout', 'maxWait'] as const
 
 /** Returns what runs the commands behind the tools: in this process, with streams of their own. */
-async function createPort(
+function createPort(
   { start }: CommandEnvironment,
-  { streams, globals }: Context,
+  { streams, globals, sleep }: Context,
   root: string,
-): Promise<CommandPort> {
-  const { defaultWaitMs: waitMs } = await import('../../../mcp/tools.js')
+): CommandPort {
   const targetArgs = [...passedOn, ...alsoPassedOn].flatMap((name) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
     const value = globals[name]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
   })
   return {
-    waitMs,
+    sleep,
     explain: reportOf,
     fileIn: (name, path, use) => {
       const file = resolve(root, path)

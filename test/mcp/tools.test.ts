@@ -1,0 +1,170 @@
+import { EventEmitter } from 'node:events'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { closeAfterTest } from '../client/listeners.js'
+import { command, type Machine, machine } from '../support/command.js'
+import { isLong } from '../support/effort.js'
+import { prospect } from '../support/processes.js'
+
+const root = join(import.meta.dirname, '..', '..')
+/** The tools are installed apart, by their own lockfile: they are large, and no part of the project. */
+const tools = join(root, 'node_modules', '.cache', 'mcp-tools')
+const token = '0123456789abcdef0123'
+
+/** The scenarios of the conformance suite that fail here, by the reason. */
+const expectedFailures: Readonly<Record<string, readonly string[]>> = {
+  'They call tools and read resources of a server that was made for the suite, and this one has others.': [
+    ...['tools-call-simple-text', 'tools-call-image', 'tools-call-audio', 'tools-call-embedded-resource'],
+    ...[
+      'tools-call-mixed-content',
+      'tools-call-with-logging',
+      'tools-call-error',
+      'tools-call-with-progress',
+    ],
+    ...['resources-read-text', 'resources-read-binary', 'resources-templates-read', 'json-schema-2020-12'],
+    ...['server-stateless', 'http-custom-header-server-validation'],
+  ],
+  'This server has no prompts.': [
+    ...['prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-embedded-resource'],
+    ...['prompts-get-with-image', 'caching'],
+  ],
+  'It completes no arguments, keeps no log level and lets no resource be watched; clients ask again.': [
+    ...['completion-complete', 'logging-set-level', 'resources-subscribe', 'resources-unsubscribe'],
+  ],
+  'It asks clients nothing: no input of a person, no sampling.': [
+    ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults'],
+    ...['elicitation-sep1330-enums', 'input-required-result-basic-elicitation'],
+    ...['input-required-result-basic-sampling', 'input-required-result-basic-list-roots'],
+    ...['input-required-result-request-state', 'input-required-result-multiple-input-requests'],
+    ...['input-required-result-multi-round', 'input-required-result-non-tool-request'],
+    ...['input-required-result-result-type', 'input-required-result-tampered-state'],
+    ...['input-required-result-capability-check'],
+  ],
+  'Its long work has runs and ids of its own, which are no tasks of the protocol.': [
+    ...[
+      'tasks-lifecycle',
+      'tasks-capability-negotiation',
+      'tasks-wire-fields',
+      'tasks-request-state-removal',
+    ],
+    ...[
+      'tasks-mrtr-input',
+      'tasks-request-headers',
+      'tasks-dispatch-and-envelope',
+      'tasks-required-task-error',
+    ],
+    ...['tasks-mrtr-composition'],
+  ],
+}
+
+/** Scenarios that one revision alone expects to fail: it cannot try them here, and says so. */
+const ofRevision: Readonly<Record<string, readonly string[]>> = {
+  '2025-11-25': ['server-sse-multiple-streams'],
+  '2026-07-28': ['input-required-result-missing-input-response', 'input-required-result-ignore-extra-params'],
+}
+
+describe.runIf(isLong)("prospect mcp under other people's tools", () => {
+  let here: Machine
+  let folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'prospect-mcp-'))
+    cpSync(join(import.meta.dirname, 'tools'), tools, { recursive: true })
+    const npm = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
+    await execa('npm', npm, { cwd: tools, stdin: 'ignore' })
+    here = machine()
+    await here.json('init', '--yes', '--sample')
+  })
+  afterAll(() => {
+    here.remove()
+    rmSync(folder, { recursive: true })
+  })
+
+  const tool = (path: string, ...args: string[]) =>
+    execa(process.execPath, [join(tools, 'node_modules', '@modelcontextprotocol', path), ...args], {
+      cwd: folder,
+      env: { HOME: folder, NO_COLOR: '1' },
+      all: true,
+      reject: false,
+    })
+
+  /** Serves over HTTP, behind a server that adds the token, which the suite cannot send. Returns its address. */
+  async function serve(): Promise<string> {
+    const [started, signals] = [Promise.withResolvers<URL>(), new EventEmitter()]
+    const onErrorOutput = (text: string) => {
+      const [, url] = /at (http\S+mcp)\./.exec(text) ?? []
+      if (url) started.resolve(new URL(url))
+    }
+    const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: token }
+    const ended = command(['mcp', '--http', '--port', '0'], {
+      ...{ env, cwd: here.home, onErrorOutput },
+      signals: signals as unknown as NodeJS.Process,
+    })
+    const { host, port } = await started.promise
+    const front = createServer((incoming, outgoing) => {
+      const own = incoming.socket.localPort
+      const replace = (text = '') => text.replace(new RegExp(`(?:localhost|127\\.0\\.0\\.1):${own}`), host)
+      const { origin, ...rest } = incoming.headers
+      const headers = {
+        ...{ ...rest, host: replace(rest.host), authorization: `Bearer ${token}` },
+        ...(origin === undefined ? {} : { origin: replace(origin) }),
+      }
+      const { url: path, method } = incoming
+      const passed = request({ host: '127.0.0.1', port, path, method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      })
+      passed.on('error', () => outgoing.destroy())
+      outgoing.on('close', () => passed.destroy())
+      incoming.pipe(passed)
+    })
+    await new Promise<void>((resolve) => void front.listen(0, '127.0.0.1', resolve))
+    closeAfterTest({
+      close: async () => {
+        front.closeAllConnections()
+        front.close()
+        signals.emit('SIGINT')
+        await ended
+      },
+    })
+    return `http://127.0.0.1:${(front.address() as { port: number }).port}/mcp`
+  }
+
+  it.each(Object.keys(ofRevision))(
+    'fails only what is expected of the conformance suite of %s',
+    async (revision) => {
+      const file = join(folder, `${revision}.yml`)
+      const names = [...Object.values(expectedFailures).flat(), ...(ofRevision[revision] ?? [])]
+      writeFileSync(file, `server:\n${names.map((name) => `  - ${name}\n`).join('')}`)
+      const { all, exitCode } = await tool(
+        'conformance/dist/index.js',
+        ...['server', '--url', await serve(), '--requirements', revision, '--expected-failures', file],
+      )
+      expect(all).not.toMatch(/Unexpected|stale/i)
+      expect(all).toContain('✓ dns-rebinding-protection')
+      expect(exitCode).toBe(0)
+    },
+  )
+
+  it('lists and calls tools for the inspector', async () => {
+    const inspect = async (...args: string[]) => {
+      const { stdout, stderr, exitCode } = await tool(
+        'inspector/clients/launcher/build/index.js',
+        ...['--cli', '-e', `PROSPECT_HOME=${here.home}`, process.execPath, prospect, 'mcp', ...args],
+      )
+      expect([exitCode, stderr]).toEqual([0, expect.any(String)])
+      return JSON.parse(stdout) as Record<string, unknown>
+    }
+    const { tools: listed } = await inspect('--method', 'tools/list', '--strict')
+    expect((listed as unknown[]).length).toBeGreaterThan(50)
+    expect(await inspect('--method', 'tools/call', '--tool-name', 'credits_show')).toMatchObject({
+      structuredContent: { credits: { enrichment: 1_000 } },
+    })
+    expect(await inspect('--method', 'resources/read', '--uri', 'prospect://runs')).toMatchObject({
+      contents: [{ text: '[]' }],
+    })
+  })
+})
