@@ -1,4 +1,4 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|match|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
+/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|flow|match|workbook|http|search|extraction|dashboard|postgres]`: ratios, side by side, in one run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ async function main(asked) {
     { startup },
     { http },
     { csv, memory },
+    { flow },
     { match },
     { importCompanies },
     { workbook },
@@ -26,6 +27,7 @@ async function main(asked) {
     import('./bench/startup.js'),
     import('./bench/http.js'),
     import('./bench/csv.js'),
+    import('./bench/flow.js'),
     import('./bench/match.js'),
     import('./bench/import.js'),
     import('./bench/workbook.js'),
@@ -42,6 +44,7 @@ async function main(asked) {
     http,
     csv,
     memory,
+    flow,
     match,
     workbook,
     search,

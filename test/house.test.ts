@@ -29,7 +29,7 @@ const ours: Record<string, readonly string[]> = {
   client: ['api', 'engine/ports', 'catalogue/normalize'],
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
   runs: ['api', 'csv', 'engine/ports', 'engine/credits/cost', 'catalogue/normalize', 'storage', 'lists'],
-  flows: ['api', 'csv', 'lists', 'runs', 'storage'],
+  flows: ['api', 'csv', 'engine/credits/cost', 'lists', 'runs'],
   reference: ['api'],
   mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],

@@ -17,14 +17,15 @@ import { createLookup, type Lookup } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
 import { holdRun, type RunRecords } from '../runs/records.js'
 import type { BatchRequest } from '../runs/request.js'
-import { fieldOf, withResult } from './fields.js'
+import { type FlowRow, fieldOf, foundIn, rowOfRecord, withResult } from './fields.js'
 import type { FlowOutputs } from './outputs.js'
 import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
-import type { FlowRow } from './rows.js'
 
 /** What became of the rows in a step. */
 export interface StepCount {
   readonly step: string
+  /** Whether it is the search that the rows come from. */
+  readonly isSource?: true
   /** Id of its run; null for a condition. */
   run: string | null
   /** Rows that came to it. */
@@ -57,6 +58,8 @@ export interface StageContext {
   /** Their calls under way. */
   readonly underWay: { calls: number }
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Ends all of them early. */
+  readonly signal: AbortSignal
 }
 
 /** A step as a run that is ready to be executed. */
@@ -66,6 +69,16 @@ export interface Stage {
   readonly header: readonly string[]
   readonly batch: Omit<Batch, 'table' | 'writer' | 'explainStop' | 'signal'>
 }
+
+/** Which rows a step leaves out. */
+export interface Known {
+  has(input: Fields): boolean
+}
+
+/** Lookups of a step at the same time: there are several steps. */
+const lookupsAtOnce = 128
+/** Imports that are awaited at the same time. */
+const importsAtOnce = 16
 
 /** The column in front of those that requests are filled from, so that no row is without a cell. */
 const lineColumn = '_line'
@@ -77,7 +90,8 @@ export async function openStage(
   step: RunStep,
   request: BatchRequest,
   identity: RunIdentity,
-  known: { has(input: Fields): boolean } | undefined,
+  known: Known | undefined,
+  custom: Caller | undefined,
 ): Promise<Stage> {
   const { records, together, notBefore, underWay } = context
   await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
@@ -89,11 +103,15 @@ export async function openStage(
   const { run, journal, target } = await openJournal(ports, batch, 0, { path: null, files: [] })
   together?.runs.push(run.number)
   const bulk = step.kind === 'lookup' ? await ports.target.bulk(run.id) : undefined
+  const isImport = step.kind === 'lookup' && step.operation.starts === 'import'
+  const concurrency = request.choices.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce)
+  const isFinished = run.status === 'finished'
+  const caller = isFinished ? target.caller : (custom ?? target.caller)
   const counted: Caller = {
-    ...target.caller,
+    ...caller,
     call: async (...call) => {
       underWay.calls++
-      return target.caller.call(...call).finally(() => underWay.calls--)
+      return caller.call(...call).finally(() => underWay.calls--)
     },
   }
   return {
@@ -103,6 +121,9 @@ export async function openStage(
       ...target,
       caller: counted,
       ...(bulk ? { together: bulk } : {}),
+      // An import can take long; a signal ends waiting for what it finds.
+      ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
+      concurrency,
       ...{ operation: request.operation.id, journal },
       time: {
         now: () => ports.clock.now(),
@@ -119,7 +140,7 @@ function lookupOf(
   ports: RunPorts,
   { filling }: LookupStep,
   request: BatchRequest,
-  known: { has(input: Fields): boolean } | undefined,
+  known: Known | undefined,
 ): { readonly header: readonly string[]; readonly lookup: Lookup } {
   const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
     ...{ field, column: paths[0] ?? field, at: at + 1, by: 'name' },
@@ -174,15 +195,22 @@ function rowsAfter(step: RunStep, { line, fields, status, source, body }: Output
   // The same company or person goes on once.
   const isFirst = source !== 'duplicate' || place === 'company'
   const going = isOn && isFirst ? fields : undefined
+  // The list is recorded whole, so that its rows are always the same.
+  if (place === 'records')
+    return listIn(body).map((record, at) => ({ line: at + 1, fields: rowOfRecord(record) }))
   if (place !== 'people')
     return [{ line, fields: going && (body === undefined ? going : withResult(going, place, row, body)) }]
-  const found = going && isObject(body) ? body[row.batch?.found ?? ''] : undefined
-  const people = Array.isArray(found) ? found : []
+  const people = going ? listIn(body) : []
   // As many places for each company, so that a row has the same one whatever becomes of those before it.
   return Array.from({ length: Number(constants.limit) }, (_, at) => ({
     line,
     fields: going && at < people.length ? withResult(going, place, row, people[at]) : undefined,
   }))
+}
+
+const listIn = (body: unknown): readonly unknown[] => {
+  const found = isObject(body) ? body[foundIn] : undefined
+  return Array.isArray(found) ? found : []
 }
 
 /** Rows that go from step to step at once, and how often that many wait between two steps. */
@@ -204,6 +232,7 @@ export class Chain {
     private readonly stop: AbortController,
   ) {
     this.counts = steps.map((step) => ({
+      ...(isSource(step) ? { isSource: true } : {}),
       ...{ step: step.name, run: stages.find((stage) => stage.step === step)?.run ?? null },
       ...{ in: 0, found: 0, duplicates: 0, out: 0, credits: 0, credits_before: 0, invalid: 0, failed: 0 },
     }))
@@ -341,6 +370,8 @@ export class Chain {
     return this.counts[this.steps.indexOf(step)] as StepCount
   }
 }
+
+const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
 
 /** Returns the values of a condition: what a row lacks is null. */
 const valuesOf = ({ before }: Step, row: Fields): Fields =>

@@ -9,21 +9,32 @@ import { describing, fileKindOf, identifying, recordFieldsOf } from '../runs/inp
 import { columnsOf, nodeOf, rowColumnsOf } from '../runs/output/columns.js'
 import { scopeOf } from '../runs/output/select.js'
 
+/** A row on its way through a flow. */
+export interface FlowRow {
+  /** Line of the input that it comes from. */
+  readonly line: number
+  /** Its fields; `undefined` where it has left the flow. It keeps its place, so that the rows behind it keep theirs. */
+  readonly fields: Fields | undefined
+}
+
 /** What rows are about after a step, and the fields that they have then. */
 export interface RowShape {
   readonly about: ListKind
   readonly fields: Scope
 }
 
-/** Where the result of a lookup goes: to the row, below `company`, or to a row for each of its people. */
-export type ResultPlace = 'row' | 'company' | 'people'
+/**
+ * Where the result of a lookup goes: to the row, below `company`, to a row for each of its people, or to rows of its own,
+ * which are the input of the flow.
+ */
+export type ResultPlace = 'row' | 'company' | 'people' | 'records'
 
-/** Operations whose result is people at the company of a row, and the field of the answer that has them. */
-const people: Readonly<Record<string, string>> = { 'leads.search': 'people' }
+/** The field of the answer to an import that has what it found. */
+export const foundIn = 'people'
 
 /** Returns where the result of an operation goes; `undefined` where rows are not what it looks up. */
-export function placeOf({ id, batch }: Operation, { about }: RowShape): ResultPlace | undefined {
-  if (people[id] !== undefined) return about === 'companies' ? 'people' : undefined
+export function placeOf({ starts, batch }: Operation, { about }: RowShape): ResultPlace | undefined {
+  if (starts === 'import') return about === 'companies' ? 'people' : undefined
   if (fileKindOf(batch?.identity ?? 'company') === about) return 'row'
   return about === 'people' ? 'company' : undefined
 }
@@ -79,7 +90,8 @@ export function withResult(row: Fields, place: ResultPlace, operation: Operation
   }
 }
 
-const asFields = (value: unknown): Fields => (isObject(value) ? value : {})
+/** Returns a value as an object; an empty one where it is none. */
+export const asFields = (value: unknown): Fields => (isObject(value) ? value : {})
 
 const merge = (row: Fields, found: Fields): Fields => ({
   ...row,
@@ -110,18 +122,22 @@ export const fieldOf = (row: Fields, path: string): unknown => valueAt(row, part
 /** The fields of a request that rows fill, each with the fields of rows for it, the best first. */
 export type Filling = readonly (readonly [field: string, paths: readonly string[]])[]
 
+/** Returns the fields of a request that rows may fill: of a search, those that say which company it is. */
+export const rowFields = ({ starts }: Operation, fields: object): readonly string[] =>
+  starts === 'import' ? ['company_domain', 'company_network_url', 'company_network_id'] : Object.keys(fields)
+
 /** Returns how rows fill the requests of an operation. `given` are fields that the flow fills. */
 export function fillingOf(
-  { batch }: Operation,
+  operation: Operation,
   { input }: Shape,
   { about, fields }: RowShape,
   given: readonly string[],
   mapped: Readonly<Record<string, string>> = {},
 ): Filling {
-  const subject = batch?.identity ?? 'company'
+  const subject = operation.batch?.identity ?? 'company'
   const kind = fileKindOf(subject)
   const meant = new Set<string>([...identifying[subject], ...describing, 'country', 'country_code'])
-  return Object.keys(input.shape).flatMap((field): Filling => {
+  return rowFields(operation, input.shape).flatMap((field): Filling => {
     const path = mapped[field]
     if (path !== undefined) return [[field, [path]]]
     if (given.includes(field) || !meant.has(field)) return []
@@ -152,6 +168,12 @@ export const pathsOf = (fields: Scope, before = ''): string[] =>
   Object.entries(fields).flatMap(([name, below]) =>
     below === true ? [before + name] : pathsOf(below, `${before}${name}.`),
   )
+
+/** Returns a record of a search as a row. */
+export const rowOfRecord = (record: unknown): Fields =>
+  isObject(record) && isObject(record.lead)
+    ? { ...record.lead, company: record.company ?? null }
+    : asFields(record)
 
 /** Returns what the records of a search or a list are. */
 export function recordShape(about: ListKind): RowShape {

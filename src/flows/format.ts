@@ -119,7 +119,7 @@ const inputSchema = async (id: string): Promise<z.ZodObject> =>
   (await shapeOf(id as Parameters<typeof shapeOf>[0])).input
 
 /** Fields of a request that a flow gives itself. */
-export const ownFields: readonly string[] = ['webhook_url', 'streaming', 'custom', 'scale']
+export const ownFields: readonly string[] = ['streaming', 'custom', 'scale']
 
 /** Returns the JSON Schema of the file of a flow. */
 export async function flowJsonSchema(): Promise<object> {

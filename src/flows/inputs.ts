@@ -10,9 +10,8 @@ import { rowInput } from '../runs/input/mapping.js'
 import { isBlank } from '../runs/input/table.js'
 import { isRecords } from '../runs/known-lists.js'
 import type { RunHome, RunPorts } from '../runs/ports.js'
-import { recordNameOf } from './fields.js'
+import { type FlowRow, recordNameOf } from './fields.js'
 import type { Flow, FlowFiles, FlowInput } from './read.js'
-import type { FlowRow } from './rows.js'
 
 /** What opening the files of a flow takes. */
 export type FilePorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile'>

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/keys.js'
@@ -9,9 +10,9 @@ import { crmColumns } from '../runs/output/crm-layout.js'
 import { type FormatName, type Layout, rowFormats } from '../runs/output/format.js'
 import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
-import { fieldOf, pathsOf, type RowShape } from './fields.js'
+import { asFields, type FlowRow, fieldOf, pathsOf, type RowShape } from './fields.js'
+import { type HttpPorts, httpOutput } from './http.js'
 import type { FlowOutput } from './read.js'
-import type { FlowRow } from './rows.js'
 
 /** Where the rows are shown that a person only looks at: the output of the command. */
 export interface Look {
@@ -32,36 +33,67 @@ export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
 
 type LiveRow = FlowRow & { readonly fields: Fields }
 
+/** Companies for a list, as an import of lists takes them. */
+type Listed = Readonly<Record<string, unknown>>
+
+/** What outputs that are no files are written with. */
+export interface SendPorts {
+  readonly http: HttpPorts
+  /** Creates a list of companies, once for each key. */
+  createList(name: string, companies: readonly Listed[], key: string): Promise<void>
+}
+
+/** The most companies of a list. */
+const mostListed = 100_000
+
 /** Opens the outputs of a flow before anything is paid for. `folder` is that of its file. */
 export async function openOutputs(
   ports: RunPorts,
+  send: SendPorts,
   {
     outputs,
     end,
     folder,
     look,
+    flow,
+    sends,
   }: {
     readonly outputs: readonly FlowOutput[]
     readonly end: RowShape
     readonly folder: string
     readonly look?: Look | undefined
+    /** Id of the record of the flow. */
+    readonly flow: () => string
+    /** Whether rows are also sent to where no file is: not those of a flow that has finished. */
+    readonly sends: boolean
   },
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<FlowOutputs> {
-  const opened: { readonly path: string | undefined; readonly writer: Writer<LiveRow> }[] = []
+  type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'>
+  const opened: { readonly path: string | undefined; readonly writer: Open }[] = []
   const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
     const sink =
       path === undefined
         ? streamSink(ports.streams.stdout)
         : await openHeld(ports, path, look ? '-o' : 'output', isOnRecord, signal)
+    // Where the flow is refused before its first row.
+    ports.onClose(() => sink.abandon().catch(() => {}))
     opened.push({ path, writer: createWriter(sink, rowFormats[format].create(layout)) })
   }
   if (look) await open(look.path, look.format, plainLayout(end, undefined))
   else
     for (const output of outputs) {
       const file = fileOf(output)
-      if (!file) continue
+      if (!file) {
+        if (!sends) continue
+        if (output.kind === 'http') {
+          const { record } = plainLayout(end, output.columns)
+          opened.push({ path: undefined, writer: httpOutput(send.http, output, flow, record) })
+        } else if (output.kind === 'list')
+          opened.push({ path: undefined, writer: listOutput(send, output.list, flow, end.about) })
+        continue
+      }
       const { columns, crm } = file
       const layout = crm === undefined ? plainLayout(end, columns) : crmLayout(crm, end.about)
       await open(resolve(dirname(`${folder}/x`), file.path), file.format, layout)
@@ -90,6 +122,38 @@ export async function openOutputs(
     async abandon() {
       for (const { writer } of opened) await writer.abandon()
     },
+  }
+}
+
+/** Creates an output that makes a list of the companies of rows when all of them are there. */
+function listOutput({ createList }: SendPorts, name: string, flow: () => string, about: ListKind) {
+  const companies: Listed[] = []
+  const seen = new Set<string>()
+  return {
+    async write(rows: readonly LiveRow[]) {
+      for (const { fields } of rows) {
+        const {
+          name: called,
+          domain,
+          network_url: url,
+        } = about === 'companies' ? fields : asFields(fields.company)
+        const company = Object.fromEntries(
+          Object.entries({ name: called, domain, network_url: url }).filter(
+            ([, value]) => value != null && value !== '',
+          ),
+        )
+        const key = JSON.stringify(company)
+        if (key === '{}' || seen.has(key)) continue
+        seen.add(key)
+        companies.push(company)
+        if (companies.length > mostListed)
+          throw new Refusal('run.too_many_items', { path: name, max: mostListed })
+      }
+    },
+    finish: async () => {
+      if (companies.length > 0) await createList(name, companies, flow())
+    },
+    abandon: async () => {},
   }
 }
 

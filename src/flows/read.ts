@@ -25,6 +25,7 @@ import {
   type RowShape,
   recordNameOf,
   recordShape,
+  rowFields,
   shapeAfter,
 } from './fields.js'
 import {
@@ -80,7 +81,9 @@ export type CommandStep = { readonly kind: 'command' } & Of<typeof stepKinds, 'c
 export type HttpStep = { readonly kind: 'http' } & Of<typeof stepKinds, 'http'>
 
 /** A step, how it is called, and what rows are before it. */
-export type Step = (LookupStep | KeepStep | CommandStep | HttpStep) & {
+export type Step = (LookupStep | KeepStep | CommandStep | HttpStep) & StepBase
+
+interface StepBase {
   readonly name: string
   readonly before: RowShape
   /** What makes it the same step: as it is written. */
@@ -93,6 +96,8 @@ export interface Flow {
   readonly input: FlowInput
   /** What the rows of the input are, and what its columns are called; `undefined` where it is no table. */
   readonly table?: { readonly table: Table; readonly mapped: MappedList } | undefined
+  /** The search that rows are the result of. */
+  readonly source?: (LookupStep & StepBase) | undefined
   readonly steps: readonly Step[]
   /** What the rows are at the end. */
   readonly end: RowShape
@@ -178,7 +183,8 @@ class Reader {
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
     const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(files.toList)
-    return { name, input, table, steps, end: shape, outputs, budget, skipKnown, since }
+    const source = await sourceOf(input)
+    return { name, input, table, source, steps, end: shape, outputs, budget, skipKnown, since }
   }
 
   async #input(given: unknown): Promise<FlowInput | undefined> {
@@ -195,6 +201,7 @@ class Reader {
     const shape = await shapeOf(row.id)
     const filters = await this.#request(given[kind.key], ['input', kind.key], row, shape)
     this.#names(given, ['input'], [kind.key])
+    this.#checkLimit(filters, ['input', kind.key], row, shape)
     return filters && { kind: 'search', operation: row, shape, input: filters }
   }
 
@@ -226,6 +233,7 @@ class Reader {
     const shape = await shapeOf(row.id)
     this.#names(given, path, [kind.key, ...Object.keys(lookupExtras.shape)])
     const constants = await this.#request(given[kind.key], [...path, kind.key], row, shape)
+    this.#checkLimit(constants, [...path, kind.key], row, shape)
     const isMapped = given.with == null || this.#valid(lookupExtras.shape.with, given.with, [...path, 'with'])
     const mapped = (isMapped ? (given.with ?? {}) : {}) as Readonly<Record<string, string>>
     if (!before || !constants || !isMapped) return undefined
@@ -240,9 +248,8 @@ class Reader {
       return undefined
     }
     const filling = fillingOf(row, shape, before, Object.keys(constants), mapped)
-    const needed = identifying[row.batch?.identity ?? 'company'].filter((one) =>
-      Object.hasOwn(shape.input.shape, one),
-    )
+    const fields = rowFields(row, shape.input.shape)
+    const needed = identifying[row.batch?.identity ?? 'company'].filter((one) => fields.includes(one))
     if (
       !filling.some(([field]) => needed.includes(field)) &&
       !needed.some((field) => constants[field] !== undefined)
@@ -293,6 +300,13 @@ class Reader {
         this.#add(this.#placeOf([...path, field]), 'value', { reason: nameFields(problem) })
     }
     return given
+  }
+
+  /** Reports an import without a limit; a misspelt one is reported already. */
+  #checkLimit(given: Input | undefined, path: Path, { starts }: Operation, { input }: Shape): void {
+    if (starts !== 'import' || !given || given.limit !== undefined) return
+    if (Object.keys(given).every((name) => Object.hasOwn(input.shape, name)))
+      this.#add(this.#placeOf(path), 'no_limit')
   }
 
   #outputs(given: unknown, end: RowShape | undefined): FlowOutput[] {
@@ -446,6 +460,21 @@ export function recordsOf(input: FlowInput): ListKind {
   return input.kind === 'search_url' && !/\/(?:search\/)?compan(?:y|ies)/.test(input.search_url)
     ? 'people'
     : 'companies'
+}
+
+/** Returns the search whose result an input is, as a step; `undefined` where it is none. */
+async function sourceOf(input: FlowInput): Promise<Flow['source']> {
+  const isUrl = input.kind === 'search_url'
+  if (!isUrl && input.kind !== 'search') return undefined
+  const row = isUrl
+    ? operation(recordsOf(input) === 'people' ? 'leads.extract' : 'accounts.extract')
+    : input.operation
+  const { kind: _, ...url } = isUrl ? { ...input, limit: input.limit ?? 100 } : input
+  const constants = isUrl ? url : input.input
+  const before = { about: recordsOf(input), fields: {} }
+  const shape = isUrl ? await shapeOf(row.id) : input.shape
+  const step = { kind: 'lookup', operation: row, shape, filling: [], place: 'records' } as const
+  return { ...step, constants, name: row.id, before, written: [row.id, constants] }
 }
 
 const isOfPeople = ({ path }: Operation): boolean => path.includes('leads')

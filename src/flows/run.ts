@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
+import type { Caller, Input } from '../api/calls/caller.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
-import { toCanonicalJson, toJson } from '../api/values/json.js'
+import type { Operation } from '../api/operations/table.js'
+import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
+import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { mapList } from '../lists/lists.js'
 import { hashOfFile } from '../runs/find-run.js'
 import { fileKindOf } from '../runs/input/mapping.js'
@@ -10,13 +13,14 @@ import { changeRun } from '../runs/journal/run-leases.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { openKnownRows, openListFile } from '../runs/known-lists.js'
 import type { RunStop } from '../runs/output/report.js'
+import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
-import { Chain, openStage, type RunStep, type Stage, type StepCount, standIn } from './chain.js'
-import { type Look, openOutputs } from './outputs.js'
-import type { Flow } from './read.js'
-import type { FlowRow } from './rows.js'
+import { Chain, type Known, openStage, type RunStep, type Stage, type StepCount, standIn } from './chain.js'
+import type { FlowRow } from './fields.js'
+import { type Look, openOutputs, type SendPorts } from './outputs.js'
+import type { CommandStep, Flow, HttpStep, LookupStep, Step } from './read.js'
 
 /** A flow, and how it is to be run. */
 export interface FlowRequest {
@@ -27,6 +31,8 @@ export interface FlowRequest {
   readonly until?: number | undefined
   /** Takes the first rows of its input only. */
   readonly rows?: number | undefined
+  /** What makes its input the same, where that is neither a table nor a search. */
+  readonly content?: unknown
   /** Where rows are shown that a person looks at before the outputs are written. */
   readonly look?: Look | undefined
   /** Starts new runs. */
@@ -46,6 +52,12 @@ export interface FlowPorts extends RunPorts {
   forStep(step: RunStep, request: BatchRequest): RunPorts
   /** Yields the rows of the input. */
   rows(): AsyncIterable<readonly FlowRow[]>
+  /** What outputs that are no files are written with. */
+  readonly send: SendPorts
+  /** Returns what answers the rows of a step that is no lookup. */
+  custom(step: CommandStep | HttpStep): Promise<Caller>
+  /** Returns the request of an import, with ids for names. */
+  importInput(step: Pick<LookupStep, 'operation' | 'shape' | 'constants'>): Promise<Input>
   sleep(ms: number, signal: AbortSignal): Promise<void>
   onProgress(counts: readonly StepCount[]): void
 }
@@ -87,7 +99,8 @@ export async function runFlow(
 ): Promise<FlowReport> {
   const begun = ports.clock.now()
   const { flow, path, look } = asked
-  const steps = flow.steps.slice(0, asked.until)
+  const { source, since } = flow
+  const steps: readonly Step[] = [...(source ? [source] : []), ...flow.steps.slice(0, asked.until)]
   const records = await openRuns(ports, { database: asked.database })
   await stopKilledRuns(records, undefined)
   const { name: target, engine, formerly } = await ports.target.names()
@@ -99,10 +112,12 @@ export async function runFlow(
     return { ...named, knownBy, operation, workspace, file: path, fileHash: '' }
   }
   const findSame = (identity: RunIdentity) => findRecorded(records, identity, asked.fresh, notBefore)
-  const content = await contentOf(flow)
+  const content = await contentOf(asked)
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
-  const known = await findSame(identity)
+  const same = await findSame(identity)
+  // What the last run had is left out, so that it is not written again.
+  const known = since && same?.status === 'finished' ? undefined : same
   const wasFinished = known?.status === 'finished'
   const stop = new AbortController()
   const onInterrupt = () => stop.abort(interrupted.reason)
@@ -111,22 +126,32 @@ export async function runFlow(
   const end = asked.until === undefined ? flow.end : (flow.steps[asked.until]?.before ?? flow.end)
   const outputs = await openOutputs(
     ports,
-    { outputs: flow.outputs, end, folder: dirname(path), look },
+    ports.send,
+    { outputs: flow.outputs, end, folder: dirname(path), look, flow: () => record.id, sends: !wasFinished },
     records.runs.writesTo,
     stop.signal,
   )
   const record = await beginRecord(ports, asked, identity, known, records, outputs.files)
   const { credits } = flow.budget
   const together = credits === undefined ? undefined : { credits, runs: [] as number[] }
-  const context = { records, findSame, notBefore, together, underWay: { calls: 0 }, sleep: ports.sleep }
+  const context = {
+    ...{ records, findSame, notBefore, together, underWay: { calls: 0 } },
+    ...{ sleep: ports.sleep, signal: stop.signal },
+  }
+  const earlier = since && (await openPastLookups(records, flow.name, record))
+  ports.onClose(() => earlier?.close())
   const stages: Stage[] = []
   for (const step of steps) {
     if (step.kind === 'keep') continue
     const { request, known: others } = await requestFor(ports, asked, step, record.id)
     // A new run of a step makes those behind it new, too: their rows may be others.
-    const parts = [stages.at(-1)?.run ?? content, step.written, others?.fingerprint]
+    const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written, others?.fingerprint]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
-    stages.push(await openStage(ports.forStep(step, request), context, step, request, own, others))
+    const isFirst = earlier && step !== source && stages.every((stage) => stage.step === source)
+    const left = isFirst ? withPastLookups(others, earlier, request.operation) : others
+    const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
+    const stepPorts = ports.forStep(step, request)
+    stages.push(await openStage(stepPorts, context, step, request, own, left, custom))
   }
   const chain = new Chain(steps, stages, stop)
   const save = async (status: Run['status'], stopped?: RunStop) => {
@@ -168,9 +193,9 @@ export async function runFlow(
   }
 }
 
-/** Returns what the rows of a flow are read from: a table by its content, anything else by how it is written. */
-async function contentOf({ input, table }: Flow): Promise<unknown> {
-  if (!table) return input.kind === 'search' ? [input.operation.id, input.input] : input
+/** Returns what the rows of a flow are read from: a table or a list by its content, a search by how it is written. */
+async function contentOf({ flow: { source, table }, content }: FlowRequest): Promise<unknown> {
+  if (!table) return source?.written ?? content
   const { mapping, kind } = table.mapped
   return [
     kind,
@@ -219,6 +244,40 @@ async function beginRecord(
   return run
 }
 
+/** The rows that earlier runs of a flow have looked up. */
+interface PastLookups {
+  has(identity: string | undefined): boolean
+  close(): void
+}
+
+/** Reads what finished runs of a flow before this one have looked up first. */
+async function openPastLookups({ runs, database }: RunRecords, flow: string, own: Run): Promise<PastLookups> {
+  const { identifiedOf, openSeenNumbers } = await import('../runs/journal/answers.js')
+  const seen = openSeenNumbers()
+  for (const { operation, file, number, request } of await runs.list({ status: 'finished' })) {
+    const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
+    if (operation !== flowOperation || file !== own.file || name !== flow || number >= own.number) continue
+    const first = steps.find(({ run, isSource }) => run !== null && !isSource)
+    const [run] = first?.run ? await runs.find(first.run) : []
+    for (let from: number | undefined = 0; run && from !== undefined; ) {
+      const start: number = from
+      const answers = await database.read((connection) => identifiedOf(connection, run.number, start))
+      for (const { identity } of answers) seen.isNew(hashNumber(hashOf(identity)))
+      const last = answers.at(-1)
+      from = last && last.ordinal + 1
+    }
+  }
+  return {
+    has: (identity) => identity !== undefined && seen.has(hashNumber(hashOf(identity))),
+    close: seen.close,
+  }
+}
+
+const withPastLookups = (known: Known | undefined, earlier: PastLookups, operation: Operation): Known => {
+  const identity = identityOf(operation)
+  return { has: (input) => known?.has(input) === true || earlier.has(identity(input)) }
+}
+
 /** Returns the request of the run of a step, and the rows that it leaves out. */
 async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, flow: string) {
   const {
@@ -231,9 +290,12 @@ async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, f
     targetOptions,
   } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
-  const isKept = isPriced(what.operation) || step.kind === 'http'
+  const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
+  // A search is made again, for what is new.
+  const isRepeated = step === asked.flow.source && (asked.fresh || asked.flow.since !== undefined)
+  const isKept = !isRepeated && (isPriced(what.operation) || step.kind === 'http')
   const request: BatchRequest = {
-    ...{ operation: what.operation, shape: what.shape, constants: what.constants },
+    ...{ operation: what.operation, shape: what.shape, constants },
     choices: {
       ...{ file: path, map: [], mapOnly: false, dryRun: false, encoding: undefined, delimiter: undefined },
       ...{ raw: false, failOn: 'any', fresh: false, retryUnknown, concurrency, lock: undefined, flow },

@@ -257,7 +257,7 @@ const pricing = ['enrichment_type', 'limit'] as const
 
 /** Reads what this machine's lookups with the same price have cost on the target. */
 export async function readResults(
-  { operation, constants }: BatchRequest,
+  { operation, constants }: Pick<BatchRequest, 'operation' | 'constants'>,
   database: Driver,
   target: string,
 ): Promise<{ readonly credits: number; readonly answers: number }> {

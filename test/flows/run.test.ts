@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../support/command.js'
@@ -111,5 +113,140 @@ describe('prospect flow run', () => {
       status: 'finished',
       written: 13,
     })
+  })
+
+  it('finds people at the companies that it keeps, their addresses, and writes them for a CRM', async () => {
+    write([
+      'name: sales',
+      'input: { csv: list.csv }',
+      'steps:',
+      '  - accounts.enrich',
+      '  - keep: headcount >= 50 && country == "FR"',
+      '  - leads.search: { job_titles: [Head of Sales], limit: 2 }',
+      '  - contacts.enrich: { enrichment_type: [email] }',
+      '  - keep: email_status == "valid"',
+      'output:',
+      '  - { csv: out.csv, columns: [full_name, title, email, company.name, company.headcount, input.Record ID] }',
+      '  - { csv: hubspot.csv, layout: hubspot }',
+    ])
+    const { code, stderr } = await run()
+    expect(code).toBe(11)
+    const paid = await spent()
+    const out = read('out.csv')
+    await run()
+    expect(await spent()).toEqual(paid)
+    expect(read('out.csv')).toBe(out)
+    expect(out.split('\n').slice(0, 2)).toEqual([
+      'full_name,title,email,company.name,company.headcount,Record ID',
+      'First18 Last18,Head of Sales,p18@company-9.example,Company 9,69,9',
+    ])
+    expect(read('hubspot.csv')).toContain('\nFirst18,Last18,p18@company-9.example,')
+    expect(stderr).toContain('5 keep: 7 in · 4 kept')
+    const { stdout } = await here.run(['flow', 'quote', 'flow.yaml', '--format', 'table'])
+    expect(stdout).toMatch(/1 accounts.enrich +61 +55 \(44–61\) +37 \(0–61\) +earlier runs/)
+    expect(stdout).toMatch(/4 contacts.enrich +8 \(0–20\) .* 12 \(0–60\) +usual rates/)
+  })
+
+  it('has a program answer rows, once for each, however often the flow is run', async () => {
+    const program = [
+      "const lines = require('node:readline').createInterface({ input: process.stdin })",
+      "require('node:fs').appendFileSync('starts', 'one ')",
+      "lines.on('line', (line) => {",
+      '  const { headcount, input } = JSON.parse(line)',
+      "  console.log(JSON.stringify(headcount ? { score: headcount * 2, of: input['Record ID'] } : null))",
+      '})',
+    ]
+    writeFileSync(path('score.js'), program.join('\n'))
+    write([
+      'name: scored',
+      'input: { csv: list.csv }',
+      'steps:',
+      '  - accounts.enrich',
+      '  - command: [node, score.js]',
+      '    fields: [score, of]',
+      '  - keep: score > 180',
+      'output: { csv: out.csv, columns: [name, score, of] }',
+    ])
+    expect((await run()).code).toBe(11)
+    const rows = read('out.csv').trimEnd().split('\n')
+    expect(rows.slice(0, 2)).toEqual(['name,score,of', 'Company 31,182,31'])
+    await run()
+    expect(read('out.csv').trimEnd().split('\n')).toEqual(rows)
+    expect(read('starts')).toBe('one ')
+    writeFileSync(path('score.js'), 'process.exit(3)')
+    const { code, stderr } = await run('--fresh')
+    expect(code).toBe(2)
+    expect(stderr).toContain('node has ended (exit code 3).')
+  })
+
+  it('takes only what is new since its last run', async () => {
+    const flow = [...companies(), 'since: last_run'].filter((line) => !line.includes('accounts.hiring'))
+    write(flow)
+    await run()
+    expect(read('out.csv').trimEnd().split('\n')).toHaveLength(14)
+    const paid = await spent()
+    await run()
+    expect(read('out.csv')).toBe('name,headcount,country,Record ID\n')
+    writeFileSync(
+      path('list.csv'),
+      `${read('list.csv')}New,company-38.example,new\nOld,company-37.example,old\n`,
+    )
+    await run()
+    expect(read('out.csv')).toBe('name,headcount,country,Record ID\n')
+    expect(await spent()).toEqual({ ...paid, 'accounts.enrich': 34 })
+  })
+
+  it('asks an address about rows, keeps its answers like paid ones, and sends it the result', async () => {
+    const asked: unknown[] = []
+    const batches: { key: unknown; rows: object[] }[] = []
+    const server = createServer(async (request, response) => {
+      const body = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
+        rows?: object[]
+        size?: number
+      }
+      if (body.rows) batches.push({ key: request.headers['idempotency-key'], rows: body.rows })
+      else asked.push([request.headers.authorization, body])
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ data: { score: 2 * (body.size ?? 0) } }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/`
+    const flow = (and: string) => [
+      'name: asked',
+      'input: { csv: list.csv }',
+      'steps:',
+      '  - accounts.enrich',
+      '  - keep: headcount >= 90',
+      '  - http:',
+      `      post: ${url}`,
+      '      headers: { authorization: SCORE_TOKEN }',
+      '      body: { company: "{name}", size: "{headcount}", text: "{name} in {country}" }',
+      '      result: { score: data.score }',
+      '      per_second: 1000',
+      `  - keep: score >= 0 && headcount < ${and}`,
+      `output: [{ http: { post: ${url}, rows: 4 }, columns: [name, score] }, { csv: out.csv }, { list: Asked }]`,
+    ]
+    write(flow('200'))
+    const missing = await run()
+    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('The variable SCORE_TOKEN')])
+    const env = { SCORE_TOKEN: 'Bearer secret-token' }
+    const { code, stderr } = await here.run(['flow', 'run', 'flow.yaml'], { env })
+    expect([code, stderr]).toEqual([11, expect.not.stringContaining('secret-token')])
+    expect(asked).toHaveLength(7)
+    expect(asked[0]).toEqual([
+      'Bearer secret-token',
+      { company: 'Company 31', size: 91, text: 'Company 31 in GB' },
+    ])
+    expect(batches.map(({ rows }) => rows.length)).toEqual([4, 3])
+    expect(new Set(batches.map(({ key }) => key)).size).toBe(2)
+    expect(batches[0]?.rows[0]).toEqual({ name: 'Company 31', score: 182 })
+    const list = await here.json<{ companies: { domain: string }[] }>('lists', 'get', 'Asked')
+    expect(list.companies).toHaveLength(7)
+    await here.run(['flow', 'run', 'flow.yaml'], { env })
+    write(flow('95'))
+    await here.run(['flow', 'run', 'flow.yaml'], { env })
+    expect(asked).toHaveLength(7)
+    expect(batches).toHaveLength(3)
+    server.close()
   })
 })

@@ -294,7 +294,10 @@ async function bulkOptions(
 }
 
 /** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */
-function finishHere(context: Context, run: string): (id: string, signal: AbortSignal) => Promise<void> {
+export function finishHere(
+  context: Context,
+  run: string,
+): (id: string, signal: AbortSignal) => Promise<void> {
   return async (id, signal) => {
     const worker = await context.worker()
     const stop = () => void worker.stop()

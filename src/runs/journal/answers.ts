@@ -369,7 +369,9 @@ export function openTemporary(table: string) {
 export function openSeenNumbers() {
   const database = openTemporary('CREATE TABLE seen (number INTEGER PRIMARY KEY) WITHOUT ROWID')
   const insert = database.prepare('INSERT INTO seen (number) VALUES (?) ON CONFLICT DO NOTHING')
+  const select = database.prepare('SELECT 1 FROM seen WHERE number = ?')
   return {
+    has: (number: number) => select.get(number) !== undefined,
     /** Adds a number. Returns whether it is new. */
     isNew: (number: number) => insert.run(number).changes === 1,
     close: () => void database.close(),

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { standIn } from '../../../flows/chain.js'
-import { flowFiles, tableRows } from '../../../flows/inputs.js'
+import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { openRuns } from '../../../runs/records.js'
@@ -13,7 +13,7 @@ import { listPorts, toRunHome } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { interruptible } from '../../context/interrupts.js'
-import { profileInUse } from '../../context/settings.js'
+import { isLargePrice, profileInUse } from '../../context/settings.js'
 import { reportOf } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { runPlaceOf, serverAddress, sharedOptions } from '../../options/databases.js'
@@ -22,13 +22,25 @@ import { addStoredId } from '../../options/stored-ids.js'
 import { positiveWhole } from '../../options/values.js'
 import { fileOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
-import { countRows, duration, formatCredits, formatNumber, formatPath, oneLine } from '../../output/text.js'
+import { canAsk, confirm, showAbove } from '../../output/prompt.js'
+import {
+  countRows,
+  duration,
+  formatCredits,
+  formatNumber,
+  formatPath,
+  lookOn,
+  oneLine,
+} from '../../output/text.js'
+import { importInput, outwardPorts, readListed, rowsOf, stepPorts } from './ports.js'
+import { formatFlowQuote, makeFlowQuote } from './quote.js'
 import { findFlow, listCommand, showCommand, stored } from './show.js'
 
 /** `prospect flow`: a chain of lookups in one file. */
 export const flowCommand: CommandFactory = ({ group }) =>
   group('flow', 'A whole prospecting workflow in one file', [
     checkCommand,
+    quoteCommand,
     runCommand,
     showCommand,
     resumeCommand,
@@ -50,12 +62,23 @@ const checkCommand: CommandFactory = ({ command }) =>
       return exitCodes.ok
     })
 
+const quoteCommand: CommandFactory = ({ command }) =>
+  command('quote', 'What a flow is expected to take and to cost in each step, before it starts')
+    .argument(...fileArgument)
+    .printResult(
+      async (context, { args: [file = ''] }) => {
+        const { flow, path } = await openFlow(context, file)
+        return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length)
+      },
+      { layout: formatFlowQuote },
+    )
+
 const runOptions = optionRows({
   until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
   rows: ['<n>', 'take the first rows of the input, and print what becomes of them', positiveWhole],
   fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
-  concurrency: ['<n>', 'rows of a step to look up at the same time (default: 256)', positiveWhole],
+  concurrency: ['<n>', 'rows of a step to look up at the same time (default: 128)', positiveWhole],
   database: [
     '<url>',
     'the PostgreSQL database of engine and runs, postgres://… (default: this machine)',
@@ -89,18 +112,26 @@ async function start(outer: Context, file: string, given: Given): Promise<number
   const output = fileOf(outer.globals)
   if (output !== undefined && !isLook)
     throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
-  const { operation } = await standIn()
-  const command: Pick<BatchCommand, 'database' | 'place' | 'operation'> = {
-    operation,
+  const command: Pick<BatchCommand, 'database' | 'place' | 'operation' | 'shape'> = {
+    ...(await standIn()),
     ...(given.database === undefined ? {} : { database: given.database }),
   }
   const { context, command: own } = withRunDatabase(outer, { ...command, choices: {} })
   const budget = { ...flow.budget, per_day: flow.budget.per_day ?? perDay }
+  const listed = await readListed(context, flow)
+  if (canAsk(context)) {
+    const quote = await makeFlowQuote(context, flow, path, listed.length)
+    const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
+    showAbove(context, () => shown)
+    const isLarge = isLargePrice(context, quote.budget ?? quote.credits.most, quote.balance)
+    await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
+  }
   const request: FlowRequest = {
     ...{ flow: { ...flow, budget }, path, until: untilOf(flow, given.until), rows: given.rows },
     look: isLook
       ? { format: rowFormat(context), path: output && resolve(context.streams.cwd, output) }
       : undefined,
+    content: flow.input.kind === 'list' ? listed : undefined,
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     concurrency: given.concurrency ?? concurrency,
@@ -113,13 +144,16 @@ async function start(outer: Context, file: string, given: Given): Promise<number
   )
   const stopWatching = capYoungGeneration()
   const ports = createRunPorts(context, own)
+  const outward = outwardPorts(context, dirname(path))
   const report = await interruptible(context.streams, (signal) =>
     runFlow(
       request,
       {
         ...ports,
-        forStep: (_, step) => createRunPorts(context, step),
-        rows: () => (flow.table ? tableRows(flow.table) : (async function* () {})()),
+        forStep: (_, step) => stepPorts(context, step),
+        ...outward,
+        importInput: (step) => importInput(context, step),
+        rows: () => rowsOf(flow, listed),
         sleep: (ms, aborted) => context.sleep(ms, aborted),
         onProgress: (counts) =>
           progress.update({

@@ -1,0 +1,137 @@
+import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { Refusal } from '../api/calls/errors.js'
+import { type Fields, isObject, valueAt } from '../api/values/objects.js'
+import { toCell } from '../runs/output/columns.js'
+import { type FlowRow, fieldOf } from './fields.js'
+import type { FlowOutput, HttpStep } from './read.js'
+
+/** What requests to addresses in a flow are sent with. */
+export interface HttpPorts {
+  /** Sends JSON; `error` says why no answer came. */
+  post(
+    url: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<
+    | { readonly status: number; readonly body: unknown; readonly retryAfter: string | undefined }
+    | { readonly error: string; readonly isRefused: boolean }
+  >
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Keeps a value out of logs and errors. */
+  conceal(secret: string): void
+  sleep(ms: number): Promise<void>
+  now(): number
+}
+
+/** Requests a second where a flow says nothing. */
+const usualRate = 10
+
+/** Returns the headers of a request: their values are in variables of the environment. */
+function headersOf(ports: HttpPorts, names: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(names).map(([header, variable]) => {
+      const value = ports.environment[variable]
+      if (value === undefined || value === '') throw new Refusal('flow.no_variable', { header, variable })
+      ports.conceal(value)
+      return [header, value]
+    }),
+  )
+}
+
+/** Fills `{field}` in the texts of a body. A text that is a field alone becomes its value, with its type. */
+export function fillBody(template: unknown, row: Fields): unknown {
+  if (typeof template === 'string') {
+    const whole = /^\{([^{}]+)\}$/.exec(template)?.[1]
+    if (whole !== undefined) return fieldOf(row, whole) ?? null
+    return template.replace(/\{([^{}]+)\}/g, (_, path: string) => toCell(fieldOf(row, path)))
+  }
+  if (Array.isArray(template)) return template.map((one) => fillBody(one, row))
+  if (!isObject(template)) return template
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBody(value, row)]))
+}
+
+/** Returns a caller that sends each row to an address, so many a second, and answers the fields of its result. */
+export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): Caller {
+  const { post: url, body, result, per_second: perSecond = usualRate } = http
+  const headers = headersOf(ports, http.headers)
+  let next = 0
+  const turn = async () => {
+    const now = ports.now()
+    const at = Math.max(now, next)
+    next = at + 1_000 / perSecond
+    if (at > now) await ports.sleep(at - now)
+  }
+  return {
+    call: async (_, { row }): Promise<Reply> => {
+      await turn()
+      const fields = isObject(row) ? row : {}
+      const answer = await ports.post(url, body ? fillBody(body, fields) : fields, headers)
+      if ('error' in answer) {
+        if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
+        throw new ConnectionLost(answer.error, false)
+      }
+      const { status, retryAfter } = answer
+      const wait = retryAfter === undefined ? {} : { 'retry-after': retryAfter }
+      const reply = (code: number, content: unknown): Reply => ({
+        status: code,
+        body: content,
+        headers: wait,
+        credits: 0,
+      })
+      if (status === 401 || status === 403)
+        throw new Refusal('flow.http_refused', { url, reason: `It answered ${status}` })
+      if (status === 429 || (status === 503 && retryAfter !== undefined))
+        return reply(429, { error: 'Too many requests' })
+      if (status < 200 || status > 299) return reply(status, { error: `The address answered ${status}` })
+      const found = Object.entries(result).map(([name, path]) => [
+        name,
+        valueAt(answer.body, path.split('.')) ?? null,
+      ])
+      return reply(200, Object.fromEntries(found))
+    },
+    close: async () => {},
+  }
+}
+
+/** How often a request with rows is sent again that the address could not take. */
+const mostTries = 5
+
+/** Creates an output that sends rows to an address, so many in a request, each request under a key of its own. */
+export function httpOutput(
+  ports: HttpPorts,
+  { http }: Extract<FlowOutput, { kind: 'http' }>,
+  flow: () => string,
+  record: (row: FlowRow & { readonly fields: Fields }) => Fields,
+) {
+  const most = http.rows ?? 100
+  const headers = headersOf(ports, http.headers)
+  let waiting: Fields[] = []
+  let sent = 0
+  const send = async (rows: readonly Fields[]) => {
+    sent++
+    for (let tries = 1; ; tries++) {
+      const answer = await ports.post(
+        http.post,
+        { rows },
+        { ...headers, 'idempotency-key': `${flow()}-${sent}` },
+      )
+      if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return
+      const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
+      const isFinal = 'error' in answer ? answer.isRefused : answer.status < 500 && answer.status !== 429
+      if (isFinal || tries === mostTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
+      const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
+      await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries)
+    }
+  }
+  return {
+    async write(rows: readonly (FlowRow & { readonly fields: Fields })[]) {
+      waiting.push(...rows.map(record))
+      for (; waiting.length >= most; waiting = waiting.slice(most)) await send(waiting.slice(0, most))
+    },
+    async finish() {
+      if (waiting.length > 0) await send(waiting)
+      waiting = []
+    },
+    abandon: async () => {},
+  }
+}

@@ -1,0 +1,113 @@
+import type { Shape } from '../api/areas/shapes.js'
+import { mostCredits } from '../engine/credits/cost.js'
+import { type BatchQuote, createQuote, type Results } from '../runs/plan/quote.js'
+import type { Remaining } from '../runs/ports.js'
+import type { StepCount } from './chain.js'
+import type { LookupStep, Step } from './read.js'
+
+/** A number that is not certain: the least, the one to expect, and the most. */
+export interface Range {
+  readonly least: number
+  readonly expected: number
+  readonly most: number
+}
+
+/** What a step of a flow is expected to take and to cost. */
+export interface StepQuote {
+  readonly step: string
+  readonly rows: Range
+  /** Rows that it leaves in the flow. */
+  readonly out: Range
+  readonly credits: Range
+  /** Least time by the rate limits, for the rows to expect; null where they are not known. */
+  readonly seconds: number | null
+  /** Whether earlier runs of the flow say so. */
+  readonly isOwn: boolean
+}
+
+/** Shares of rows that go on, where no run of the flow says more: the least, the one to expect, and the most. */
+const usualShares = {
+  keep: [0.05, 0.5, 1],
+  // What was not found goes on; duplicates do not.
+  lookup: [0.8, 1, 1],
+  people: [0.1, 0.6, 1],
+} as const
+
+/** Rows from which on the shares of earlier runs count. */
+const enoughRows = 20
+
+const times = ({ least, expected, most }: Range, shares: readonly [number, number, number]): Range => ({
+  least: Math.floor(least * shares[0]),
+  expected: Math.round(expected * shares[1]),
+  most: Math.ceil(most * shares[2]),
+})
+
+/** Returns what a step does with rows that come to it. */
+function sharesOf(
+  step: Step,
+  before: StepCount | undefined,
+): { shares: readonly [number, number, number]; isOwn: boolean } {
+  const isOfPeople = step.kind === 'lookup' && step.place === 'people'
+  const each = isOfPeople ? Number(step.constants.limit) : 1
+  if (before && before.in >= enoughRows) {
+    const share = before.out / before.in
+    return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], isOwn: true }
+  }
+  const [least, expected, most] =
+    usualShares[step.kind === 'keep' ? 'keep' : isOfPeople ? 'people' : 'lookup']
+  return { shares: [least * each, expected * each, most * each], isOwn: false }
+}
+
+/** What the quote of a step is made of. */
+export interface StepFacts {
+  readonly results: Results
+  readonly remaining: Remaining
+  /** Share of the maximum to assume without results. */
+  readonly defaultShare: number
+}
+
+const nothing = { inStore: 0, answered: 0, invalid: 0, skipped: 0, known: 0, stored: 0, emailOnly: 0 }
+
+/** Quotes the steps of a flow, whose input has so many rows. `factsOf` asks free questions only. */
+export async function quoteFlow(
+  steps: readonly Step[],
+  rows: Range,
+  before: readonly (StepCount | undefined)[],
+  factsOf: (step: Step & { readonly kind: 'lookup' }) => Promise<StepFacts>,
+): Promise<readonly StepQuote[]> {
+  const quotes: StepQuote[] = []
+  let coming = rows
+  for (const [at, step] of steps.entries()) {
+    const { shares, isOwn } = sharesOf(step, before[at])
+    const out = times(coming, shares)
+    const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
+    const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
+    const [most, expected] = [ask(coming.most), ask(coming.expected)]
+    quotes.push({
+      ...{ step: step.name, rows: coming, out, isOwn },
+      credits: {
+        least: 0,
+        expected: expected?.credits.expected ?? 0,
+        most: most?.credits.max ?? 0,
+      },
+      seconds: expected ? expected.seconds : 0,
+    })
+    coming = out
+  }
+  return quotes
+}
+
+function quoteStep(
+  { operation, shape, constants }: LookupStep,
+  rows: number,
+  { results, remaining, defaultShare }: StepFacts,
+): BatchQuote {
+  const limit: unknown = (shape.input.shape as Shape['input']['shape']).limit?.safeParse(undefined).data
+  const most = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
+  const counted = { ...nothing, rows, unique: rows, lookups: rows, most, affordable: rows }
+  return createQuote({
+    counted: { ...counted, invalidReasons: [], leftOut: [] },
+    ...{ results, defaultShare, windows: remaining.windows },
+    spendable: { ...remaining.spendable, budget: undefined },
+  })
+}

@@ -1,0 +1,57 @@
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { servingMachine } from '../cli/wait/serving.js'
+import { type Machine, machine } from '../support/command.js'
+import { emptySchema, type TestDatabase } from '../support/postgres.js'
+
+const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith('.yaml'))
+
+let here: Machine
+let schema: TestDatabase
+beforeAll(async () => {
+  here = machine()
+  cpSync('docs/examples', join(here.home, 'examples'), { recursive: true })
+  schema = await emptySchema()
+})
+afterAll(async () => {
+  here.remove()
+  await schema.drop()
+})
+
+/** Runs a flow, and returns what it wrote. */
+async function outputOf(at: Machine, name: string, env: Record<string, string> = {}): Promise<string> {
+  const { code, stderr } = await at.run(['flow', 'run', `examples/flows/${name}`], { env })
+  expect([name, code, stderr]).toEqual([name, 0, expect.stringContaining('written to')])
+  const file = /written to (.*)\.$/m.exec(stderr)?.[1] ?? ''
+  return readFileSync(file, 'utf8')
+}
+
+const prepare = async (at: Machine, env: Record<string, string> = {}) => {
+  await at.run(['data', 'sample'], { env })
+  await at.run(['engine', 'credits', 'add', '1000'], { env })
+}
+
+it('the flows of the documents run over the sample data: alone, on PostgreSQL, and at a server', async () => {
+  await prepare(here)
+  const outputs = new Map<string, string>()
+  for (const name of names) outputs.set(name, await outputOf(here, name))
+  expect(names).toHaveLength(3)
+  for (const text of outputs.values()) expect(text.split('\n').length).toBeGreaterThan(2)
+  const paid = await here.json<{ credits: number }[]>('ledger', '--by', 'operation')
+
+  const shared = machine()
+  cpSync('docs/examples', join(shared.home, 'examples'), { recursive: true })
+  const env = { PROSPECT_DATABASE_URL: schema.url }
+  await prepare(shared, env)
+  for (const name of names) expect(await outputOf(shared, name, env)).toBe(outputs.get(name))
+  expect(await shared.json('ledger', '--by', 'operation')).toEqual(paid)
+
+  const { baseUrl, key, close } = await servingMachine(prepare)
+  const atServer = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
+  const client = machine()
+  cpSync('docs/examples', join(client.home, 'examples'), { recursive: true })
+  expect(await outputOf(client, 'sales-leads.yaml', atServer)).toBe(outputs.get('sales-leads.yaml'))
+  await close()
+  for (const one of [shared, client]) one.remove()
+}, 300_000)
