@@ -18,7 +18,6 @@ type Text = string | ((details: Details) => string)
 
 interface Message {
   readonly text: Text
-  /** What to do about it. */
   readonly hint?: Text
   /** By default 2. */
   readonly exit?: number | ((details: Details) => number)

@@ -27,7 +27,6 @@ export interface KeptCall {
 /** What storing keys needs. */
 export interface KeptKeysOptions {
   readonly keys: KeptKeys
-  /** The origin of the server. */
   readonly origin: string
   readonly ids: Ids
   readonly clock: Clock

@@ -20,10 +20,8 @@ export interface Windows {
   ): Promise<T>
 }
 
-/** What pacing needs. */
 export interface PacedOptions {
   readonly windows: Windows
-  /** The origin of the server. */
   readonly origin: string
   /** Real time. */
   readonly clock: Clock

@@ -6,14 +6,12 @@ import { type Fields, isObject } from '../api/values/objects.js'
 import type { EventKind } from '../api/webhooks/events.js'
 import { readForeignWords, withPhone } from './foreign-replies.js'
 
-/** A record in a delivery. */
 export interface DeliveredRecord {
   /** Its place in the order found; `undefined` when the sender does not say. */
   readonly ordinal: number | undefined
   readonly record: Fields
 }
 
-/** What a delivery carries. */
 export interface Carried {
   readonly phase: 'record' | 'completed' | 'failed'
   readonly found: readonly DeliveredRecord[]

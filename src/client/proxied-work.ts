@@ -160,7 +160,6 @@ interface PassedResults {
   readonly finished: readonly FinishedWork[]
 }
 
-/** A delivery whose records are to be read. */
 export interface RecordsTask {
   readonly kind: 'records'
   readonly operation: OperationId

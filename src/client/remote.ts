@@ -12,11 +12,18 @@ import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { isLarge, join, viewOf } from '../api/values/bytes.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
-import { type Connection, createConnection, type Environment, proxyOf, type Wire } from './connection.js'
+import {
+  type Connection,
+  createConnection,
+  type Environment,
+  proxyOf,
+  type Wire,
+  type WireRequest,
+  wireRequest,
+} from './connection.js'
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
 import { doubted, type PassOn, type ReplyTask, readReply, unusable } from './reply.js'
-import { type WireRequest, wireRequest } from './request.js'
 import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
@@ -41,7 +48,6 @@ export interface RemoteOptions {
   /** Version of the program, for `user-agent`. */
   readonly version?: string | undefined
   readonly connectMs?: number | undefined
-  /** Timeout of one attempt. */
   readonly timeoutMs?: number | undefined
   readonly bodyBytes?: number | undefined
   readonly connections?: number | undefined
@@ -205,7 +211,6 @@ function headersOf(
   }
 }
 
-/** What is sent in each attempt. */
 interface Attempt extends WireRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Absent where the answer identifies nobody. */

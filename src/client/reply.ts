@@ -24,7 +24,6 @@ export interface ReplyTask {
   readonly answer: WireAnswer
   /** The server's words for `network` and `premium`. */
   readonly names: WireNames | undefined
-  /** The key of the request. */
   readonly apiKey: string | undefined
   /** Whether the body is passed on as it came. */
   readonly isPassedOn: boolean

@@ -10,7 +10,6 @@ import { type Destination, hostOf, type Resolve } from './ssrf-guard.js'
 export interface ResolverOptions {
   /** Name servers such as `127.0.0.1:5353`; by default those of the system. */
   readonly servers: readonly string[] | undefined
-  /** Path of the hosts file. */
   readonly hostsFile: string
   /** Timeout of a lookup, without the wait for its turn. */
   readonly lookupMs: number

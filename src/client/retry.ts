@@ -9,7 +9,6 @@ export const mostAttempts = 4
 const longestPauseMs = 30_000
 const firstPauseMs = 300
 
-/** The result of an attempt. */
 export type AttemptResult = Reply | Lost
 
 /**

@@ -11,7 +11,6 @@ import {
   kindOf,
 } from './networks.js'
 
-/** Whose lookup it is, and when it ends. */
 export interface AddressLookup {
   /** Lookups wait for others of the same owner only; by default each name is its own. */
   readonly owner?: string | undefined

@@ -28,7 +28,6 @@ export const isOwnColumn = (name: string): boolean =>
 /** Returns the name of a column in a file without a header. */
 export const toUnnamed = (_: unknown, at: number): string => `column_${at + 1}`
 
-/** Whether a column has no name of its own. */
 export const isUnnamed = (column: string): boolean => /^column_\d+$/.test(column)
 
 /** Whether a cell is the name of a column in a file that was written from one without a header. */
@@ -36,7 +35,6 @@ export const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell ==
 
 let known: ReadonlySet<string> | undefined
 
-/** Whether a name is one that columns commonly have. */
 export function isColumnName(name: string): boolean {
   known ??= new Set(
     Object.values(byKind)
@@ -95,19 +93,16 @@ export interface LeftOutValues {
   readonly sample: string
 }
 
-/** A value that was left out of its record. */
 export interface LeftOutValue {
   readonly field: string
   readonly value: unknown
   readonly reason: string
 }
 
-/** Leaves a value out of its record, for a reason. */
 export type LeaveOut = (field: string, value: unknown, reason: string) => void
 
 const sampleCharacters = 60
 
-/** Counts values that are left out, by field. */
 export class LeftOutCounter {
   readonly #counts = new Map<string, { values: number; readonly sample: string }>()
 
@@ -117,7 +112,6 @@ export class LeftOutCounter {
     else this.#counts.set(field, { values, sample: toSample(value) })
   }
 
-  /** Adds what another counter has counted. */
   addAll(counts: readonly LeftOutValues[]): void {
     for (const { field, sample, values } of counts) this.add(field, sample, values)
   }

@@ -21,7 +21,6 @@ type Sender = Pick<Request, 'headers' | 'url'>
 
 /** What a browser gets for the token of a link. */
 export interface Admitted {
-  /** The value of the cookie, which no script can read. */
   readonly cookie: string
   /** The token of the page, which is sent in `tokenHeader`. */
   readonly token: string
@@ -75,7 +74,6 @@ export function createSessions(random: (size: number) => Uint8Array) {
 /** Servers of this machine share cookies, so that the name has the port. */
 const cookieName = (url: string): string => `prospect-dashboard-${new URL(url).port || '80'}`
 
-/** Returns the header that sets the cookie of a session. */
 export function setCookie({ headers, url }: Sender, value: string, path: string): string {
   const secure = headers.get('origin')?.startsWith('https:') ? '; Secure' : ''
   return `${cookieName(url)}=${value}; Path=${path}; HttpOnly; SameSite=Strict${secure}`

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { ApiError } from '../api/calls/errors.js'
+import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
 import { join } from '../api/values/bytes.js'
 import { readBody } from '../http/body.js'
 import { Content, Shell } from './page/layout.js'
@@ -21,7 +21,6 @@ import { tryIt } from './views/try.js'
 /** The path below which everything of the dashboard is. */
 const dashboardPath = '/dashboard'
 
-/** What a dashboard is made with. */
 interface DashboardOptions extends ServerPorts {
   readonly ports: DashboardPorts
   /** Refuses every action. */
@@ -35,24 +34,17 @@ interface DashboardOptions extends ServerPorts {
 /** The dashboard as a part of a server. */
 export type Dashboard = ReturnType<typeof createDashboard>
 
-/** A refused request to the dashboard: the status, and the sentences that the page shows. */
-class Refusal extends Error {
-  constructor(
-    readonly status: number,
-    text: string,
-    readonly hint = '',
-  ) {
-    super(text)
-  }
-}
+/** Returns the refusal of a request to the dashboard: the status, and the sentences that the page shows. */
+const refused = (status: number, message: string, hint = ''): Refusal =>
+  new Refusal('dashboard.refused', { status, message, hint })
 
-const ended = new Refusal(
+const ended = refused(
   401,
   'This page is not signed in.',
   'Open the link that the terminal with prospect shows; it works once.',
 )
-const readOnly = new Refusal(403, 'This dashboard is read-only.', 'Start it without --read-only.')
-const unknown = new Refusal(404, 'There is no such page.', 'Choose one above.')
+const readOnly = refused(403, 'This dashboard is read-only.', 'Start it without --read-only.')
+const unknown = refused(404, 'There is no such page.', 'Choose one above.')
 
 /** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory. */
 export function createDashboard(options: DashboardOptions) {
@@ -79,7 +71,7 @@ export function createDashboard(options: DashboardOptions) {
     if (!sessions.isAdmitted(request)) throw ended
     const used = (await ports.admin.workspaces()).find((one) => one.used)
     if (used?.id === workspace.id) return
-    throw new Refusal(
+    throw refused(
       401,
       `The workspace in use is now ${used?.name}, and this dashboard belongs to ${workspace.name}.`,
       'Start prospect again for the dashboard of the other one.',
@@ -110,8 +102,8 @@ export function createDashboard(options: DashboardOptions) {
   }
 
   async function answerData(request: Request, path: string): Promise<Response> {
-    if (request.method !== 'POST') throw new Refusal(405, 'This path takes POST only.')
-    if (!isFromPage(request)) throw new Refusal(403, 'Only the page of the dashboard may ask for this.')
+    if (request.method !== 'POST') throw refused(405, 'This path takes POST only.')
+    if (!isFromPage(request)) throw refused(403, 'Only the page of the dashboard may ask for this.')
     const [, kind, name = '', action = ''] = path.split('/')
     if (kind === 'session') return signIn(request)
     await checkAccess(request)
@@ -156,7 +148,7 @@ function toRefusal(
   explain: ServerPorts['explain'],
   report: ServerPorts['report'],
 ): { readonly status: number; readonly message: string; readonly hint: string } {
-  if (error instanceof Refusal) return error
+  if (isRefusal(error, 'dashboard.refused')) return error.details as ReturnType<typeof toRefusal>
   const known = explain(error)
   if (known)
     return { status: error instanceof ApiError ? error.status : 422, message: known.error, hint: known.hint }
@@ -173,7 +165,7 @@ const mostBytes = 1_048_576
 
 async function readFields(request: Request): Promise<Fields> {
   if (!/^application\/json\b/.test(request.headers.get('content-type') ?? ''))
-    throw new Refusal(415, 'The fields of a form are sent as JSON.')
+    throw refused(415, 'The fields of a form are sent as JSON.')
   const bytes = join(await readBody(request, mostBytes))
   try {
     const fields = JSON.parse(Buffer.from(bytes).toString()) as unknown
@@ -181,7 +173,7 @@ async function readFields(request: Request): Promise<Fields> {
     if (Object.values(fields).some((value) => typeof value !== 'string')) throw new SyntaxError()
     return fields as Fields
   } catch {
-    throw new Refusal(400, 'The fields of a form are texts in one JSON object.')
+    throw refused(400, 'The fields of a form are texts in one JSON object.')
   }
 }
 
@@ -224,7 +216,7 @@ function findAsset(file: string): string {
     fileURLToPath(new URL(path, import.meta.url)),
   )
   const found = paths.find((path) => existsSync(path))
-  if (found === undefined) throw new Refusal(500, 'dist/dashboard is missing.', 'Run: npm run build')
+  if (found === undefined) throw refused(500, 'dist/dashboard is missing.', 'Run: npm run build')
   return found
 }
 

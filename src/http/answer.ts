@@ -11,10 +11,8 @@ export const safeHeaders = {
   'content-security-policy': "frame-ancestors 'none'",
 } as const
 
-/** The credits that responses charged, where they charged any. */
 const charged = new WeakMap<Response, number>()
 
-/** Returns the credits that a response charged. */
 export const creditsOf = (response: Response): number => charged.get(response) ?? 0
 
 /** Responses that their clients must not get. */
@@ -48,7 +46,6 @@ export function answer(
   return new Response(text ?? toJson(body), { status, headers: safe })
 }
 
-/** Creates the response of an error of an operation, or of the server itself. */
 export function refuse(error: ApiError, operation?: Operation): Response {
   return answer(error.status, errorBody(error, operation), error.headers)
 }

@@ -10,10 +10,8 @@ const leaseMs = 30_000
 /** How long to wait before checking again, because other processes add deliveries, too. */
 const restMs = 1_000
 
-/** What a forwarder needs. */
 export interface ForwarderOptions {
   readonly outbox: Outbox
-  /** Forwards one delivery. */
   readonly pass: (delivery: Forward['delivery'], signal: AbortSignal) => Promise<Passed>
   readonly clock: { now(): number }
   /** Resolves after the time; rejects when the signal aborts. */
@@ -28,7 +26,6 @@ export interface ForwarderOptions {
 /** Forwards the deliveries in an outbox. */
 export type Forwarder = ReturnType<typeof forwarder>
 
-/** Creates the forwarder of one outbox. */
 export function forwarder(options: ForwarderOptions) {
   const wakeUp = createWakeUp(options.sleep)
   return {

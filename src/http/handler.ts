@@ -24,7 +24,6 @@ export const basePath = '/api/v2'
 /** The path of the operations that a server also answers at its synchronous base address. */
 const syncBasePath = '/v2'
 
-/** What a handler serves. */
 export interface HandlerOptions {
   readonly caller: Caller
   /** Version of the program, for `/health`. */

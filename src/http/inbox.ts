@@ -12,7 +12,6 @@ export interface ReceivedDelivery {
   readonly event: string
   /** Id of the search, import, list or enrichment, when the body has an `id`. */
   readonly search: string | null
-  /** Whether its signature was verified. */
   readonly verified: boolean
   /** The headers that a forwarded copy needs, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
@@ -26,11 +25,9 @@ export interface Inbox {
   keep(delivery: ReceivedDelivery): Promise<boolean>
 }
 
-/** A delivery to forward. */
 export interface Forward {
   /** Its number in the order of arrival. */
   readonly seq: number
-  /** Number of attempts so far. */
   readonly attempts: number
   readonly delivery: Pick<ReceivedDelivery, 'headers' | 'body'>
 }

@@ -6,15 +6,13 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import type { AnswerLoss } from '../api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody, type LocalCode, Refusal } from '../api/calls/errors.js'
 import { lossOf, refuse, safeHeaders } from './answer.js'
-import { guard } from './guard.js'
+import { guard, inUrl, isLoopback, isWildcard, servedHosts } from './guard.js'
 import { basePath } from './handler.js'
-import { inUrl, isLoopback, isWildcard, servedHosts } from './hosts.js'
 
 /** How long things may take, in milliseconds. */
 export interface Timing {
   /** From connecting, or from the end of the last answer, to the end of the headers. */
   readonly headersMs: number
-  /** To the end of the request. */
   readonly requestMs: number
   /** An idle connection between two requests. */
   readonly keepAliveMs: number
@@ -33,7 +31,6 @@ export const usualTiming: Timing = {
   checkMs: 4_000,
 }
 
-/** What is served, and where. */
 export interface ListenOptions {
   readonly handler: (request: Request) => Promise<Response>
   /** Address or name to bind. */
@@ -54,7 +51,6 @@ export interface ListenOptions {
   readonly timing?: Timing
 }
 
-/** A server that is listening. */
 export interface Listening {
   readonly port: number
   /** Such as `http://127.0.0.1:4010`. */

@@ -9,7 +9,6 @@ import type { Inbox, ReceivedDelivery } from './inbox.js'
 /** Maximum size of a delivery in bytes. */
 export const deliveryLimit = 8 * 1024 * 1024
 
-/** What to receive, where, and from whom. */
 export interface ReceiverOptions {
   readonly inbox: Inbox
   /** The unguessable part of the path, created by `newToken`. */
@@ -97,11 +96,9 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   return answer(200, { received: true, duplicate: !isNew })
 }
 
-/** A delivery to be read. */
 export interface DeliveryTask extends Pick<ReceivedDelivery, 'headers' | 'receivedAt'> {
   readonly kind: 'delivery'
   readonly pieces: readonly Bytes[]
-  /** Whether it is labelled as JSON. */
   readonly saysJson: boolean
   /** Secrets of which one must have signed it, where there are any; and others that verify it. */
   readonly secrets: readonly string[]
@@ -114,7 +111,6 @@ export type ReadDelivery =
   | { readonly problem: string }
   | { readonly refused: RefusedBody }
 
-/** Checks the signature of a delivery, and reads what it is. */
 export function readDelivery(task: DeliveryTask): ReadDelivery {
   const { headers, secrets, known, receivedAt } = task
   const bytes = join(task.pieces)
@@ -140,14 +136,12 @@ export function readDelivery(task: DeliveryTask): ReadDelivery {
 /** The headers to store, so that the receiver of a copy can verify the signature. */
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 
-/** The event and search of a delivery, read from its body. */
 export type NamedDelivery = Pick<ReceivedDelivery, 'event' | 'search'>
 
 /** Returns the sender's id of a delivery, or one that equal bodies share. */
 const deliveryId = (headers: ReceivedDelivery['headers'], bytes: Bytes): string =>
   headers['webhook-id']?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** Returns the headers to store. */
 export const keptHeaders = (headers: Headers): Record<string, string> =>
   Object.fromEntries(
     kept.flatMap((name) => {

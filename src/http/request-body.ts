@@ -24,7 +24,6 @@ const usualRoom: RoomLimits = {
   allWaiting: 256,
 }
 
-/** What the fields of a body are read for. */
 export interface BodyOf {
   readonly operation: Operation
   readonly params: Readonly<Record<string, string>>

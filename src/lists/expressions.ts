@@ -124,7 +124,6 @@ class Rewriter {
     this.#names = writtenNames(scope)
   }
 
-  /** Returns a node that is true or false. */
   condition(node: ASTNode, place: Place = { variables: [] }): PlainNode {
     const plain = this.#write(node, place)
     return isBoolean.has(node.op) ? plain : call('fx_bool', plain)

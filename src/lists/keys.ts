@@ -25,7 +25,6 @@ interface Lookup {
   readonly within?: string
 }
 
-/** The columns of keys. */
 export const keyColumns = {
   companies: ['domain', 'slug', 'id', 'name', 'country'],
   people: ['email', 'slug', 'id', 'at_domain', 'at_company', 'domain'],

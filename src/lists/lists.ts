@@ -107,7 +107,6 @@ export interface KnownList {
 interface KnownRow {
   readonly line: number | null
   readonly fields: Fields
-  /** Returns the value of a column. */
   readonly cell: (column: string) => string
 }
 
@@ -141,7 +140,6 @@ export function tableList(
   }
 }
 
-/** Returns records as a list. */
 export const recordList = (name: string, records: () => AsyncIterable<Fields>): KnownList => ({
   ...{ name, header: [] },
   async *rows() {
@@ -155,7 +153,6 @@ export interface Matcher {
   readonly kind: ListKind
   /** Equal for the same lists, in any order of their rows. */
   readonly fingerprint: string
-  /** Rows of each list, by its name. */
   readonly counts: readonly { readonly name: string; readonly rows: number }[]
   /** Returns the match of fields that may have the names of any operation. */
   find(fields: Fields): Match

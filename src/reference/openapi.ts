@@ -1,4 +1,5 @@
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
+import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
 import { hasBody, isLimited, isPriced, observedNote, type Rate, usualBody } from '../api/operations/facts.js'
 import {
   aliasesOf,
@@ -10,14 +11,11 @@ import {
   wrapperOf,
 } from '../api/operations/table.js'
 import { type EventName, eventBody, eventNames, events } from '../api/webhooks/events.js'
-import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
 import document from './document.json' with { type: 'json' }
 import recorded from './examples.json' with { type: 'json' }
 import { createNamedSchemas, type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
 
-/** Options of a document. */
 interface OpenapiOptions {
-  /** Version of the program. */
   readonly version: string
   /** Base address with the version segment. */
   readonly serverUrl?: string
@@ -175,7 +173,6 @@ function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
   return operation.idempotent ? [...fields, { $ref: '#/components/parameters/IdempotencyKey' }] : fields
 }
 
-/** The bodies of events by the names of their schemas. */
 const listEventBodies = (): [name: string, schema: JsonSchema][] =>
   eventNames().map((name) => [schemaName(name), toJsonSchema(eventBody(name))])
 
@@ -245,7 +242,6 @@ const phases: Readonly<Record<string, string>> = {
   failed: 'The work could not be done',
 }
 
-/** Returns what an event means, in words. */
 export const eventWords = (name: EventName): string => phases[name.split('.')[1] ?? ''] ?? ''
 
 /** A request, its path parameters and query among the fields, and the reply of the engine. */
@@ -259,3 +255,117 @@ export const examples: Readonly<Record<OperationId, Example>> = recorded.operati
 
 /** A body of every event, recorded in the same way. */
 export const eventExamples: Readonly<Record<EventName, unknown>> = recorded.events
+
+const titles: Readonly<Record<string, string>> = document.errorTitles
+
+/** Details for the examples of error texts. */
+const example: Details = {
+  keys: 'webhook_url',
+  reason: 'limit must be a whole number of 1 or more',
+  need: 3,
+  have: 1,
+  limit: 1_048_576,
+  top_up_url: 'http://127.0.0.1:4010/top-up',
+}
+
+/** Reasons for the errors that this example does not fit. */
+const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
+  bad_request: 'search_url must be a valid company search URL',
+  bad_gateway: 'without JSON',
+  storage_failed: 'the disk is full',
+  database_read_only: 'it is a standby',
+  database_unreachable: 'nothing listens at its address',
+}
+
+const errorOf = (code: ErrorCode): ApiError =>
+  new ApiError(code, { ...example, reason: reasons[code] ?? String(example.reason) })
+
+const headerReferences = (...names: string[]): JsonSchema =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** Names of the headers on every reply that a request limit counts. */
+const rateHeaders = [
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-RateLimit-Reset-After',
+] as const
+
+/** Every error response: one per status, and one per body shape when there are two. */
+function errorResponses(): Record<string, JsonSchema> {
+  const statuses = Object.keys(titles).map(Number)
+  return Object.fromEntries(
+    statuses.flatMap((status) =>
+      (hasOwnShape(status) ? (['text', 'coded'] as const) : (['text'] as const)).map((shape) => [
+        nameOf(status, shape),
+        errorResponse(status, shape),
+      ]),
+    ),
+  )
+}
+
+const codesOf = (status: number): ErrorCode[] =>
+  (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
+
+const hasOwnShape = (status: number): boolean => codesOf(status).some((code) => 'own' in errors[code])
+
+const nameOf = (status: number, shape: Operation['errors']): string =>
+  `${titles[status]}${shape === 'coded' && hasOwnShape(status) ? 'Coded' : ''}`
+
+function errorResponse(status: number, shape: Operation['errors']): JsonSchema {
+  const coded = shape === 'coded' && hasOwnShape(status)
+  const schema = status === 402 ? 'InsufficientCredits' : coded ? 'CodedError' : 'Error'
+  const found = codesOf(status).map(errorOf)
+  return {
+    description: [...new Set(found.map(({ code }) => errors[code].hint))].join(' '),
+    ...(status === 429 ? { headers: headerReferences(...rateHeaders, 'Retry-After') } : {}),
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${schema}` },
+        examples: Object.fromEntries(
+          found.map((error) => [error.code, { value: errorBody(error, { errors: shape }) }]),
+        ),
+      },
+    },
+  }
+}
+
+/** Returns references to the errors of an operation, by status. */
+function errorsOf(operation: Operation, fields: readonly string[]): Record<string, JsonSchema> {
+  const possible: readonly [status: number, when: boolean][] = [
+    [400, true],
+    [401, true],
+    [402, isPriced(operation)],
+    [403, true],
+    [404, looksUp(operation, fields)],
+    [408, true],
+    [409, operation.idempotent],
+    [413, true],
+    [415, hasBody(operation)],
+    [422, fields.length > 0],
+    [429, isLimited(operation) || fields.includes('live') || operation.observedLimit !== undefined],
+    [431, true],
+    [500, true],
+    [502, true],
+    [503, true],
+  ]
+  return Object.fromEntries(
+    possible
+      .filter(([, when]) => when)
+      .map(([status]) => [status, { $ref: `#/components/responses/${nameOf(status, operation.errors)}` }]),
+  )
+}
+
+const identifiers = [
+  'persona_id',
+  'company_network_id',
+  'company_network_url',
+  'company_network_urls',
+  'post_url',
+]
+
+/** Returns whether an operation names one thing that may not exist. */
+function looksUp({ path, batch, starts }: Operation, fields: readonly string[]): boolean {
+  const single = batch !== undefined && starts === undefined && batch.identity !== 'number'
+  return path.includes('{') || single || identifiers.some((name) => fields.includes(name))
+}

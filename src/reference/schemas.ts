@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import * as record from '../api/schemas/records.js'
 
-/** A JSON Schema, or a reference to one. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
 /** Schemas that are collected once and referred to. */

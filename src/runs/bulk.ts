@@ -125,7 +125,6 @@ interface BulkPorts extends CallPorts {
 /** Sends several rows as one request, and settles them with its results. */
 class BulkCalls {
   readonly #operation: Operation
-  /** The operation of a single row. */
   readonly #single: Operation
   #isLossReported = false
 
@@ -390,7 +389,6 @@ const aloneAtOnce = 64
 export class BulkLauncher {
   readonly #calls: BulkCalls
   readonly #spendable: CreditBalance
-  /** Rows to send one by one. */
   readonly #alone = new Set<RowState>()
   #most: number
 

@@ -13,14 +13,11 @@ import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './por
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
 
-/** The input of a batch. */
 export interface InputFile {
   readonly table: Table
   /** The encoding that was asked for, by an option or in a dialog. */
   readonly encoding: string | undefined
-  /** Id for a run that reads it. */
   readonly id: string
-  /** Whether it was read from a pipe. */
   readonly isPiped: boolean
   /** Keeps what was read from a pipe when the command ends. */
   keep(): void

@@ -75,7 +75,6 @@ export class Calls {
     return false
   }
 
-  /** Makes a call that has been counted. */
   async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
     try {
       return await call().catch(lostCall)

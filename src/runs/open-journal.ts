@@ -85,7 +85,6 @@ export const openFinishedJournal = (
   missing: NonNullable<JournalOptions['missing']>,
 ): Promise<Journal> => openOver(records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
 
-/** Opens the journal of a run in its database. */
 async function openOver(
   { database, runs, locks, now }: RunRecords,
   run: Run,

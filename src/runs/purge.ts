@@ -62,7 +62,6 @@ export async function forgetRun(
 
 /** Runs and answers that were deleted. */
 interface PurgedRuns {
-  /** Ids of the runs. */
   readonly runs: readonly string[]
   readonly answers: number
 }

@@ -171,13 +171,11 @@ const writeHolder = ({ clock }: Pick<RunHome, 'clock'>, path: string): void =>
 const readHolder = (path: string): string | undefined =>
   resultOr(undefined, () => readFileSync(`${path}.holder`, 'utf8'))
 
-/** Returns the path of the folders of runs. */
 export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'runs')
 
 /** Returns the folder of a run, with the copy of its pipe. */
 export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder(home), id)
 
-/** Returns the folders of all runs of this machine. */
 export const runFolders = async (home: HomeOnly): Promise<string[]> =>
   (await readdir(runsFolder(home)).catch(() => [])).map((id) => runFolder(home, id))
 
@@ -187,7 +185,6 @@ interface RunFolder {
   keep(): void
 }
 
-/** Makes the folder of a run. */
 export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promise<RunFolder> {
   home.prepareHome()
   const path = runFolder(home, id)

@@ -100,7 +100,6 @@ export interface BatchRequest {
   readonly choices: BatchChoices
   /** Path of the output as given; stdout when absent. */
   readonly output?: string | undefined
-  /** The options that choose the target, for the record. */
   readonly targetOptions: Readonly<Record<string, unknown>>
   /** Locale of the output's numbers, for `--excel`. */
   readonly locale?: string | undefined

@@ -14,14 +14,12 @@ import type { LookupOptions, LookupStore, LookupTurn } from './journal/single-lo
 import { turnPollMs } from './journal/turns.js'
 import { identityOf } from './plan/lookup.js'
 
-/** The stored answers, and what they are answers of. */
 interface OpenAnswers extends Pick<Lookup, 'target' | 'workspace'>, LookupOptions {
   readonly store: LookupStore
   /** Takes the lock of this process's lookups, and returns its name. */
   readonly holdLock: () => Promise<string>
 }
 
-/** A turn that is in use. */
 interface HeldTurn extends LookupTurn {
   /** Whether the outcome of what was sent is known. */
   isKnown: boolean
@@ -32,7 +30,6 @@ const pollsBeforeNotice = 20
 
 /** What answering single lookups from the stored answers needs. */
 export interface StoredLookupPorts {
-  /** Opens the stored answers. */
   readonly open: () => Promise<OpenAnswers>
   /** Returns the real time from when on answers are taken; none is taken when absent. */
   readonly since: (() => number) | undefined

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { operation, operations } from '../../src/api/operations/table.js'
-import { wireRequest } from '../../src/client/request.js'
+import { wireRequest } from '../../src/client/connection.js'
 
 const names = { network: 'linkedin', premium: 'sales_navigator' }
 

@@ -14,7 +14,6 @@ import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import type { Fields } from '../values/objects.js'
 
-/** Identifies a person. */
 const identity = () => ({
   firstname: field.text('First name').optional(),
   lastname: field.text('Last name').optional(),

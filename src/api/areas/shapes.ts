@@ -27,10 +27,8 @@ type Builders = Awaited<ReturnType<(typeof areas)[keyof typeof areas]>>['shapes'
 type BuiltBy<Area, Id extends OperationId> =
   Area extends Readonly<Record<Id, () => infer Built extends Shape>> ? Built : never
 
-/** The schemas of every operation by its id. */
 export type Shapes = { readonly [Id in OperationId]: BuiltBy<Builders, Id> }
 
-/** The validated input of an operation. */
 export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
 /** The body of an operation's success. */
 export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>

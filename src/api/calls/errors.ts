@@ -68,7 +68,7 @@ export type Details = Readonly<Record<string, unknown>>
 
 /** The code of a refusal that is no error of the API: the area it comes from, and what is wrong. */
 export type LocalCode =
-  `${'csv' | 'database' | 'engine' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'proxy' | 'record' | 'run' | 'tools' | 'workbook'}.${string}`
+  `${'csv' | 'dashboard' | 'database' | 'engine' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'proxy' | 'record' | 'run' | 'tools' | 'workbook'}.${string}`
 
 /**
  * What is refused on purpose. It has a code and details, and no sentence: `cli/messages.ts` has those for people, and
@@ -215,7 +215,7 @@ function findRow(status: number, text: string): ErrorRow | undefined {
 
 /** Returns whether a text matches a template; false for a template that consists of placeholders. */
 function matchesTemplate(text: string, template: string): boolean {
-  const words = template.split(/\{\w+\}/)
+  const words = template.split(/{w+}/)
   const [head = '', tail = ''] = [words[0], words.at(-1)]
   if (words.length === 1) return text === template
   return (

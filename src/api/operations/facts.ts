@@ -30,7 +30,6 @@ export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
 
 /** The row of a command that takes several lines of a file at once. */
 export interface BulkFacts {
-  /** Its flag. */
   readonly flag: string
   /** The array that takes them, one item each. */
   readonly into: string
@@ -39,7 +38,6 @@ export interface BulkFacts {
   readonly most: number
 }
 
-/** Limits of a request body. */
 export interface BodyLimits {
   readonly bytes: number
   /** Values in it, those inside of others included. */

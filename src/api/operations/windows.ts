@@ -33,7 +33,6 @@ const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Wi
   windowMs: windowMsOf[per],
 })
 
-/** A window with what it counts. */
 export interface CountedWindow {
   readonly window: Window
   /** The operation that the window belongs to; null for a window of the plan. */

@@ -14,7 +14,6 @@ export interface FieldKind {
   readonly item?: FieldKind
   /** Whether commas separate the items of an array in one text. */
   readonly hasCommas?: boolean
-  /** Whether it is the code of a country. */
   readonly isCountry?: boolean
   readonly default?: unknown
 }

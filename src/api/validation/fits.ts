@@ -54,7 +54,6 @@ const states: Partial<Record<OperationId, readonly string[]>> = {
 
 const counts = ['preview_count', 'total_count', 'total']
 
-/** Returns the paths of which one must be there. */
 function settledBy({ id, starts }: Operation): readonly string[] {
   if (starts === 'waterfall') return ['id', 'enrichment_id']
   if (starts === 'import') return ['message.id', 'list.id', 'search.id', 'id']

@@ -29,7 +29,6 @@ export function parseNetworkUrl(
 }
 const parts = /^\s*(?:https?:)?\/{0,2}([^/?#\s]+)\/([^?#]*)(?:\?([^#]*))?(?:#(.*))?/is
 
-/** A page of search results on the network. */
 export interface SearchPage {
   readonly of: 'companies' | 'people'
   /** Whether it is a page of the premium search tool. */

@@ -15,7 +15,6 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return at
 }
 
-/** Returns the values at some paths, in their order. */
 export const valuesAt = (value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown[] =>
   paths.map((path) => valueAt(value, path))
 

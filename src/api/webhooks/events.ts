@@ -54,7 +54,6 @@ export const eventNames = (): EventName[] =>
 export const eventOf = (id: OperationId): EventKind | undefined =>
   rows().find(([, { from }]) => from.includes(id))?.[0]
 
-/** Whether work of a kind finds companies. */
 export const isCompanyImport = (kind: EventKind): boolean =>
   kind !== 'lead_search' && kind !== 'list_import' && kind !== 'contact_enrichment'
 

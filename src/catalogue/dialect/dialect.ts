@@ -14,7 +14,6 @@ export interface RowTarget {
   readonly tokenize: Tokenizer
 }
 
-/** Inserts a row with the texts that it is found by. */
 export type RowInserter = (
   to: RowTarget,
   key: number,
@@ -63,10 +62,8 @@ export interface BulkSettings {
   restoreDurability(): Promise<void>
 }
 
-/** A table as a copy takes it. */
 export interface CopiedTable {
   readonly columns: readonly string[]
-  /** The texts that a record is found by. */
   readonly textsOf?: ((record: string) => readonly string[]) | undefined
 }
 
@@ -85,7 +82,6 @@ export interface CatalogueDialect {
     matchTexts(table: TextTable, query: TextQuery, selectivity: Selectivity): Condition
     /** Returns a function that inserts a row with its texts; values come in the order of the columns. */
     createRowInserter(table: TextTable, columns: readonly string[]): RowInserter
-    /** Replaces the texts that a row is found by. */
     replaceTexts(to: RowTarget, table: TextTable, key: number, texts: readonly string[]): void
     /** Deletes the texts that rows are found by, where they are not a column of the row. */
     deleteTexts(connection: Connection, table: TextTable, keys: readonly number[]): Promise<void>
@@ -135,7 +131,6 @@ export interface CatalogueDialect {
     listColumns(connection: Connection, table: string): Promise<string[]>
     /** Keeps the server from ending a transaction that waits for the other side of the copy. */
     waitLonger(connection: Connection): Promise<void>
-    /** Creates the target of a copy of tables. */
     createTarget(connection: Connection, tables: Readonly<Record<string, CopiedTable>>): CopyTarget
   }
 }

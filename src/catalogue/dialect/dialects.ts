@@ -8,6 +8,5 @@ const dialects: Readonly<Record<Connection['dialect']['name'], CatalogueDialect>
   postgres: { texts: postgresTexts, search: postgresSearch, load: postgresLoad, copy: postgresCopy },
 }
 
-/** Returns the dialect of a database. */
 export const dialectOf = ({ dialect }: Pick<Connection, 'dialect'>): CatalogueDialect =>
   dialects[dialect.name]

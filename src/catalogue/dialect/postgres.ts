@@ -18,7 +18,6 @@ const maxBytes = 1_000_000
 const maxPositions = 16_383
 const maxLetters = 500
 
-/** A word that no vector has. */
 const noWord = "'!'"
 
 /** Searches by words in PostgreSQL. */
@@ -253,7 +252,6 @@ function createTarget(connection: Connection, copied: Readonly<Record<string, Co
   }
 }
 
-/** Copies into PostgreSQL. */
 export const postgresCopy: CatalogueDialect['copy'] = {
   async listColumns(connection, table) {
     const sql = `SELECT CAST(attname AS TEXT) AS name FROM pg_attribute

@@ -260,7 +260,6 @@ async function changePragmas(
   return () => set(before)
 }
 
-/** Bulk loads in SQLite. */
 export const sqliteLoad: CatalogueDialect['load'] = {
   maxIndexedBytes: undefined,
   isRemote: false,

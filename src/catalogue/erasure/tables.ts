@@ -127,7 +127,6 @@ export type Subject = { readonly email: string } | { readonly profile: NetworkPr
 export interface NamedPerson {
   /** Folded full name. */
   readonly name: string
-  /** Their name as it may be written. */
   readonly written: readonly string[]
   /** Where they work or worked: registrable domains and folded company names. */
   readonly companies: ReadonlySet<string>

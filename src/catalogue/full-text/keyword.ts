@@ -101,7 +101,6 @@ const missingWords = (next: Token | undefined): string =>
 
 const invalidKeyword = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })
 
-/** A condition in SQL with the values of its placeholders. */
 export type Condition = readonly [sql: string, ...values: Value[]]
 
 /** The opposite of a condition, also true when the condition is unknown. */
@@ -138,7 +137,6 @@ export const ifAny = <T>(
  */
 export type Selectivity = 'few' | 'many'
 
-/** A condition with its selectivity. */
 export interface EstimatedCondition {
   readonly condition: Condition
   readonly selectivity: Selectivity
@@ -157,7 +155,6 @@ export async function estimateSelectivity(
   return { condition, selectivity: (await countRows(connection, first)) <= mostOfFew ? 'few' : 'many' }
 }
 
-/** Returns the number of rows that a query finds. */
 export const countRows = (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
   readNumber(connection, `SELECT count(*) AS total FROM (${sql}) AS found`, ...values)
 
@@ -194,10 +191,8 @@ export interface TextQuery {
 /** Texts with these words next to each other, ignoring accents and case. */
 export const phrase = (words: string): TextQuery => ({ texts: { phrase: words }, negated: false })
 
-/** Texts one of whose columns begins with these words. */
 export const beginning = (words: string): TextQuery => ({ texts: { beginning: words }, negated: false })
 
-/** All other texts. */
 export const negate = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
 
 /** Texts that fulfil all of at least one query. */

@@ -11,7 +11,7 @@ import type {
   RecordKind,
   RejectedRecord,
 } from '../kinds/kind.js'
-import { InvalidRecordError } from '../normalize/readers.js'
+import { isInvalid } from '../normalize/readers.js'
 import { importJobs } from '../records/jobs.js'
 import { importPosts } from '../records/posts.js'
 import { importCompanies } from '../records/write-company.js'
@@ -228,7 +228,6 @@ async function previewRecords(
   return rejected
 }
 
-/** Imports some records, and counts them. */
 async function importPortion(
   kind: RecordKind,
   context: ImportContext,
@@ -246,7 +245,7 @@ async function importPortion(
   )
   for (const [index, outcome] of outcomes.entries()) {
     const { record: _, ...row } = portion[index] as PreparedRecord
-    if (outcome instanceof InvalidRecordError) tally.rejected.push({ ...row, reason: outcome.message })
+    if (isInvalid(outcome)) tally.rejected.push({ ...row, reason: outcome.message })
     else if (outcome === 'added') tally.added += 1
     else tally.updated += 1
     if (outcome === 'unchanged') tally.unchanged += 1

@@ -35,7 +35,6 @@ export const requiredFields: Readonly<Record<RecordKind, readonly (readonly stri
   posts: [['post_url']],
 }
 
-/** Which column is read as which field. */
 interface MappedColumns extends Required<Omit<FileColumns, 'original' | 'encoding'>> {
   /** The field of each column, in order. */
   readonly fields: readonly (string | undefined)[]

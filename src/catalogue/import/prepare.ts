@@ -10,7 +10,7 @@ import type {
   RejectedRecord,
 } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
-import { InvalidRecordError } from '../normalize/readers.js'
+import { isInvalid } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/headcount.js'
 import { type PreparedJob, prepareJob } from '../records/jobs.js'
 import { preparePerson } from '../records/person.js'
@@ -50,7 +50,6 @@ export interface PreparedBatch<R = RecordList> {
   readonly columns: FileColumns
 }
 
-/** Keeps a record as it was read. */
 export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
 
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
@@ -59,7 +58,7 @@ export const batchSize = 2_000
 /** Options of an import that concern reading the file. */
 export type ReaderOptions = Omit<ImportOptions, 'onProgress' | 'onRejected'>
 
-/** Creates the function that prepares the records of a file. It throws `InvalidRecordError` when a record is invalid. */
+/** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers: {
   readonly [K in RecordKind]: (ids: Ids) => (raw: RawRecord, leaveOut: LeaveOut) => PreparedByKind[K]
 } = {
@@ -144,7 +143,7 @@ function prepareRow(
     for (const { field, value } of leftOut) counter.add(field, value)
     return { line: row.line, record }
   } catch (error) {
-    if (!(error instanceof InvalidRecordError)) throw error
+    if (!isInvalid(error)) throw error
     const cause = leftOut.find(({ field }) => identifying.has(field))
     return { line: row.line, reason: cause?.reason ?? error.message }
   }

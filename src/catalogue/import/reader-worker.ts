@@ -30,14 +30,14 @@ export async function readMessages(port: MessagePort, { kind, options }: ReaderT
     }
     post({ end: true })
   } catch (error) {
-    if (error instanceof InputBroken) post({ end: true })
+    if (error === inputBroken) post({ end: true })
     else if (!(error instanceof Refusal) || error instanceof ApiError) throw error
     else post({ refusal: error.code as LocalCode, details: error.details })
   }
 }
 
 /** The bytes broke off; the main thread knows the reason. */
-class InputBroken extends Error {}
+const inputBroken = new Error('The bytes broke off')
 
 async function* receiveChunks(
   messages: AsyncIterable<unknown[]>,
@@ -45,7 +45,7 @@ async function* receiveChunks(
 ): AsyncGenerator<Uint8Array> {
   for await (const [value] of messages) {
     const message = value as MessageToReader
-    if ('end' in message && message.end === 'broken') throw new InputBroken()
+    if ('end' in message && message.end === 'broken') throw inputBroken
     if ('end' in message) return
     if (!('bytes' in message)) continue
     onTaken()

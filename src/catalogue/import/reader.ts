@@ -21,7 +21,6 @@ const workerMinBytes = 2 * 1_048_576
 /** Maximum number of chunks that wait in the worker: enough to continue while a transaction blocks this thread. */
 const maxQueuedChunks = 8
 
-/** What a worker reads. */
 export interface ReaderTask {
   readonly kind: RecordKind
   readonly options: ReaderOptions

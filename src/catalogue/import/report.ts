@@ -1,7 +1,6 @@
 import type { LeftOutValues } from '../../csv/names.js'
 import type { FileColumns, RejectedRecord } from '../kinds/kind.js'
 
-/** The result of an import, or what it would be. */
 export interface ImportReport extends Pick<FileColumns, 'mapping' | 'ignored' | 'samples' | 'encoding'> {
   readonly added: number
   readonly updated: number

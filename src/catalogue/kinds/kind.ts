@@ -5,13 +5,11 @@ import type { Awaitable } from '../../storage/driver/connection.js'
 /** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
-/** A kind of records. */
 export type RecordKind = (typeof kinds)[number]
 
 /** A record by field name, as a file or the sample has it; absent values are missing, null or blank. */
 export type RawRecord = Readonly<Record<string, unknown>>
 
-/** How a file is read. */
 export interface ImportOptions {
   /** Column of each field; takes precedence over what the header suggests. */
   readonly map?: Readonly<Record<string, string>>

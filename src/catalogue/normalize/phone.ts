@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import type { PhoneDetail } from '../../engine/ports/ports.js'
-import { InvalidRecordError, shorten, text } from './readers.js'
+import { invalid, shorten, text } from './readers.js'
 
 /** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
 export function readPhone(value: unknown, country: string | undefined): string | undefined {
@@ -10,7 +10,7 @@ export function readPhone(value: unknown, country: string | undefined): string |
   if (words === undefined) return undefined
   const number = toE164(words, country)
   if (number === undefined)
-    throw new InvalidRecordError(
+    throw invalid(
       `phone '${shorten(words)}' must be in E.164, such as +33612345678, or have a country beside it`,
     )
   return number

@@ -1,21 +1,25 @@
+import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { companySizes, emailStatuses, emailStatusOf } from '../../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { toCompanyDomain } from './domain.js'
 import { foldText } from './name.js'
 
-/** Reads one field of a record: `undefined` when absent or blank. Throws `InvalidRecordError` when invalid. */
+/** Reads one field of a record: `undefined` when absent or blank. Throws a Refusal when invalid. */
 export type FieldReader<T> = (value: unknown) => T | undefined
 
-/** An invalid value or record; the message is for the author of the file. */
-export class InvalidRecordError extends Error {}
+/** Returns the refusal of a value or record; the reason is for the author of the file. */
+export const invalid = (reason: string): Refusal => new Refusal('record.invalid', {}, reason)
+
+/** Whether an error is that of a value or record. */
+export const isInvalid = (error: unknown): error is Refusal => isRefusal(error, 'record.invalid')
 
 /** Text; numbers and booleans are converted, and a lone surrogate becomes U+FFFD. */
 export const text: FieldReader<string> = (value) => {
   if (value === undefined || value === null) return undefined
-  if (typeof value === 'object') throw new InvalidRecordError('must be text')
+  if (typeof value === 'object') throw invalid('must be text')
   const words = (typeof value === 'string' ? value : String(value)).toWellFormed().trim()
-  if (words.includes('\0')) throw new InvalidRecordError('must not contain NUL')
+  if (words.includes('\0')) throw invalid('must not contain NUL')
   return words === '' ? undefined : words
 }
 
@@ -37,7 +41,7 @@ export const decimal = fromText((words) => {
     .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
   const plain = european.test(bare) ? bare.replaceAll('.', '').replace(',', '.') : bare
   const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : Number.NaN
-  if (!Number.isFinite(number)) throw new InvalidRecordError(`must be a number, not '${shorten(words)}'`)
+  if (!Number.isFinite(number)) throw invalid(`must be a number, not '${shorten(words)}'`)
   return number
 })
 
@@ -46,7 +50,7 @@ export const wholeNumber: FieldReader<number> = (value) => {
   const number = decimal(value)
   if (number === undefined) return undefined
   if (!Number.isSafeInteger(number) || number < 0)
-    throw new InvalidRecordError(`must be a whole number of 0 or more, not '${number}'`)
+    throw invalid(`must be a whole number of 0 or more, not '${number}'`)
   return number
 }
 
@@ -57,7 +61,7 @@ const no = new Set(['false', 'no', 'n', '0', 'non'])
 export const bool = fromText((words) => {
   const word = words.toLowerCase()
   if (yes.has(word) || no.has(word)) return yes.has(word)
-  throw new InvalidRecordError(`must be true or false, not '${shorten(word)}'`)
+  throw invalid(`must be true or false, not '${shorten(word)}'`)
 })
 
 /** A list of texts: an array, or one text separated by semicolons. */
@@ -74,7 +78,7 @@ const fromJson =
   (value) => {
     const given = typeof value === 'string' ? parseFieldJson(value) : value
     if (given === undefined || given === null) return undefined
-    if (!isExpected(given)) throw new InvalidRecordError(`must be ${expected}`)
+    if (!isExpected(given)) throw invalid(`must be ${expected}`)
     return given
   }
 
@@ -84,21 +88,20 @@ export const objects = fromJson(
   'a list of objects',
 )
 
-/** One object, or its JSON. */
 export const object = fromJson(isObject, 'an object')
 
 /** The two-letter code of a country given by code or name. */
 export const country = fromText((words) => {
   const code = toCountryCode(words)
   if (code === undefined)
-    throw new InvalidRecordError(`'${shorten(words)}' is not a country: give its ISO code of two letters`)
+    throw invalid(`'${shorten(words)}' is not a country: give its ISO code of two letters`)
   return code
 })
 
 /** The domain of the company that a website, host or email address stands for. */
 export const domain = fromText((words) => {
   const found = toCompanyDomain(words)
-  if (found === undefined) throw new InvalidRecordError(`no website domain in '${shorten(words)}'`)
+  if (found === undefined) throw invalid(`no website domain in '${shorten(words)}'`)
   return found
 })
 
@@ -106,7 +109,7 @@ export const domain = fromText((words) => {
 export const email = fromText((words) => {
   const address = words.toLowerCase().replace(/^mailto:/, '')
   if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
-    throw new InvalidRecordError(`'${shorten(address)}' is not an email address`)
+    throw invalid(`'${shorten(address)}' is not an email address`)
   return address
 })
 
@@ -116,26 +119,21 @@ export const emailStatus = fromText((words) => {
   if (word === null) return undefined
   const status = emailStatuses.find((one) => one === word)
   if (status === undefined)
-    throw new InvalidRecordError(
-      `must be ${emailStatuses.join(', ')} or a word for one, not '${shorten(words)}'`,
-    )
+    throw invalid(`must be ${emailStatuses.join(', ')} or a word for one, not '${shorten(words)}'`)
   return status
 })
 
 /** A date or date-time in ISO 8601, kept as written. */
 export const date = fromText((words) => {
   if (!/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/.test(words) || Number.isNaN(Date.parse(words)))
-    throw new InvalidRecordError(`must be a date such as 2025-01-31, not '${shorten(words)}'`)
+    throw invalid(`must be a date such as 2025-01-31, not '${shorten(words)}'`)
   return words
 })
 
 /** A company size, with any dash and with or without thousands separators. */
 export const employeeRange = fromText((words) => {
   const range = parseCompanySize(words)
-  if (!range)
-    throw new InvalidRecordError(
-      `must be a company size (${companySizes.join(', ')}), not '${shorten(words)}'`,
-    )
+  if (!range) throw invalid(`must be a company size (${companySizes.join(', ')}), not '${shorten(words)}'`)
   return range
 })
 
@@ -165,6 +163,6 @@ function parseFieldJson(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    throw new InvalidRecordError('must be JSON')
+    throw invalid('must be JSON')
   }
 }

@@ -140,7 +140,6 @@ const fieldKinds: Readonly<Record<string, readonly ValueKind[]>> = {
   ...{ country: countryName, country_code: countryName, network_id: [], company_network_id: [] },
 }
 
-/** Whether a column of a kind may fill a field. */
 export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind | undefined): boolean {
   const kinds = kindsOfField(subject, field)
   if (kind === undefined || kinds?.includes(kind) || isStandIn(field, kind)) return true

@@ -16,7 +16,6 @@ export interface NameReading {
 
 /** What a written name may stand for. */
 export interface NameReadings {
-  /** How each fold was reached. */
   readonly folds: ReadonlyMap<string, NameReading>
   /** Beginnings of further folds, each of which is followed by a space and one of the forms. */
   readonly stems: ReadonlyMap<string, NameReading>

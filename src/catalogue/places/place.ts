@@ -34,7 +34,6 @@ export function findPlace(idOrName: string): Place | undefined {
   return entry && toPlace(entry)
 }
 
-/** Returns an entry of the gazetteer as a place. */
 function toPlace(entry: GazetteerEntry): Place {
   const { code, country, region, name, also } = entry
   const own = foldText(name)
@@ -271,7 +270,6 @@ interface GazetteerEntry {
   /** `FR`, `FR.84`, or the GeoNames id of a city. */
   readonly code: string | number
   readonly country: string
-  /** The region itself, or the one that a city is in. */
   readonly region: string | null
   readonly name: string
   /** Further names, folded, a line each. */

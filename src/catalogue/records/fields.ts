@@ -11,7 +11,7 @@ import {
   emailStatus,
   employeeRange,
   type FieldReader,
-  InvalidRecordError,
+  isInvalid,
   labelFrom,
   object,
   objects,
@@ -55,7 +55,6 @@ const employer = {
   company_name: text,
 } as const
 
-/** Readers of the fields of a person. */
 export const personFields = {
   id: text,
   first_name: text,
@@ -99,7 +98,6 @@ export const personFields = {
 /** Readers of the fields that say where a person works. */
 export const personEmployerFields = { ...employer, current_position: object } as const
 
-/** Readers of the fields of a job. */
 export const jobFields = {
   job_title: text,
   job_url: text,
@@ -135,7 +133,6 @@ export type ParsedFields<R extends Readers> = {
   -readonly [F in keyof R]?: R[F] extends FieldReader<infer T> ? T : never
 }
 
-/** A record of a kind with parsed fields. */
 export type RecordFields<K extends RecordKind> = ParsedFields<(typeof fields)[K]>
 
 type Readers = Readonly<Record<string, FieldReader<unknown>>>
@@ -165,7 +162,7 @@ export function readOr<V, T>(
   try {
     return read(value)
   } catch (error) {
-    if (!(error instanceof InvalidRecordError)) throw error
+    if (!isInvalid(error)) throw error
     leaveOut(field, value, `${field}: ${error.message}`)
     return undefined
   }

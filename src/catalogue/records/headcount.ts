@@ -6,14 +6,7 @@ import type { RawRecord } from '../kinds/kind.js'
 import { toCompanyDomain } from '../normalize/domain.js'
 import { cleanName, foldName, foldText } from '../normalize/name.js'
 import { type NetworkProfile, parseProfile } from '../normalize/profile.js'
-import {
-  date,
-  InvalidRecordError,
-  parseCompanySize,
-  shorten,
-  text,
-  wholeNumber,
-} from '../normalize/readers.js'
+import { date, invalid, parseCompanySize, shorten, text, wholeNumber } from '../normalize/readers.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { type CompanyRow, toCompanyRow } from './match-company.js'
 import { readUses, type TechnologyDetails } from './technologies.js'
@@ -23,12 +16,10 @@ export interface HeadcountEntry extends DatedHeadcount {
   readonly department: string
 }
 
-/** Reads a headcount history. */
 function readHeadcountHistory(entries: readonly RawRecord[]): HeadcountEntry[] {
   return entries.map((entry) => {
     const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
-    if (day === undefined || headcount === undefined)
-      throw new InvalidRecordError('each entry needs a date and a headcount')
+    if (day === undefined || headcount === undefined) throw invalid('each entry needs a date and a headcount')
     return { date: day.slice(0, 10), department: text(entry.department) ?? 'All', headcount }
   })
 }
@@ -121,7 +112,7 @@ export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>, leaveOut:
   if (website?.includes('@') && !website.includes('/')) delete account.website
   const profiles = readProfiles(account, leaveOut)
   if (domain === undefined && profiles.length === 0)
-    throw new InvalidRecordError('a company needs a domain, a network_id or a network_url')
+    throw invalid('a company needs a domain, a network_id or a network_url')
   const uses =
     readOr(leaveOut, 'technology_details', technology_details, (details) =>
       readUses(technologies, details),
@@ -163,7 +154,6 @@ function readProfiles(account: RecordFields<'companies'>, leaveOut: LeaveOut): N
     : [...profiles, profile]
 }
 
-/** Reads the profile url in a field of a record, and leaves out what is no profile of that kind. */
 export function readProfile<F extends string>(
   record: { [K in F]?: string | undefined },
   field: F,

@@ -1,7 +1,7 @@
 import type { LeaveOut } from '../../csv/names.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { domain, InvalidRecordError, text } from '../normalize/readers.js'
+import { domain, invalid, isInvalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import type { Candidate } from '../write/candidates.js'
 import {
@@ -41,9 +41,9 @@ export function prepareJob(raw: RawRecord, leaveOut: LeaveOut): PreparedJob {
     company_name: company_name ?? readOr(leaveOut, 'company', company?.name, text),
   }
   tidyEmployer(employer, leaveOut)
-  if (job.job_title === undefined) throw new InvalidRecordError('a job needs a job_title')
+  if (job.job_title === undefined) throw invalid('a job needs a job_title')
   if (Object.values(employer).every((value) => value === undefined))
-    throw new InvalidRecordError('a job needs a company_domain')
+    throw invalid('a job needs a company_domain')
   return { job, employer }
 }
 
@@ -75,12 +75,10 @@ export async function importJobs(context: ImportContext, jobs: readonly Prepared
   const changes: JobChange[] = []
   const outcomes = decideEach(jobs, ({ job, employer }, index) => {
     const company = employers[index]
-    if (company instanceof InvalidRecordError) throw company
+    if (isInvalid(company)) throw company
     const identity = identities[index]
     if (company === undefined || identity === undefined)
-      throw new InvalidRecordError(
-        `no company '${employer.company_name}' is known, or several are: give its company_domain`,
-      )
+      throw invalid(`no company '${employer.company_name}' is known, or several are: give its company_domain`)
     const [before] = known.find('identity', identity)
     const stored = before && (JSON.parse(before.record) as StoredJob)
     const merged: StoredJob = { ...stored, ...job }

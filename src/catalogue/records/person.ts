@@ -5,14 +5,13 @@ import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
-import { InvalidRecordError, text } from '../normalize/readers.js'
+import { invalid, text } from '../normalize/readers.js'
 import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import { leaveOutForeignHost, readProfile } from './headcount.js'
 import { foldOrNull, type StoredAccount, type StoredTexts, toAccount } from './match-company.js'
 import type { Employer } from './write-company.js'
 
-/** A person that was read. */
 export interface PreparedPerson {
   readonly fields: PersonFields
   readonly employer: Employer
@@ -63,7 +62,7 @@ export function preparePerson(raw: RawRecord, leaveOut: LeaveOut): PreparedPerso
     name: foldText(toFullName(fields)),
   }
   if (!isIdentified(prepared))
-    throw new InvalidRecordError('a person needs a network_profile_url, an email, or a name with a company')
+    throw invalid('a person needs a network_profile_url, an email, or a name with a company')
   return prepared
 }
 
@@ -174,7 +173,6 @@ function toDayNumber(startedAt: string | undefined): number | null {
 const toMonths = (years: number | undefined, months: number | undefined): number | null =>
   years === undefined && months === undefined ? null : monthsOf(years, months)
 
-/** A past position as imported. */
 type PastPosition = Readonly<Record<string, unknown>>
 
 // The tokenizer treats private-use characters as letters, and they do not occur in texts.
@@ -280,7 +278,6 @@ function toCurrentPosition(
   return { title, company_name, company_network_id, started_at }
 }
 
-/** The records of a stored person and of the company. */
 export type PersonAtCompany = Pick<FoundPerson, 'record' | 'company'>
 
 /** Returns the lead and its company, with every key; tenures are computed up to `now`. */

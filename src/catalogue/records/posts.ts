@@ -2,7 +2,7 @@ import type { LeaveOut } from '../../csv/names.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
-import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
+import { invalid, shorten, text } from '../normalize/readers.js'
 import { checkEngagers } from '../write/bulk-load.js'
 import type { Candidate } from '../write/candidates.js'
 import {
@@ -35,7 +35,7 @@ export interface PreparedPost {
 export function preparePost(raw: RawRecord, leaveOut: LeaveOut): PreparedPost {
   const { engagers = [], ...post } = readFields(fields.posts, raw, leaveOut)
   const { post_url, author_profile_url: author } = post
-  if (post_url === undefined) throw new InvalidRecordError('a post needs a post_url')
+  if (post_url === undefined) throw invalid('a post needs a post_url')
   if (author !== undefined && readOr(leaveOut, 'author_profile_url', author, toProfileName) === undefined)
     delete post.author_profile_url
   return {
@@ -58,21 +58,21 @@ export function toPostIdentity(url: string): string {
 
 function readEngager(raw: RawRecord): Engager {
   const url = text(raw.network_profile_url)
-  if (url === undefined) throw new InvalidRecordError('each needs a network_profile_url')
+  if (url === undefined) throw invalid('each needs a network_profile_url')
   return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }
 }
 
 function toProfileName(url: string): string {
   const profile = parseProfile(url)
   const name = profile?.id ?? profile?.slug
-  if (name === undefined) throw new InvalidRecordError(`'${shorten(url)}' is not a profile url`)
+  if (name === undefined) throw invalid(`'${shorten(url)}' is not a profile url`)
   return name
 }
 
 function readEngagement(word: string | undefined): string {
   const kind = (word ?? 'reaction').toLowerCase().replace(/s$/, '')
   if (kind !== 'reaction' && kind !== 'comment')
-    throw new InvalidRecordError(`engagement must be reaction or comment, not '${shorten(kind)}'`)
+    throw invalid(`engagement must be reaction or comment, not '${shorten(kind)}'`)
   return kind
 }
 

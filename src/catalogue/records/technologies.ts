@@ -1,7 +1,7 @@
 import type { Technology, TechnologyUse } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
-import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
+import { decimal, invalid, text, wholeNumber } from '../normalize/readers.js'
 import type { CompanyMatch, StoredAccount } from './match-company.js'
 
 /** A technology that a company uses; unknown facts are missing. */
@@ -34,11 +34,11 @@ const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 
 function readUse(detail: RawRecord): TechnologyDetails {
   const name = text(detail.name)
   const slug = text(detail.slug) ?? name
-  if (slug === undefined) throw new InvalidRecordError('each needs a slug')
+  if (slug === undefined) throw invalid('each needs a slug')
   const level = typeof detail.confidence === 'string' ? levels[detail.confidence.toLowerCase()] : undefined
   const confidence = level ?? decimal(detail.confidence)
   if (confidence !== undefined && (confidence < 0 || confidence > 1))
-    throw new InvalidRecordError('confidence must be from 0 to 1')
+    throw invalid('confidence must be from 0 to 1')
   return {
     slug: toSlug(slug),
     name,
@@ -99,11 +99,9 @@ export async function writeUses(connection: Connection, changes: readonly UseCha
   }
 }
 
-/** Returns whether a use has more than its slug. */
 const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-/** A technology as it is stored. */
 interface StoredTechnology extends Technology {
   readonly key: number
 }

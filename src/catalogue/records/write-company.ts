@@ -1,7 +1,8 @@
+import type { Refusal } from '../../api/calls/errors.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
 import type { NetworkProfile } from '../normalize/profile.js'
-import { InvalidRecordError } from '../normalize/readers.js'
+import { invalid, isInvalid } from '../normalize/readers.js'
 import { checkCompany, checkHistory } from '../write/bulk-load.js'
 import { type Candidate, Candidates, type CandidateTable, lookUp } from '../write/candidates.js'
 import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
@@ -76,7 +77,6 @@ class CompaniesInImport {
     this.#known.add(await target.readRows<KnownCompany>(this.#table, lookups))
   }
 
-  /** Reads the companies with the profiles of those whose domain no company has. */
   async readProfiles(companies: readonly PreparedCompany[]): Promise<void> {
     const ids: string[] = []
     const slugs: string[] = []
@@ -113,7 +113,7 @@ class CompaniesInImport {
       const there = this.#known.find(...toColumn(profile))
       const candidates = domain === null ? there : there.filter((one) => one.domain === null)
       if (candidates.length > 1)
-        throw new InvalidRecordError('several companies have this profile: give the domain of the one meant')
+        throw invalid('several companies have this profile: give the domain of the one meant')
       if (candidates[0]) return candidates[0]
     }
     return undefined
@@ -215,7 +215,7 @@ export interface Employer {
 export async function importEmployers(
   context: ImportContext,
   employers: readonly Employer[],
-): Promise<(number | undefined | InvalidRecordError)[]> {
+): Promise<(number | undefined | Refusal)[]> {
   const companies = new CompaniesInImport(context)
   const nameOf = ({ company_name }: Employer) => foldName(company_name ?? '')
   await companies.readDomains(
@@ -224,7 +224,7 @@ export async function importEmployers(
   )
   const findKnown = ({ company_domain, company_network_url }: Employer) =>
     company_domain && !company_network_url ? companies.findByDomain(company_domain) : undefined
-  const prepared = new Map<string, PreparedCompany | InvalidRecordError>()
+  const prepared = new Map<string, PreparedCompany | Refusal>()
   for (const employer of employers) {
     if (isNameOnly(employer) || findKnown(employer)) continue
     const spelling = toSpelling(employer)
@@ -233,7 +233,7 @@ export async function importEmployers(
     if (company) prepared.set(spelling, company)
   }
   await companies.readProfiles(
-    [...prepared.values()].flatMap((company) => (company instanceof InvalidRecordError ? [] : [company])),
+    [...prepared.values()].flatMap((company) => (isInvalid(company) ? [] : [company])),
   )
   const keys = decideEach(employers, (employer) => {
     if (isNameOnly(employer)) return companies.findByName(nameOf(employer))?.key
@@ -241,7 +241,7 @@ export async function importEmployers(
     if (known) return known.key
     const company = prepared.get(toSpelling(employer))
     if (!company) throw new Error('An employer was not prepared')
-    if (company instanceof InvalidRecordError) throw company
+    if (isInvalid(company)) throw company
     const existing = companies.find(company)
     if (existing) return existing.key
     const { key } = companies.decide(company)

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
-import { InvalidRecordError } from '../normalize/readers.js'
+import { invalid, isInvalid } from '../normalize/readers.js'
 import { type Candidate, Candidates, lookUp } from '../write/candidates.js'
 import { type Change, decideEach, type ImportContext, type Outcome } from '../write/import-context.js'
 import { hasSameValues, writeRows } from '../write/row-writer.js'
@@ -43,7 +44,7 @@ export async function importPeople(context: ImportContext, people: readonly NewP
   const changes: PersonChange[] = []
   const outcomes = decideEach(people, (person, index) => {
     const employer = employers[index]
-    if (employer instanceof InvalidRecordError) throw employer
+    if (isInvalid(employer)) throw employer
     const before = findSamePerson(known, person, employer)
     const change = before
       ? mergePerson(before, person, employer ?? before.company)
@@ -61,7 +62,7 @@ export async function importPeople(context: ImportContext, people: readonly NewP
 async function readPeople(
   context: ImportContext,
   people: readonly NewPerson[],
-  employers: readonly (number | undefined | InvalidRecordError)[],
+  employers: readonly (number | undefined | Refusal)[],
 ): Promise<Candidates<KnownPerson>> {
   const mayExist = (column: string, value: string | undefined, part?: string): value is string =>
     value !== undefined && context.mayExist('people', column, value, part)
@@ -79,7 +80,7 @@ async function readPeople(
     const company = employers[index]
     const open = toProfilePart(person)
     if (mayExist('email', email, open)) emails.push(email)
-    if (name === '' || company instanceof InvalidRecordError) continue
+    if (name === '' || isInvalid(company)) continue
     const part = open ?? (email === undefined ? undefined : withoutEmail)
     if (!mayExist('company', toNameAtCompany(company, name), part)) continue
     if (company === undefined) names.push(name)
@@ -123,9 +124,7 @@ function findSamePerson(
     .filter((person) => !hasOtherProfile(person, incoming) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || isAtNamedCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
-    throw new InvalidRecordError(
-      'several people of this name are at this company: give a profile url or an email',
-    )
+    throw invalid('several people of this name are at this company: give a profile url or an email')
   return same.length === 1 ? same[0] : undefined
 }
 
@@ -253,7 +252,6 @@ export interface NewPerson extends Omit<PreparedPerson, 'fields'> {
   readonly row: PersonRow
 }
 
-/** Prepares a person for writing. */
 export function toNewPerson(
   { fields, employer, id, slug, name }: PreparedPerson,
   ids: Ids,

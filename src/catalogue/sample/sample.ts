@@ -420,11 +420,9 @@ async function createSeededRandom(seed: number, now: number) {
     faker,
     /** Returns the generator of names in a language; of English ones when it is unknown. */
     namesIn: (language: string) => others.get(language) ?? faker,
-    /** Returns one item of a list. */
     pick: <T>(items: readonly T[]): T => faker.helpers.arrayElement(items),
     /** Returns a whole number from `min` to `max`, inclusive. */
     integer: (min: number, max: number) => faker.number.int({ min, max }),
-    /** Returns true with the given probability. */
     chance: (probability: number) => faker.number.float() < probability,
     /** Returns the day that is `days` before the sample's own, as `YYYY-MM-DD`. */
     daysAgo: (days: number) => new Date(now - days * 86_400_000).toISOString().slice(0, 10),

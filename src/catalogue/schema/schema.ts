@@ -9,7 +9,6 @@ import tables from './tables.sql'
 /** What SQLite puts in the place of the words in `tables.sql`. */
 const sqliteWords = {
   ...{ int: 'INTEGER', text: 'TEXT', real: 'REAL' },
-  /** A growth in percent. */
   percent: 'INTEGER',
   /** A key that the database assigns. */
   identity: 'INTEGER PRIMARY KEY',
@@ -32,7 +31,6 @@ const postgresWords: typeof sqliteWords = {
   ...{ strict: '', clustered: '', sole: '' },
 }
 
-/** The schema of the catalogue. */
 export const catalogueSchema: Schema = {
   first: {
     sqlite: fillSql(tables, sqliteWords) + sqliteSql,
@@ -65,5 +63,4 @@ export const primaryKeys = {
   origins: ['origin'],
 } as const
 
-/** A table of a catalogue. */
 export type TableName = keyof typeof primaryKeys

@@ -93,7 +93,6 @@ interface UrlFilter {
   readonly excluded: boolean
 }
 
-/** The content of a search url. */
 interface UrlSearch {
   readonly keyword?: string | undefined
   readonly min?: number | undefined
@@ -273,7 +272,6 @@ function textAt(object: NestedObject, key: string): string | undefined {
   return decodeText(value).trim() || undefined
 }
 
-/** Parses a url of the plain search. */
 function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
   const known = plainParameters[of]
   const parameters = parseParameters(query).filter(({ name, value }) => !saysNothing(name, value))

@@ -2,7 +2,6 @@ import type { CompanyFilters, DecodedSearch } from '../../engine/ports/ports.js'
 import type { FilterValueKind } from './grammar.js'
 
 type PeopleFilter = keyof Extract<DecodedSearch, { kind: 'people' }>['filters']
-/** Our filter for the values that a url includes, and the one for those it excludes, if there is one. */
 type FilterTarget<Name extends string = string> = readonly [included: Name, excluded?: Name]
 
 /** A filter type in the urls of the premium search tool, and our filters for it. */

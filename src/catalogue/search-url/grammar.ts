@@ -34,10 +34,8 @@ export function parseNested(text: string): NestedObject {
   return root
 }
 
-/** Returns whether a value is an object. */
 export const isObject = (value: Nested | undefined): value is NestedObject => value instanceof Map
 
-/** Returns whether a value is a list. */
 export const isList = (value: Nested | undefined): value is readonly Nested[] => Array.isArray(value)
 
 const opening = /\s*\(\s*/y
@@ -172,7 +170,6 @@ interface ValueReader {
   readonly expected: string
   /** Returns the values for our filters; none when the value is unknown. */
   read(value: UrlValue): readonly string[]
-  /** Returns the value in a url. */
   write(value: string): UrlValue
 }
 
@@ -246,7 +243,6 @@ const list: ValueReader = {
   write: (id) => ({ id }),
 }
 
-/** Creates the reader of values that are given by id or by label. */
 function createLabelReader(
   expected: string,
   labels: Readonly<Record<string, string>>,
@@ -291,5 +287,4 @@ export const valueReaders = {
   type: createLabelReader('a known company type', companyTypes, (text, label) => text.startsWith(label)),
 }
 
-/** What the values of a filter type are. */
 export type FilterValueKind = keyof typeof valueReaders

@@ -34,7 +34,6 @@ interface Employer {
   readonly network_id: string | null
 }
 
-/** The companies of one filter. */
 export interface EmployerFilter {
   /** As given: names and ids are compared as they are, and no company has the name of a profile url. */
   readonly given: readonly string[]
@@ -206,7 +205,6 @@ export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condit
     sizes.map((size) => companySizes.indexOf(size)),
   )
 
-/** Companies of one of some types, by their letters. */
 export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
 /**

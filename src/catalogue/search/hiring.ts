@@ -175,7 +175,6 @@ function jobConditions(connection: Connection, filters: HiringFilters, now: numb
   ]
 }
 
-/** Returns its conditions on companies. */
 const hiringCompanyConditions = (connection: Connection, filters: HiringFilters): Condition[] => [
   ...ifAny(filters.company_size, ofSizes),
   ...ifAny(filters.included_industries, inIndustries),

@@ -125,7 +125,6 @@ const leastKnown = 0.5
 
 /** How likeness is measured. */
 export const similarityScale = {
-  /** Companies are alike from this score on. */
   leastScore: 0.6,
   /** Scores are whole numbers of this, so that companies of one score keep the order of their keys. */
   scoreUnits: 10_000,

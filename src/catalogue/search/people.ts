@@ -166,7 +166,6 @@ async function toPeopleQuery(
 /** With more companies than this, scanning all people is quicker than looking up the people of each company. */
 const fewCompanies = 1_000
 
-/** Returns the condition on employers, and whether these are few. */
 async function toCompanyCondition(
   connection: Connection,
   { company, included_accounts: accounts }: PeopleFilters,
@@ -192,7 +191,6 @@ function toTextQueries(filters: PeopleFilters): TextQuery[] {
   ]
 }
 
-/** Returns the conditions on the person. */
 const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.functions, (ids) => isOneOf('function', ids.map(Number))),
   ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),

@@ -30,11 +30,9 @@ async function searcherOf<K extends SearchKind>(connection: Connection, kind: K)
   return searcher
 }
 
-/** Returns how many records a search finds. */
 export const countRecords = async (connection: Connection, search: Search, now: number): Promise<number> =>
   (await searcherOf<SearchKind>(connection, search.kind)).count(connection, search.filters, now)
 
-/** Returns a page of the records that a search finds. */
 export const findRecords = async <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,

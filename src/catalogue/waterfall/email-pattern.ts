@@ -55,7 +55,6 @@ export function learnPattern(examples: readonly EmailExample[]): EmailPattern | 
   return createPattern(shape, findSpelling(...winner))
 }
 
-/** Returns the shapes that the address of an example can have. */
 function findShapes({ local, forms }: ReadExample): readonly AddressShape[] {
   const different =
     forms.length === 1 ? forms : new Map(forms.map((one) => [Object.values(one).join(' '), one])).values()
@@ -181,7 +180,6 @@ function listNameForms({ first, last }: PersonName): readonly NameForms[] {
   return [...plain, ...(isPlain ? plain : spellName(paired))]
 }
 
-/** Returns a name in all styles. */
 function spellName({ first, last }: PersonName): readonly NameForms[] {
   const [names, name] = [toPart(dropUnusedInitials(first)), toPart(last)]
   const families = lastStyles.map((style) => style(name))

@@ -4,9 +4,8 @@ import type { BulkSettings } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { InvalidRecordError, shorten } from '../normalize/readers.js'
+import { invalid, shorten } from '../normalize/readers.js'
 
-/** The bulk writes of this process. */
 export interface BulkWriteState {
   /** The load of the last transaction; `undefined` when that was not part of a load. */
   lastLoad?: BulkLoad | undefined
@@ -65,7 +64,6 @@ export class BulkLoad {
     return true
   }
 
-  /** Remembers a value of a written record, and the parts that the record is in. */
   remember(table: RecordKind, column: string, value: string, parts: readonly string[]): void {
     if (table === this.#kind) this.#written.add(column, value, parts)
   }
@@ -181,7 +179,7 @@ const maxBytesOf = (database: Database): number | undefined => dialectOf(databas
 function checkLength(database: Database, texts: () => readonly string[], message: () => string): void {
   const maxBytes = maxBytesOf(database)
   if (maxBytes !== undefined && texts().some((text) => Buffer.byteLength(text) > maxBytes))
-    throw new InvalidRecordError(message())
+    throw invalid(message())
 }
 
 const indexedFacts = [

@@ -34,7 +34,6 @@ export function lookUp(
  */
 export class Candidates<Row extends Candidate> {
   readonly #rows = new Map<number, Row>()
-  /** Of each column that was asked for, the keys of the rows that have or had a value in it. */
   readonly #indexes: [column: keyof Row, keys: Map<unknown, number | number[]>][] = []
 
   constructor(rows: Iterable<Row>) {

@@ -1,12 +1,13 @@
+import type { Refusal } from '../../api/calls/errors.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import { type Connection, insertInto, type Value } from '../../storage/driver/connection.js'
 import type { RecordKind } from '../kinds/kind.js'
-import { InvalidRecordError } from '../normalize/readers.js'
+import { isInvalid } from '../normalize/readers.js'
 import type { BulkLoad } from './bulk-load.js'
 import { type Candidate, Candidates, type CandidateTable, type Lookup, lookUp } from './candidates.js'
 
 /** Whether a record was new, and whether a known one differs from what was stored; or why it is rejected. */
-export type Outcome = 'added' | 'updated' | 'unchanged' | InvalidRecordError
+export type Outcome = 'added' | 'updated' | 'unchanged' | Refusal
 
 /** A row as it is decided; `before` is the row that it replaces. */
 export interface Change {
@@ -132,12 +133,12 @@ const everything = ''
 export function decideEach<T, R>(
   records: readonly T[],
   decide: (record: T, index: number) => R,
-): (R | InvalidRecordError)[] {
+): (R | Refusal)[] {
   return records.map((record, index) => {
     try {
       return decide(record, index)
     } catch (error) {
-      if (error instanceof InvalidRecordError) return error
+      if (isInvalid(error)) return error
       throw error
     }
   })

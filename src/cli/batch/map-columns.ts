@@ -118,7 +118,6 @@ const quotePair = (pair: string): string => {
 
 type Maps = Readonly<Record<string, readonly string[]>>
 
-/** The file of the saved mappings. */
 const mapsFile = ({ home }: Context): string => join(home.folder, 'maps.json')
 
 /** Returns the choices with the mapping that `--use-map` names. */
@@ -171,7 +170,6 @@ const isMaps = (value: unknown): value is Maps =>
     (pairs) => Array.isArray(pairs) && pairs.every((pair) => typeof pair === 'string'),
   )
 
-/** The sentences of a run. */
 export const runSentences: RunSentences = {
   explainStop: (refusal) => {
     // The report names the file that holds the rows so far.

@@ -27,7 +27,6 @@ import {
 import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import type { BatchCommand } from './request.js'
 
-/** A part of a run that ended. */
 type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 
 /** Prints on stderr how a batch ended, and what else its user should know. */
@@ -160,7 +159,6 @@ function formatDoubted(doubted: RunReport['doubted']): string[] {
     })
 }
 
-/** The end of a batch. */
 export interface EndedBatch {
   /** null where no run is recorded. */
   readonly run: Run | null

@@ -15,7 +15,6 @@ import { refuseCountry } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
 
-/** A batch as a command asks for it. */
 export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
 
 /** The global options that choose the target. None of them holds a secret. */

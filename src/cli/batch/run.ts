@@ -231,7 +231,6 @@ export function withRunDatabase<
   }
 }
 
-/** Returns what a batch needs of the context of its command. */
 function createPorts(context: Context, command: BatchCommand, dialog: BatchDialog): BatchPorts {
   return {
     ...createRunPorts(context, command),
@@ -242,7 +241,6 @@ function createPorts(context: Context, command: BatchCommand, dialog: BatchDialo
   }
 }
 
-/** Returns what a run needs of the context of its command. */
 export function createRunPorts(context: Context, command: TargetCommand): RunPorts {
   return {
     ...listPorts(context),
@@ -364,7 +362,6 @@ function watchWorkers(context: Context) {
   return { count, workers: () => workers }
 }
 
-/** Returns the number of workers as a sentence. */
 const workersText = (workers: number): string =>
   workers === 1 ? '1 worker shares the calls.' : `${workers} workers share the calls.`
 

@@ -54,9 +54,7 @@ export interface GlobalOptions {
   /** `--no-input`: false when given. */
   readonly input?: boolean | string
   readonly yes?: boolean
-  /** Seconds. */
   readonly timeout?: number
-  /** Seconds. */
   readonly maxWait?: number
   /** Path of the file to append a log to. */
   readonly log?: string
@@ -122,13 +120,11 @@ export type DistributedRun = Pick<
   'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
 >
 
-/** What a command does with a file. */
 export type FileUse = 'read' | 'write'
 
 /** What a command reads and prints. Nothing printed through it contains a key. */
 export interface StreamsContext {
   readonly streams: Streams
-  /** The options that all commands have, as this one was given them. */
   readonly globals: GlobalOptions
   /** The log of `--log`; absent without one. */
   log?: CommandLog | undefined

@@ -53,7 +53,6 @@ export async function within<T>(
   }
 }
 
-/** Resolves when a signal aborts. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((done) => {
     if (signal.aborted) done()

@@ -3,7 +3,6 @@ import { systemReason, UsageError } from './errors.js'
 
 /** The log of one command, for what runs unattended: one JSON object a line. */
 export interface CommandLog {
-  /** Writes an event, where there is a log. */
   write(event: string, facts?: object): void
   /** Adds credits to those that the command has spent. */
   spend(credits: number): void

@@ -20,7 +20,6 @@ export interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
   /** Columns with ids that the local engine takes by their beginning. */
   readonly ids?: readonly string[]
-  /** Creates its further options. */
   options?(): Option[]
   /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
   run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
@@ -56,7 +55,6 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   'personas.list': { ids: ['id'] },
 }
 
-/** Returns the extra of an operation. */
 export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
 
 /** What `prospect credits` checks: the field of the reply, its noun, and the option with its other name. */

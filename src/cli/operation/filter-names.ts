@@ -8,17 +8,14 @@ import { UsageError } from '../context/errors.js'
 import { recordsIn } from '../output/records.js'
 import { callOnce, everyPage } from './call.js'
 
-/** What filters name. */
 interface NamedKind {
   /** Begins the sentence for a name that nothing has. */
   readonly noun: string
-  /** The command that shows them all. */
   readonly command: string
   isField(name: string): boolean
   isId(text: string): boolean
   /** Reads those that there are; `undefined` where they cannot be read. */
   read(context: Context): Promise<readonly Named[] | undefined>
-  /** Returns what is sent for a name, which those found have. */
   resolve(found: readonly Named[], name: string, option: string): string
   /** Whether the beginning of an id stands for it, as the ids of this machine are shown. */
   readonly hasShortIds?: boolean
@@ -54,7 +51,6 @@ const lists: NamedKind = {
   },
 }
 
-/** The target finds industries by name itself. */
 const industryNames: NamedKind = {
   noun: 'industry',
   command: 'industries find',
@@ -116,7 +112,6 @@ export async function resolveListName(context: Context, name: string): Promise<s
   return found.length > 0 ? lists.resolve(found, name, '<id>') : name
 }
 
-/** An industry that a filter can name. */
 interface Industry extends Named {
   /** Companies of the local catalogue. */
   readonly companies: number

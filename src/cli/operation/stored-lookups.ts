@@ -12,7 +12,6 @@ import { answersFrom } from '../target/local-target.js'
 import { targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './request.js'
 
-/** The options of a command. */
 type Given = Pick<OperationRequest['invocation'], 'options'>
 
 /**

@@ -23,18 +23,14 @@ export interface Invocation<Options = Readonly<Record<string, unknown>>> {
   readonly options: Options
 }
 
-/** The work of a command. */
 export type Work<T, Options> = (context: Context, invocation: Invocation<Options>) => Promise<T>
 
-/** Creates a command. */
 export type CommandFactory = (environment: CommandEnvironment) => Command
 
-/** What all commands are created with. */
 export interface CommandEnvironment {
   readonly context: Context
   /** Creates a command with the help and errors of all commands. */
   command(name: string, summary: string): ProspectCommand
-  /** Creates a command that groups others. */
   group(name: string, summary: string, parts: readonly CommandFactory[]): ProspectCommand
   /** Returns the exit code of the command that ran. */
   exitCode(): number

@@ -15,7 +15,6 @@ type OptionRow = readonly [value: string, text: string, read?: Reader]
 /** Options under the names by which commands read them: `dryRun` is typed as `--dry-run`. */
 export type OptionRows = Readonly<Record<string, OptionRow>>
 
-/** What a command may be given of its options. */
 export type OptionsOf<Rows extends OptionRows> = {
   readonly [Name in keyof Rows as Attribute<Name>]?: ValueOf<Rows[Name]>
 }
@@ -37,7 +36,6 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [string, string, infe
     ? boolean
     : string
 
-/** Returns options as they are, with their types. */
 export const optionRows = <const Rows extends OptionRows>(rows: Rows): Rows => rows
 
 /** Creates the options of some rows. A value that begins with a letter, as in `-L <n>`, also has that short form. */

@@ -26,7 +26,6 @@ export const numberWhere =
     throw new InvalidArgumentError(sentence)
   }
 
-/** Reads a number above zero. */
 export const positive = numberWhere(parseDecimal, (value) => value > 0, 'Give a number above 0.')
 
 /** Reads a number that is not negative. */
@@ -35,13 +34,11 @@ export const notNegative = numberWhere(parseDecimal, (value) => value >= 0, 'Giv
 /** Reads a whole number that is not negative. */
 export const whole = numberWhere(notNegative, Number.isSafeInteger, 'Give a whole number.')
 
-/** Reads a whole number above zero. */
 export const positiveWhole = numberWhere(whole, (value) => value > 0, 'Give a number above 0.')
 
 /** Reads a port; 0 stands for any free one. */
 export const port = numberWhere(whole, (value) => value <= 65_535, 'Give a port from 0 to 65535.')
 
-/** Reads a number of seconds. */
 export const seconds = numberWhere(
   parseDecimal,
   (value) => value >= 0,

@@ -103,7 +103,6 @@ function reword(text: string): string {
     .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs a value')
 }
 
-/** Where to report a bug, and with what. */
 const bugHint =
   'Please report it to the maintainers of the copy you installed, with the command, what prospect version prints, and what it prints with --verbose. Leave out keys and personal data.'
 

@@ -11,7 +11,6 @@ type Env = Streams['env']
 /** How text is displayed on a stream. */
 export interface Look {
   readonly isTerminal: boolean
-  /** Width in characters. */
   readonly width: number
   /** Whether only ASCII can be displayed. */
   readonly isAscii: boolean
@@ -71,7 +70,6 @@ const inAscii: Readonly<Record<string, string>> = {
 export const drawable = (text: string, { isAscii }: Pick<Look, 'isAscii'>): string =>
   isAscii ? text.replace(/[…·–—→’“”█░]/g, (sign) => inAscii[sign] ?? sign) : text
 
-/** Returns text on one line, with control characters escaped. */
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
 
 /** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */
@@ -129,7 +127,6 @@ function breakWord(word: string, width: number): string[] {
   return pieces
 }
 
-/** Returns a text cut at its end to a width. */
 export function cutEnd(text: string, width: number, look: Pick<Look, 'isAscii'>): string {
   if (widthOf(text) <= width) return text
   const sign = drawable('…', look)
@@ -169,7 +166,6 @@ export function formatPath(path: string, { stderr, cwd }: Pick<Streams, 'stderr'
   return stderr.isTTY && inside !== '' && !inside.startsWith('..') && !isAbsolute(inside) ? inside : path
 }
 
-/** Returns a duration in words. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.ceil(seconds))
   if (whole < 60) return `${whole} s`
@@ -264,7 +260,6 @@ export function priceText(facts: Facts): string {
   return `${text}; nothing found costs nothing.`
 }
 
-/** Returns a number of credits with its noun. */
 export const formatCredits = (credits: number): string =>
   `${formatNumber(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 
@@ -303,7 +298,6 @@ export function formatReasons(
   return more === 0 ? shown : [...shown, `${countRows(more)} for other reasons`]
 }
 
-/** Returns a number of rows with its noun. */
 export const countRows = (rows: number): string => `${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
 /** Returns the line about a file with invalid rows. */

@@ -46,7 +46,6 @@ export const commandsCommand: CommandFactory = (environment) =>
     .command('commands', 'Every command and option, for programs')
     .printResult(() => commandMap(environment), { columns: ['command', 'flag', 'summary', 'price'] })
 
-/** Returns the map of all commands. */
 export async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {
   const derived = await Promise.all(
     operations().map(async (row) => {

@@ -284,7 +284,6 @@ async function hasCatalogue({ engine, catalogue }: Home): Promise<boolean> {
   return found !== undefined
 }
 
-/** Returns the sentence that names a source. */
 export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`
 
 /** Names the source on stderr. */

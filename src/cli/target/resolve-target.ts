@@ -84,7 +84,6 @@ const syncHint = ({ pathname }: URL): string =>
     ? '. An address that ends in /v2 alone may be that of the synchronous waterfall: prospect config set sync_base_url URL'
     : ''
 
-/** Limits of any target. */
 interface Limits {
   /** Seconds a request may take. */
   readonly timeout?: number
@@ -92,14 +91,12 @@ interface Limits {
   readonly maxWait?: number
 }
 
-/** A server. */
 export interface RemoteTarget extends Limits {
   readonly kind: 'remote'
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
   /** The origin that a stored key is bound to. */
   readonly origin: string
-  /** The profile that it belongs to. */
   readonly profile: string
   /** The address of its synchronous waterfall; ends in `/v2`. */
   readonly syncBaseUrl?: string
@@ -133,7 +130,6 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   return { kind: 'local', ...limits }
 }
 
-/** Returns the target of a command. */
 export const targetIn = ({ globals, streams, settings }: Context): Target =>
   targetOf(globals, streams.env, settings())
 

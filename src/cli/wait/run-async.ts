@@ -89,7 +89,6 @@ async function finishLocalWork(context: Context, work: LocalWork): Promise<numbe
   })
 }
 
-/** Whether a job is finished or failed. */
 const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
 
 async function followWithProgress(context: Context, { id }: LocalWork, over: AbortSignal) {
@@ -218,7 +217,6 @@ export async function awaitDeliveries(
   await waiting
 }
 
-/** Reports whether the webhook of a job accepted its deliveries. */
 async function reportDeliveries(context: Context, { id, webhookUrl }: AsyncJob): Promise<void> {
   if (webhookUrl === null || webhookUrl === ownWebhook) return
   const admin = await context.admin()

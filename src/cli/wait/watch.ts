@@ -31,7 +31,6 @@ export interface WorkProgress {
   readonly spent: number
 }
 
-/** Work that a server accepted. */
 export interface AcceptedWork {
   readonly operation: Operation
   readonly kind: EventKind
@@ -139,7 +138,6 @@ const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
 /** How many requests in a row may fail, as they do while a server restarts. */
 const mostFailures = 20
 
-/** Returns the operation that reads accepted work of a kind. */
 export function readerOf(kind: AcceptedWork['kind']): OperationId {
   if (kind === 'list_import') return 'lists.get'
   return kind === 'contact_enrichment' ? 'contacts.get' : 'searches.get'

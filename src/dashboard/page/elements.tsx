@@ -153,7 +153,6 @@ export const Bar = ({
   </progress>
 )
 
-/** An input with its label. */
 export const Input = ({
   label,
   ...attributes
@@ -164,7 +163,6 @@ export const Input = ({
   </label>
 )
 
-/** Facts, one a line. */
 export const Facts = ({ facts }: { readonly facts: Readonly<Record<string, Html>> }) => (
   <dl>
     {Object.entries(facts).map(([name, value]) => (

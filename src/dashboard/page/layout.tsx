@@ -49,7 +49,6 @@ export const Shell = ({ views }: { readonly views: readonly View[] }) => (
   </html>
 )
 
-/** Returns the path of a view, with a query. */
 export function pathOf(
   name: string,
   query: Readonly<Record<string, string | number | undefined>> = {},

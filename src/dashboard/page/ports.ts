@@ -50,7 +50,6 @@ export interface ListedRun {
   readonly rate?: number
 }
 
-/** A run as it is shown alone. */
 export interface ShownRun extends ListedRun {
   readonly answers: readonly AnswerCount[]
   /** Rows that are invalid; null where that is not recorded. */
@@ -104,7 +103,6 @@ export interface Explanation {
 export interface ServerPorts {
   /** Returns the sentences of a refusal; `undefined` when the error is a bug. */
   explain(error: unknown): Explanation | undefined
-  /** Reports a bug. */
   report(error: unknown): void
   /** Calls `onChange` after a process has changed a database, this one or another; returns what ends this. */
   watch(onChange: () => void): () => void

@@ -2,7 +2,6 @@ import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import { coerceInput, type FieldKind, kindOf } from '../../api/validation/coerce.js'
 
-/** A field of a request. */
 export interface RequestField {
   readonly name: string
   readonly kind: FieldKind

@@ -23,7 +23,6 @@ export interface View {
   readonly actions?: Readonly<Record<string, Action>>
 }
 
-/** The fields of a form. */
 export type Fields = Readonly<Record<string, string>>
 
 /**

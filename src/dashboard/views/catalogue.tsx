@@ -231,7 +231,6 @@ const People = ({ records }: { readonly records: readonly RecordOf<'people'>[] }
 
 /** Most entries of a list in a record that are shown. */
 const mostEntries = 100
-/** Most jobs that are shown. */
 const mostJobs = 25
 
 /** A record as `data export` prints it: its facts, then each list in it, and the jobs of a company. */

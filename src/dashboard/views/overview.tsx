@@ -255,7 +255,6 @@ async function attention(
   )
 }
 
-/** A sum of a chart. */
 interface Sum {
   readonly by: string
   readonly credits: number

@@ -213,7 +213,6 @@ function eraseReply(subject: SubjectMatcher, body: string): RowErasure | undefin
 const isBulk = (results: unknown): results is unknown[] =>
   Array.isArray(results) && results.every((one) => one === null || (isObject(one) && 'id' in one))
 
-/** Names of lists, which may mention the person. */
 const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: string }> => ({
   table: 'lists',
   key: ['id'],

@@ -12,7 +12,6 @@ export interface NewJob {
   readonly id: string
   readonly name: string
   readonly plan: JobPlan
-  /** Expected number of records. */
   readonly expected: number
   /** The most units that it can find and has to pay for. */
   readonly reserve?: Used

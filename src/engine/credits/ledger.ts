@@ -23,14 +23,12 @@ import {
 } from '../tables/members.js'
 import { plain, RecordTable } from '../tables/record-table.js'
 
-/** A movement to make. */
 interface NewMovement
   extends Pick<Movement, 'workspace_id' | 'kind' | 'debit' | 'credit' | 'amount'>,
     Partial<Record<'member_id' | 'operation' | 'reference', string>> {
   readonly at: number
 }
 
-/** Returns the balances after a movement. */
 function applyMovement(
   position: Balances,
   movement: Pick<NewMovement, 'debit' | 'credit' | 'amount'>,
@@ -62,7 +60,6 @@ export async function addMovement(tx: Connection, step: NewMovement, balance?: B
   return movement
 }
 
-/** Who pays, and for what. */
 export interface Bill {
   readonly workspace: Workspace
   readonly member: Member
@@ -386,7 +383,6 @@ export async function readWeek(tx: Connection, member: WeeklySpender, now: numbe
   return { ...week, count: spent }
 }
 
-/** Returns the credits a member spent this week. */
 export const readSpentThisWeek = async (
   tx: Connection,
   member: WeeklySpender,

@@ -30,7 +30,6 @@ export interface QuotaState {
   readonly resetsAt: number
 }
 
-/** All quotas by name. */
 export type QuotaReport = Readonly<Record<QuotaName, QuotaState>>
 
 const names = Object.keys(rules) as QuotaName[]
@@ -51,7 +50,6 @@ function toQuotaState(
   return { limit, used, remaining: Math.max(0, limit - used), resetsAt }
 }
 
-/** Returns the state of every quota of a workspace. */
 export async function readQuotas(tx: Connection, workspace: Workspace, now: number): Promise<QuotaReport> {
   const report: Partial<Record<QuotaName, QuotaState>> = {}
   for (const name of names) {

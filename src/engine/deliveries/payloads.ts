@@ -46,7 +46,6 @@ export const sliceFailed = ({ kind, done, expected }: AsyncJob): DeliverySlice[]
 
 const noRecords = (phase: DeliverySlice['phase']): DeliverySlice => ({ phase, first: 1, last: 0 })
 
-/** Returns a slice for each of some records. */
 export const sliceEach = (phase: DeliverySlice['phase'], first: number, last: number): DeliverySlice[] =>
   Array.from({ length: last - first + 1 }, (_, at) => ({ phase, first: first + at, last: first + at }))
 
@@ -58,7 +57,6 @@ function toParts({ parts, done }: AsyncJob): DeliverySlice[] {
   }))
 }
 
-/** Creates a delivery for each slice of a job, where it has a webhook. */
 export async function createDeliveries(
   ids: Ids,
   tx: Connection,

@@ -20,7 +20,6 @@ import {
 } from './chunk.js'
 import { type Bundle, RunLease, type RunLeasePorts } from './lease.js'
 
-/** What a distributed caller needs. */
 export interface DistributedCallerPorts extends RunLeasePorts {
   /** Makes the calls that are not rows of the run. */
   readonly caller: Caller
@@ -324,7 +323,6 @@ function waitMsOf(result: CallResult, now: number): number {
   return result.waitMs ?? retryAfterMs(result.headers['retry-after'], now) ?? 1_000
 }
 
-/** Gives a row the result of its call. */
 function settleRow({ resolve, reject }: PendingRow, result: Exclude<CallResult, null>): void {
   try {
     resolve(toReply(result))
@@ -339,7 +337,6 @@ function settleUnsent(row: PendingRow, reply: Reply = notSent): void {
   else row.resolve(reply)
 }
 
-/** Ends a row whose outcome is unknown. */
 const settleUnknown = ({ reject }: PendingRow): void => reject(new ApiError('outcome_unknown'))
 
 /** Reply to a row that was never sent and may be sent at any time. */

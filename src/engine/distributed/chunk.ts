@@ -31,23 +31,18 @@ export type CallResult = Omit<Reply, 'text'> | LostCall | DoubtedCall | null
 /** A call that began and has no known end; it may be repeated when it has one effect. */
 export const inDoubt: CallResult = { doubted: true }
 
-/** Returns whether a call got a reply. */
 export const isAnswer = (results: CallResult | undefined): results is Omit<Reply, 'text'> =>
   results !== null && results !== undefined && 'status' in results
 
-/** Writes calls as JSON. */
 export const writeCalls = (calls: readonly ChunkCall[]): string => toJson(calls)
 
-/** Reads the calls of a chunk. */
 export const readCalls = (text: string): readonly ChunkCall[] => parseExact(text) as ChunkCall[]
 
 /** Writes the results of a chunk as JSON, in the order of its calls. */
 export const writeResults = (results: readonly CallResult[]): string => toJson(results)
 
-/** Reads the results of a chunk. */
 export const readResults = (text: string): readonly CallResult[] => parseExact(text) as CallResult[]
 
-/** Converts a lost connection for storage. */
 export const toLostCall = ({ message, unknown }: ConnectionLost): LostCall => ({ lost: message, unknown })
 
 /** Returns the reply of a result; throws when there was none. */
@@ -63,6 +58,5 @@ export function isHeldBack(results: CallResult): boolean {
   return results.status === 429 || endsRun(results)
 }
 
-/** Returns whether a reply ends a run. */
 export const endsRun = (reply: Omit<Reply, 'text'>): boolean =>
   !isOk(reply) && !reply.unknown && failureOf(reply.status, reply.body).stops

@@ -208,7 +208,6 @@ const failed: Omit<Reply, 'text'> = {
   credits: 0,
 }
 
-/** The result of a call whose outcome is unknown. */
 const unknownOutcome: CallResult = {
   status: 503,
   body: { error: 'The outcome is not known' },

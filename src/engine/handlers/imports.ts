@@ -136,7 +136,6 @@ export function nameOf({ name }: ImportInput, what: string, now: number): string
   return `${what} - API - ${date.split('-').reverse().join('/')} ${time.slice(0, 5)}`
 }
 
-/** Returns the custom attributes, when there are some. */
 export const echoOf = ({ custom }: ImportInput): { custom?: Record<string, unknown> } =>
   custom === undefined ? {} : { custom: { ...custom } }
 
@@ -223,6 +222,5 @@ const leadPreview = ({
   profile_url: lead.network_profile_url,
 })
 
-/** Returns a search of a kind with filters. */
 export const searchFor = <K extends SearchKind>(kind: K, filters: Search<K>['filters']): Search<K> =>
   ({ kind, filters }) as unknown as Search<K>

@@ -18,15 +18,11 @@ type PageContext = Pick<HandlerContext<OperationId>, 'store' | 'ids' | 'principa
   readonly input: PageQuery
 }
 
-/** Rows to list, and how to read them. */
 export interface RowSource<T> {
   /** What the rows are filtered by: a cursor is valid for the same filters only. */
   readonly filters?: CursorScope['filters']
-  /** Number of all rows. */
   readonly count: (tx: Connection, workspaceId: string) => Awaitable<number>
-  /** A slice of the rows in their order. */
   readonly rows: (tx: Connection, workspaceId: string, slice: Slice) => Awaitable<readonly T[]>
-  /** What the rows are in the order of. */
   readonly position: (row: T) => ListPosition
 }
 
@@ -39,7 +35,6 @@ export interface Pagination {
   next_cursor?: string
 }
 
-/** The rows of a page, and where it stands. */
 export interface RowPage<T> {
   readonly rows: readonly T[]
   readonly pagination: Pagination

@@ -12,9 +12,7 @@ export interface Persona {
   readonly name: string
   readonly job_titles: readonly string[]
   readonly excluded_job_titles: readonly string[]
-  /** Ids of functions. */
   readonly functions: readonly string[]
-  /** Ids of seniority levels. */
   readonly seniority_levels: readonly string[]
   /** Engine time. */
   readonly created_at: number
@@ -72,7 +70,6 @@ export const personas: HandlersOf<'personas'> = {
   },
 }
 
-/** Finds a persona of a workspace. */
 export const findPersona = (tx: Connection, workspaceId: string, id: string): Promise<Persona | undefined> =>
   personaTable.get(tx, 'WHERE workspace_id = ? AND id = ?', workspaceId, id)
 

@@ -45,7 +45,6 @@ import { accessOf, checkScope, checkSession, createAccess } from './access.js'
 import { answerUnderFaults, loseReply } from './faults.js'
 import { countRequest, rateHeaders } from './rates.js'
 
-/** The parts of an engine. */
 interface EnginePorts {
   readonly store: Driver
   readonly source: Source
@@ -141,7 +140,6 @@ function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
   return (id) => loaded.get(id) ?? load(id)
 }
 
-/** What the pipeline needs. */
 interface PipelinePorts extends ClaimPorts {
   readonly store: Driver
   readonly source: Source

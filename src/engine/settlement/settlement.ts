@@ -39,7 +39,6 @@ export interface Request {
   readonly topUpUrl: string
 }
 
-/** Returns what a request has to pay. */
 export const billOf = (request: Request, credits: number): Bill => ({
   workspace: request.principal.workspace,
   member: request.principal.member,
@@ -219,7 +218,6 @@ export function createRowClaim(workspaceId: string, row: RunRow): Claim {
 /** The reply to a row of a run on this machine. It has no lease and does not expire: its run discards it. */
 interface RunReply {
   readonly status: number
-  /** Credits charged with it. */
   readonly credits: number
   readonly body: string
 }

@@ -25,7 +25,6 @@ export interface NewChunk {
   readonly id: string
   readonly run: string
   readonly operation: string
-  /** The calls as JSON. */
   readonly calls: string
   /** Real time; the oldest chunk is taken first. */
   readonly createdAt: number
@@ -39,7 +38,6 @@ export interface TakenChunk extends Omit<NewChunk, 'createdAt'> {
   readonly taken: number
 }
 
-/** An answered chunk. */
 export interface AnsweredChunk {
   readonly id: string
   /** How many times it was taken. After more than once, any of its calls may have been made before. */
@@ -48,7 +46,6 @@ export interface AnsweredChunk {
   readonly replies: string
 }
 
-/** The work there is for a worker. */
 interface ChunkWork {
   /** Number of runs with a live command. */
   readonly runs: number
@@ -61,7 +58,6 @@ interface ChunkWork {
 export interface StaleBefore {
   /** For chunks of a run whose command may come back. */
   readonly chunks: number
-  /** For the run itself. */
   readonly runs: number
   readonly workers: number
 }
@@ -104,7 +100,6 @@ const heldRunSql = perDialect(
 
 const dueAt = (source: string, lease: Lease) => [...freeValues(lease), source, lease.realNow]
 
-/** Returns the work for the workers of a source. */
 export async function readChunkWork(
   tx: Connection,
   source: string,

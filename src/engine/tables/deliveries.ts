@@ -42,7 +42,6 @@ export type DeliveryChange = Partial<
   Pick<Delivery, 'state' | 'attempts' | 'dueAt' | 'status' | 'error' | 'finishedAt'>
 >
 
-/** Selects deliveries. */
 export interface DeliveryFilter {
   readonly jobId?: string
   readonly state?: Delivery['state']
@@ -114,7 +113,6 @@ const dueSqls = (lock: string) => ({ any: dueSql(lock), ofJob: firstOfJobSql(loc
 const unlockedSql = dueSqls('')
 const lockedSql = perDialect(({ forUpdateSkipLocked }) => dueSqls(forUpdateSkipLocked))
 
-/** Returns the SQL that finds a due delivery, and its values. */
 function dueOf(
   sql: ReturnType<typeof dueSqls>,
   { now, farthest, busy, busyWorkspaces = [], jobId, ...lease }: DueDeliveries,

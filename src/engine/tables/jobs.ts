@@ -17,7 +17,6 @@ import { booleans, json, plain, RecordTable, type Slice } from './record-table.j
 /** `queued` → `running` → `finished` or `failed`; the last two are final. */
 export type JobState = 'queued' | 'running' | 'finished' | 'failed'
 
-/** What a waterfall looks for. */
 export interface WaterfallAsk {
   readonly types: readonly ContactType[]
   readonly mobileOnly: boolean
@@ -31,7 +30,6 @@ export type JobPlan =
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 
-/** What changes as a job makes progress. */
 export interface JobProgress {
   readonly state: JobState
   /** Records stored so far, numbered from 1. */
@@ -56,7 +54,6 @@ export interface JobProgress {
   readonly attempts: number
 }
 
-/** The fields of a job that progress changes. */
 export type JobChange = Partial<JobProgress>
 
 /** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
@@ -83,7 +80,6 @@ export interface AsyncJob extends JobProgress {
   readonly leaseUntil: number
 }
 
-/** A record of a job, as JSON. */
 export interface JobRecord {
   readonly ordinal: number
   readonly status: 'QUALIFIED' | 'DISQUALIFIED'
@@ -94,14 +90,12 @@ export interface JobRecord {
 export interface Enrichment {
   readonly id: string
   readonly jobId: string
-  /** Ordinal of its record. */
   readonly ordinal: number
   readonly firstName: string | null
   readonly lastName: string | null
   readonly custom: Readonly<Record<string, unknown>> | null
 }
 
-/** Selects jobs. */
 export interface JobFilter {
   readonly kind?: EventKind
   readonly state?: JobState
@@ -305,7 +299,6 @@ export async function insertRecords(tx: Connection, jobId: string, records: read
 export const findEnrichment = (tx: Connection, id: string): Promise<Enrichment | undefined> =>
   enrichmentTable.get(tx, 'WHERE id = ?', id)
 
-/** Returns the enrichments of a job, in order. */
 export const listEnrichments = (tx: Connection, jobId: string): Promise<readonly Enrichment[]> =>
   enrichmentTable.all(tx, 'WHERE job_id = ? ORDER BY ordinal', jobId)
 

@@ -120,7 +120,6 @@ async function findBy(tx: Connection, sql: string, value: string): Promise<Princ
   )
 }
 
-/** Finds the principal by the hash of a key. */
 export const findPrincipal = (tx: Connection, keyHash: string) => findBy(tx, principalSql, keyHash)
 
 /** Finds the principal by the id of a key, which is not secret. */
@@ -133,7 +132,6 @@ export async function writeClock(tx: Connection, { offsetMs, frozenAt }: StoredC
   await tx.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', offsetMs, frozenAt)
 }
 
-/** Finds a workspace by id, or the one in use. */
 export const findWorkspace = (tx: Connection, id?: string): Promise<Workspace | undefined> =>
   id === undefined ? workspaceTable.get(tx, 'WHERE used = 1') : workspaceTable.get(tx, 'WHERE id = ?', id)
 

@@ -66,7 +66,6 @@ export class RecordTable<T> {
     return this.columnNames.map(named).join(', ')
   }
 
-  /** Returns the record of a row. */
   toRecord(row: StoredRow, prefix = ''): T {
     const record: Record<string, unknown> = {}
     for (const { property, name, kind } of this.#columns)

@@ -1,6 +1,5 @@
 import { type Awaitable, type Connection, perDialect } from '../../storage/driver/connection.js'
 
-/** A stored reply, or the claim to make one. */
 export interface StoredReply {
   readonly fingerprint: string
   /** null while the request is still running. */

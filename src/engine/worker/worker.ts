@@ -268,7 +268,6 @@ class InProgress {
   }
 }
 
-/** Counts by name. */
 class NamedCounts {
   readonly #counts = new Map<string, number>()
   total = 0

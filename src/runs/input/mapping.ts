@@ -355,7 +355,6 @@ function guesses(request: MappingRequest): Guess[] {
   )
 }
 
-/** Whether a name is one that columns have. */
 const isRecognised = (column: string): boolean =>
   isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
 

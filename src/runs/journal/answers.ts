@@ -12,7 +12,6 @@ import {
 import type { AnsweredRow, JournalRow, StatedAnswer, StatedIdentities } from './journal.js'
 import { type AnswerSource, isUnknown, type RowAnswer, type RowStatus } from './journal.js'
 
-/** A kept answer. */
 export interface KeptAnswer {
   readonly ordinal: number
   readonly answer: RowAnswer
@@ -93,7 +92,6 @@ export async function answersOf(
   return rows.map((row) => keptAnswer(run, row))
 }
 
-/** An answer with the identity of its row. */
 interface IdentifiedAnswer {
   readonly ordinal: number
   readonly identity: string
@@ -118,7 +116,6 @@ export async function identifiedOf(
   return rows.map(({ place, ...answer }) => ({ ...answer, ordinal: place - toPlace(run, 0) }))
 }
 
-/** Returns the answers of a run to some rows. */
 async function answersAt(
   connection: Connection,
   run: number,
@@ -167,7 +164,6 @@ export async function equalIn(
 export interface Lookup {
   readonly operation: string
   readonly target: string
-  /** The workspace that pays. */
   readonly workspace: string
   readonly identity: string
   readonly hash: number
@@ -199,7 +195,6 @@ export async function storedAnswer(
   return row && { answer: answerOf(row), place: row.place, answeredAt: row.answered_at }
 }
 
-/** Returns those hashes of rows that the index has. */
 export async function indexedHashes(
   connection: Connection,
   rows: readonly Pick<JournalRow, 'hash'>[],

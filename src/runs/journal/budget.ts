@@ -183,7 +183,6 @@ export class Holds {
     for (const ordinal of ordinals) if (!this.#inherited.has(ordinal)) this.#held.delete(ordinal)
   }
 
-  /** Returns what answers will change. */
   changeBy(rows: readonly AnsweredRow[]): CounterChange {
     const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
     for (const { ordinal, answer, source, most } of rows) {

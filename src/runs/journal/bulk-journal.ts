@@ -43,7 +43,6 @@ const releaseSql = 'reserved = CASE WHEN reserved > ? THEN reserved - ? ELSE 0 E
 
 /** A row that was sent with others and has no known answer. */
 interface OpenRow {
-  /** Number of its request. */
   readonly number: number
   /** Whether credits are set aside for it with its request. */
   readonly counted: boolean
@@ -216,7 +215,6 @@ export class BulkRequests implements BulkJournal {
     this.#left.set(number, (this.#left.get(number) ?? 0) + 1)
   }
 
-  /** Returns what answers will change. */
   changesBy(rows: readonly AnsweredRow[]): BulkChange[] {
     if (this.#rows.size === 0) return []
     const changes = new Map<number, { released: number; known: number }>()

@@ -10,7 +10,6 @@ import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
 
-/** A row of a run, for the journal. */
 export interface JournalRow {
   /** Number of the row, counted from 0 after the header. */
   readonly ordinal: number
@@ -45,7 +44,6 @@ export interface AskedRow extends JournalRow {
   readonly input: Input
 }
 
-/** A row that is to be sent. */
 export interface WantedRow extends JournalRow {
   /** Price of one record, where a lower `limit` makes the row cheaper. */
   readonly perRecord?: number | undefined
@@ -115,7 +113,6 @@ export interface BulkJournal {
   withdraw(bulk: Bulk): Promise<void>
 }
 
-/** A row with its answer. */
 export interface AnsweredRow extends JournalRow {
   readonly answer: RowAnswer
   readonly source: AnswerSource
@@ -140,7 +137,6 @@ export interface StatedAnswer {
   readonly answeredAt: number
 }
 
-/** How a part of a run ends. */
 export interface RunEnd {
   /** Whether all rows are in the output. */
   readonly complete: boolean
@@ -187,13 +183,11 @@ export interface Journal {
   end(end: RunEnd): Promise<void>
 }
 
-/** The result of a row. */
 export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known'
 
 /** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
 export type AnswerSource = 'live' | 'store' | 'duplicate'
 
-/** The answer to one lookup. */
 export interface RowAnswer {
   readonly status: RowStatus
   readonly error: string | null
@@ -201,7 +195,6 @@ export interface RowAnswer {
   readonly body: unknown
   /** The body as JSON, where it is available. */
   readonly text?: string
-  /** Its cost. */
   readonly credits: number
   /** Whether there may be more records than a budget let it ask for. */
   readonly isCut?: boolean
@@ -221,7 +214,6 @@ export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): R
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
 }
 
-/** Whether the outcome of a row is unknown. */
 export const isUnknown = ({ error }: RowAnswer): boolean => error === unknownAnswer.error
 
 /** The meaning of a reply for a run: an answer, a pause before the same call, or the end. */

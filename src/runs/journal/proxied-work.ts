@@ -6,7 +6,6 @@ import { countSpent, type Spender } from './spending.js'
 /** How long a result is remembered: longer than clients ask for one. */
 const rememberedMs = 90 * 86_400_000
 
-/** What work counts at, and what it has cost. */
 type SettledHold = WorkHold & { readonly cost: number }
 
 /** Returns the work that passed through this machine as a proxy, in a state database. */

@@ -34,7 +34,6 @@ export interface RunIdentity extends NamedTarget {
   readonly fileHash: string
 }
 
-/** A run that begins. */
 export interface NewRun extends RunIdentity {
   readonly id: string
   readonly profile: string
@@ -52,7 +51,6 @@ export interface NewRun extends RunIdentity {
 /** What may differ when a run is resumed. */
 type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
 
-/** A recorded run. */
 export interface Run extends NewRun {
   readonly number: number
   /** A `running` run may have been killed since; only its lock shows whether it runs. */
@@ -124,7 +122,6 @@ const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN st
 
 const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
 
-/** Selects runs. */
 export interface RunFilter {
   readonly status?: Run['status']
   /** The number of the run before which to begin. */
@@ -226,7 +223,6 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     indexOthers: (run: Run) => indexOthers(driver, run),
     /** Indexes the answers of the runs of an operation on a target. Those under way index theirs from now on. */
     indexAll: (operation: string, target: string) => indexAll(driver, operation, target),
-    /** Indexes the answers of a run. */
     index: (run: Run) => indexRun(driver, run.number),
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>

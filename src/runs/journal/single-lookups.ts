@@ -13,7 +13,6 @@ export const lookupsMark = 'lookups-'
 
 /** The turn of a single lookup: the right to send it, and the key that it is sent under. */
 export interface LookupTurn {
-  /** Number of its record. */
   readonly record: number
   readonly key: string
   /** What a killed run or command sent for the same lookup, under its key. */
@@ -23,13 +22,11 @@ export interface LookupTurn {
 /** A single lookup that is about to be sent. */
 interface AskedLookup extends Lookup {
   readonly input: Input
-  /** Unguessable. */
   readonly id: string
   /** The name of the lock of this process. */
   readonly knownBy: string
 }
 
-/** How turns of lookups are taken. */
 export type LookupOptions = Omit<TurnOptions, 'takesKeys'>
 
 /** The stored answers that single lookups share with runs. */

@@ -21,7 +21,6 @@ export const dayOf = (now: number): string => new Date(now).toISOString().slice(
 /** Returns the start of the day of a time. */
 export const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
-/** Returns what the budgets leave for a run. */
 export async function budgetLeft(
   connection: Connection,
   { number, profile }: Run,
@@ -168,7 +167,6 @@ export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[])
     .map(({ sum }) => sum)
 }
 
-/** Returns all that was spent. */
 export const totalSpent = (spent: readonly Pick<Spent, 'calls' | 'credits' | 'doubted'>[]) => {
   const total = { calls: 0, credits: 0, doubted: 0 }
   for (const { calls, credits, doubted } of spent) {
@@ -266,7 +264,6 @@ interface RunResults {
   /** The request of the run, as JSON; `{}` when it was forgotten. */
   readonly request: string
   readonly credits: number
-  /** Number of answers from the target. */
   readonly answers: number
 }
 
@@ -275,6 +272,5 @@ SELECT r.request, sum(s.credits) AS credits, sum(s.calls) AS answers
 FROM spending s JOIN runs r ON r.number = s.run
 WHERE s.operation = ? AND s.target = ? GROUP BY r.number`
 
-/** Returns the cost of each run of an operation on a target. */
 export const resultsOfRuns = async (connection: Connection, operation: string, target: string) =>
   connection.all<RunResults>(resultsSql, operation, target)

@@ -45,7 +45,6 @@ export interface TurnTaker {
   readonly workspace: string
 }
 
-/** How turns are taken. */
 export interface TurnOptions {
   /** Whether a process holds the lock with this name. */
   readonly isAlive: (holder: string) => Promise<boolean>
@@ -118,7 +117,6 @@ export async function takeTurns(
 /** A row that is out elsewhere, with the place of its answer there; null for a single lookup. */
 type OutRow = readonly [ordinal: number, place: number | null]
 
-/** Finds wanted rows in the records of others. */
 function compare(
   rows: readonly TurnRow[],
   others: readonly TurnRecord[],
@@ -171,7 +169,6 @@ export const releaseHolder = async (driver: Driver, knownBy: string): Promise<vo
 const isSharedSql = `SELECT 1 AS one FROM runs
   WHERE status = 'running' AND operation = ? AND target = ? AND (number <> ? OR indexed > 1) LIMIT 1`
 
-/** The turns of one run. */
 export class RunTurns {
   /** By ordinal, the number of the record that a row is in. */
   readonly #records = new Map<number, number>()
@@ -223,7 +220,6 @@ export class RunTurns {
     this.#free.push(...this.#close(rows))
   }
 
-  /** Returns the records whose rows are all answered with these. */
   overAfter(rows: readonly AnsweredRow[]): readonly number[] {
     const over = [...this.#free, ...this.#close(rows)]
     this.#free = []

@@ -36,7 +36,6 @@ export const resultColumns = (output: Shape['output']): ResultColumn[] => column
 /** A schema as its columns see it. */
 export const nodeOf = (output: Shape['output']): Node => output as unknown as Node
 
-/** The columns of a schema. */
 export function columnsOf(node: Node): ResultColumn[] {
   const columns = new Map<string, ResultColumn>()
   collect(node, [], columns)
@@ -60,7 +59,6 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
 const hasFields = (node: Node): boolean =>
   node.shape !== undefined || (node.def.innerType !== undefined && hasFields(node.def.innerType))
 
-/** Returns the cell of a column, for its value in a reply. */
 const displayedCell = (value: unknown, { show }: ResultColumn): string =>
   toCell(show && value !== undefined ? show(value) : value)
 
@@ -68,7 +66,6 @@ const displayedCell = (value: unknown, { show }: ResultColumn): string =>
 export interface Many {
   /** The field with the list; `undefined` where the reply has its results under keys. */
   readonly field: string | undefined
-  /** Column for those keys. */
   readonly keyedBy: string
 }
 
@@ -103,7 +100,6 @@ export function explodedColumns(output: Shape['output'], { field, keyedBy }: Man
 
 const countOf = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined)
 
-/** The schema of one result. */
 function itemOf(output: Shape['output'], field: string | undefined): Node {
   const list = field === undefined ? nodeOf(output) : nodeOf(output).shape?.[field]
   const bare = list && unwrap(list)
@@ -151,7 +147,6 @@ interface RowColumns {
   readonly all: readonly ResultColumn[]
 }
 
-/** The columns of the results of a batch. */
 export function rowColumnsOf(asked: ResultRequest, explode: boolean): RowColumns {
   const { operation, shape } = asked
   const many = manyOf(operation, shape)
@@ -239,13 +234,11 @@ export function resolveField(field: string, names: readonly string[], option = '
   throw new Refusal('output.field_ambiguous', { option, field, meant: ending })
 }
 
-/** Returns a name and those of the objects that it is in. */
 const withObjects = (name: string): string[] =>
   name.split('.').map((_, at, parts) => parts.slice(0, at + 1).join('.'))
 
 const toSpelling = (name: string): string => name.toLowerCase().replace(/[_-]/g, '')
 
-/** Returns the refusal of a field that an option names, with the nearest names or all names. */
 export function missingField(option: string, field: string, names: readonly string[]): Refusal {
   const inner = names.filter((name) => nearest(field, [name.slice(name.lastIndexOf('.') + 1)]) !== undefined)
   const near = nearest(field, names)
@@ -321,7 +314,6 @@ export function createLayout(
   }
 }
 
-/** Whether a cell is blank. */
 export const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
 
 /** Results as the fields of an object: what is nested stays nested. */
@@ -332,7 +324,6 @@ function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) 
   return fields.map(({ path, name }) => ({ path, name: freeName(name, taken) }))
 }
 
-/** Returns the value of a status column. */
 export function statusValue(row: OutputRow, name: string): string | number | null {
   if (name === '_status') return row.status
   if (name === '_error') return row.error

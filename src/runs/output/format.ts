@@ -31,9 +31,7 @@ export interface FormatChoices {
   readonly indent?: number
 }
 
-/** A format for rows of any kind. */
 interface RowFormat {
-  /** The extensions of its files. */
   readonly extensions: readonly string[]
   /** Whether rows are cells below a header, so that their columns have to be known before the first of them. */
   readonly hasColumns?: true
@@ -101,7 +99,6 @@ const toLine = (id: string | undefined): string => (id ? `${id}\n` : '')
 /** The formats of results: a table for people, and those of rows. */
 export const formats = ['table', ...(Object.keys(formatsByName) as (keyof typeof formatsByName)[])] as const
 
-/** A format of results. */
 export type FormatName = (typeof formats)[number]
 
 const byExtension = new Map<string, FormatName>([

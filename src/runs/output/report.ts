@@ -4,7 +4,6 @@ import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */
 export interface RunStop {
-  /** A sentence. */
   readonly reason: string
   /** What to do about it; may be empty. */
   readonly hint: string
@@ -51,7 +50,6 @@ export interface DoubtedCount {
   readonly rows: readonly number[]
 }
 
-/** Rows that are named. */
 const mostNamed = 50
 
 /** Counts rows whose answers were doubted. */
@@ -109,7 +107,6 @@ export interface RunReport {
   readonly partial: string | null
 }
 
-/** The progress of a run. */
 export type RunProgress = Pick<
   RunReport,
   RowStatus | 'rows' | 'live' | 'stored' | 'oldest_stored' | 'duplicates' | 'credits' | 'credits_before'
@@ -131,7 +128,6 @@ interface AheadOutcome {
   readonly source?: AnswerSource | null
   /** Whether an earlier part of the run had it. */
   readonly kept?: true
-  /** When an answer of the store was given. */
   readonly storedAt?: number
 }
 

@@ -28,7 +28,6 @@ export interface SelectChoices {
 /** Chooses the rows that are written. */
 export interface Selection {
   keeps(row: OutputRow): boolean
-  /** Rows that were written. */
   readonly written: number
   /** Rows in which the condition compared a missing value, or one of another type. */
   readonly doubtful: number

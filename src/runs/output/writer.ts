@@ -35,7 +35,6 @@ export type OutputFile = Pick<FileHandle, 'appendFile' | 'truncate' | 'sync' | '
 export interface Files {
   /** A new, empty file that only its owner can read, replacing what has the name. */
   create(path: string): Promise<OutputFile>
-  /** What is at a path. */
   kind(path: string): Promise<'nothing' | 'file' | 'folder' | 'device'>
   /** Opens a device or pipe. Waits for the reader of a named pipe. */
   device(path: string, signal: AbortSignal): Promise<FileHandle>
@@ -246,12 +245,10 @@ const toOutputError = (path: string, cause: unknown, partial?: string): Refusal 
     ? cause
     : new Refusal('output.failed', { path, cause, partial })
 
-/** Writes the rows of a run. */
 export interface Writer<Row = OutputRow> extends Omit<Sink, 'write'> {
   write(rows: readonly Row[]): Promise<void>
 }
 
-/** Writes rows in a format to a sink. */
 export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): Writer<Row> {
   let begun = false
   const begin = () => {

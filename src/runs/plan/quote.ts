@@ -28,7 +28,6 @@ export interface RowCounts {
   readonly skipped: number
   /** Rows that a list of known rows has. */
   readonly known: number
-  /** Lookups that would be sent. */
   readonly lookups: number
   /** Their maximum cost in credits. */
   readonly most: number

@@ -20,7 +20,6 @@ import { type Schema, toSchemaState } from './migrate.js'
 export interface Expected {
   /** A table that only this kind of database has. */
   readonly table: string
-  /** The schema of this program. */
   readonly schema: Schema
 }
 

@@ -118,7 +118,6 @@ export function openReadOnly(path: string) {
   }
 }
 
-/** Returns the version of SQLite itself. */
 export function sqliteVersion(): string {
   const database = new Database(':memory:')
   try {

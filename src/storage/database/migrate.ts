@@ -10,7 +10,6 @@ export interface Migration {
   readonly work?: (connection: Connection) => Awaitable<void>
 }
 
-/** The schema of a database. */
 export interface Schema {
   /** Creates version 1 in an empty database. */
   readonly first: Migration
@@ -40,7 +39,6 @@ export interface SchemaState {
  */
 const released = 1_000
 
-/** Returns the number that a database of a version stores. */
 export const storedNumber = (version: number): number => released + version
 
 /** Returns the newest version of a schema. */

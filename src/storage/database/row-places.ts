@@ -13,7 +13,6 @@ export function toPlace(run: number, ordinal: number): number {
   return place
 }
 
-/** Returns the number of the run that a place belongs to. */
 export const toRunNumber = (place: number): number => Math.floor(place / rowsPerRun)
 
 /** Returns the first place of a run and the first one after it. */

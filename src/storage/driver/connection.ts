@@ -13,7 +13,6 @@ export class StorageFault extends Error {
   }
 }
 
-/** Whether an error is a fault of the storage. */
 export const isStorageFault = (error: unknown, code: StorageFault['code']): error is StorageFault =>
   error instanceof StorageFault && error.code === code
 
@@ -49,9 +48,7 @@ export type Statement = [sql: string, ...values: Value[]]
 /** An INSERT for one row, or for several at once. */
 export interface RowInsert {
   readonly sql: string
-  /** Number of values of a row. */
   readonly width: number
-  /** Returns the statement for a number of rows. */
   sqlFor(rows: number): string
 }
 
@@ -63,7 +60,6 @@ export function insertInto(table: string, columns: readonly string[], onConflict
   return { sql: sqlFor(1), width: columns.length, sqlFor }
 }
 
-/** An INSERT for rows, or for a list of rows as JSON. */
 interface ListInsert extends RowInsert {
   readonly listSql: string
 }

@@ -26,7 +26,6 @@ interface ErasureDatabases<ErasedRecords, ErasedWork extends Counts> {
   eraseCatalogue(dryRun: boolean): Promise<ErasedRecords>
 }
 
-/** What was erased, by database. */
 export interface Erased<ErasedRecords, ErasedWork extends Counts> {
   readonly catalogue: ErasedRecords
   readonly engine: ErasedWork

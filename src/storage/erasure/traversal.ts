@@ -30,7 +30,6 @@ export interface RowErasure {
   readonly also?: (connection: Connection) => Promise<unknown>
 }
 
-/** A table with personal data. */
 export interface PersonalTable<Row = never> {
   readonly table: string
   /** What its erased rows are counted as; they are not when there is no name. */

@@ -15,7 +15,6 @@ import turns from './turns.sql'
 /** Where the tables are in a database that an engine may share: beside the engine's. */
 const schemaSuffix = '_state'
 
-/** Options for opening the state. */
 interface StateOptions extends SqliteOptions {
   /** This machine's clock, which a server's is compared with. */
   readonly now?: () => number

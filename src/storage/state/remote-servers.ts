@@ -11,7 +11,6 @@ interface ServerWindow {
 
 type KnownWindows = readonly (ServerWindow | undefined)[]
 
-/** A call whose outcome is open. */
 interface OpenCall {
   readonly fingerprint: string
   readonly operation: string
@@ -39,7 +38,6 @@ export const serverMemory = (driver: Driver, origin: string) => ({
       ),
     )
   },
-  /** Returns the windows of an owner as they are recorded. */
   windows: (owner: string, names: readonly string[]) =>
     driver.read((connection) => windowsOf(connection, owner, names)),
   /** Decides about windows of an owner in a transaction, so that no other process changes them meanwhile. */

@@ -26,7 +26,6 @@ export interface ListedEvent extends Omit<ReceivedDelivery, 'path' | 'headers' |
   readonly forwarded: Forwarding['state'] | null
 }
 
-/** A kept delivery, whole. */
 export interface KeptEvent extends ReceivedDelivery {
   readonly seq: number
   readonly forwards: readonly Forwarding[]
@@ -72,7 +71,6 @@ export function eventsOver(driver: Driver) {
     idsStartingWith: (prefix: string, limit: number) => startingWith(driver, 'id', prefix, limit),
     /** Returns the ids of searches, imports, lists and enrichments that begin so, those of the newest events first. */
     searchesStartingWith: (prefix: string, limit: number) => startingWith(driver, 'search', prefix, limit),
-    /** Returns an event by its number. */
     at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
     arrived: (path: string, after: number, limit: number) =>

@@ -4,7 +4,6 @@ import {
   decimal,
   email,
   employeeRange,
-  InvalidRecordError,
   texts,
   wholeNumber,
 } from '../../../src/catalogue/normalize/readers.js'
@@ -46,6 +45,6 @@ describe('a field of a record', () => {
     ['email', `${'a'.repeat(310)}@known.example`],
     ['employeeRange', '3-4'],
   ])('as %s is refused when it is %j', (name, given) => {
-    expect(() => readers[name](given)).toThrow(InvalidRecordError)
+    expect(() => readers[name](given)).toThrow(expect.objectContaining({ code: 'record.invalid' }))
   })
 })

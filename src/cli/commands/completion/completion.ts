@@ -15,7 +15,6 @@ import texts from './scripts.json' with { type: 'json' }
  */
 const scripts: Readonly<Record<string, readonly string[]>> = texts
 
-/** Returns the script of a shell. */
 const scriptOf = (shell: string): string => (scripts[shell] ?? []).map((line) => `${line}\n`).join('')
 
 /** Where a shell looks for completions, and what its start file needs for that. */

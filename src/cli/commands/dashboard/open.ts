@@ -32,10 +32,8 @@ import { forgetDeadKey } from '../engine/members.js'
 import { checkSent, readNumbers, type SendRequest, type SentEvent, sendEvents } from '../events/events.js'
 import { invalidRowsOf, toRunView } from '../runs/runs.js'
 
-/** How a dashboard is served. */
 export interface DashboardChoices {
   readonly isReadOnly: boolean
-  /** Returns the origin at which it is served. */
   readonly origin: () => string
   /** Returns the base address at which the API is served. */
   readonly apiUrl: () => string

@@ -13,7 +13,6 @@ import { databasesOf, type Files, realFiles } from './disk.js'
 /** Everything that the checks read. Tests replace parts of it with something broken. */
 export type DoctorContext = ReturnType<typeof createDoctorContext>
 
-/** One check. */
 export interface Check {
   readonly name: string
   run(context: DoctorContext): Promise<Findings> | Findings
@@ -60,7 +59,6 @@ function settingsIn(files: Files, config: string): Settings | undefined {
 /** A warning can wait. A problem makes commands fail or costs money. */
 type Status = 'ok' | 'warning' | 'problem'
 
-/** What a check found. */
 export interface Verdict {
   readonly status: Status
   /** One sentence, without keys and secrets. */

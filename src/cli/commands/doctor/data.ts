@@ -229,7 +229,6 @@ async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Pro
     : named
 }
 
-/** Finds folders of unknown runs. */
 function unknownFolders(context: DoctorContext, runs: readonly Run[]): readonly Verdict[] {
   const folder = join(dirname(context.home.state), 'runs')
   const known = new Set(runs.map(({ id }) => id))
@@ -269,7 +268,6 @@ function isOld(context: DoctorContext, path: string): boolean {
 /** The engine's state, read only. */
 export interface EngineState {
   readonly store: Pick<Driver, 'read'>
-  /** The workspace in use. */
   readonly workspace: Workspace
   /** Engine time. */
   readonly now: number

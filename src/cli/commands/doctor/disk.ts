@@ -94,7 +94,6 @@ export function formatSize(bytes: number): string {
 /** A database of this machine. */
 export type Name = 'engine' | 'catalogue' | 'state'
 
-/** The state of a database. */
 type Database =
   | { readonly is: 'missing' | 'elsewhere' }
   | { readonly is: 'unreadable'; readonly reason: string }

@@ -15,16 +15,19 @@ import {
 import { clocks, database, leftovers, localData, localKey, sessions, workspace } from './data.js'
 import { reasonOf } from './disk.js'
 import {
+  deliveries,
   environment,
   fileSystem,
   folders,
   freeSpace,
+  jobs,
+  ledger,
   nodeVersion,
   privateFiles,
+  signingSecret,
   sqliteVersion,
 } from './machine.js'
 import { server, settingsFile, target, webhooks } from './target.js'
-import { deliveries, jobs, ledger, signingSecret } from './work.js'
 
 const columns = ['name', 'status', 'text', 'hint']
 

@@ -213,7 +213,6 @@ export interface SentEvent {
   readonly answer: string
 }
 
-/** Which events to send, and where. */
 export interface SendRequest {
   readonly events: Events
   readonly target: string

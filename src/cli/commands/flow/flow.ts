@@ -233,7 +233,6 @@ export async function openFlow(
   throw new UsageError(`${file} has ${count === 1 ? 'a mistake' : `${count} mistakes`}. Nothing was sent.`)
 }
 
-/** Returns what is wrong with a flow, and where, as one line. */
 function describeProblem(file: string, { line, column, step, refusal }: FlowProblem): string {
   const report = reportOf(refusal)
   if (!report) throw refusal

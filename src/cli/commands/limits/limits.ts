@@ -108,7 +108,6 @@ function formatWindows(windows: Limits['windows'], which: 'plan' | 'own', look: 
   return rows.length === 0 ? '' : grid(names, rows, look, { optional: ['Resets', 'Used'] })
 }
 
-/** Returns the command that a window counts. */
 function formatCommand({ operation: own, group, live }: Limits['windows'][number]): string {
   const id = own ?? group
   if (id === null) return ''

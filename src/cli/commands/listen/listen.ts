@@ -183,7 +183,6 @@ const fingerprint = (secret: string): string => createHash('sha256').update(secr
 
 /** What a receiver prints first. */
 interface FirstLines {
-  /** Where it listens. */
   readonly listening: string
   /** The address to give as `--webhook-url`. */
   readonly url: string

@@ -20,7 +20,6 @@ export async function createDocument(serverUrl?: string): Promise<object> {
   return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
 }
 
-/** How an app presents itself. */
 export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
   /** Other words for `network` and `premium` in requests, replies and the OpenAPI document. */
   readonly words?: WireNames | undefined

@@ -33,7 +33,6 @@ import {
 } from '../../target/resolve-target.js'
 import { type Backend, createApp } from './http-server.js'
 
-/** What a proxy serves, and how. */
 interface ProxyOptions extends Pick<DeliveryRetargeting, 'targets' | 'secrets'> {
   /** Address of the server; it ends in `/api/v2`. */
   readonly upstream: string

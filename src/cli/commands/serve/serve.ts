@@ -1,6 +1,6 @@
 import { hintOf } from '../../../engine/request/access.js'
 import { creditsOf } from '../../../http/answer.js'
-import { isLoopback } from '../../../http/hosts.js'
+import { isLoopback } from '../../../http/guard.js'
 import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context, GlobalOptions } from '../../context/context.js'

@@ -28,7 +28,6 @@ const listConfig: CommandFactory = ({ command }) =>
 
 type SettingSource = 'option' | 'environment' | 'profile' | 'default'
 
-/** Returns where each setting comes from. */
 function sourcesOf(
   { streams: { env }, settings }: Context,
   { profile }: GlobalOptions,

@@ -3,8 +3,7 @@ import { ApiError } from '../../../api/calls/errors.js'
 import { type Connection, StorageFault, type Value } from '../connection.js'
 import type { Session } from '../group-commit.js'
 import { postgresDialect } from './dialect.js'
-import { isConflict, isLost, isUndone, isUnsent } from './errors.js'
-import { bindValues, type Prepared } from './translate-sql.js'
+import { bindValues, isConflict, isLost, isUndone, isUnsent, type Prepared } from './errors.js'
 
 /** What begins a transaction, and what takes its result. */
 export interface BeginStatement {

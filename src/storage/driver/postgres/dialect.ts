@@ -3,7 +3,6 @@ import { ApiError } from '../../../api/calls/errors.js'
 import { type Dialect, send, type Value } from '../connection.js'
 import reasons from './reasons.json' with { type: 'json' }
 
-/** The dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {
   name: 'postgres',
   types: {

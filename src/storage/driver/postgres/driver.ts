@@ -16,9 +16,8 @@ import {
   withVerifiedTls,
 } from './connection.js'
 import { postgresDialect, ServerClock, timeSql } from './dialect.js'
-import { readOnlyError, translateErrors } from './errors.js'
+import { createStatementCache, readOnlyError, translateErrors } from './errors.js'
 import reasons from './reasons.json' with { type: 'json' }
-import { createStatementCache } from './translate-sql.js'
 
 /** How a PostgreSQL database is opened; tests replace the clock, pauses and chance. */
 export interface PostgresOptions {

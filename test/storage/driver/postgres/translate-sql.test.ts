@@ -4,7 +4,7 @@ import {
   bindValues,
   createStatementCache,
   translate,
-} from '../../../../src/storage/driver/postgres/translate-sql.js'
+} from '../../../../src/storage/driver/postgres/errors.js'
 
 it.each([
   ['SELECT ? WHERE a = ?', 'SELECT $1 WHERE a = $2'],
