@@ -1,6 +1,5 @@
 // Adapters import every port from here.
 
-export type * from './sender.js'
 export type * from './source.js'
 
 /** Real time in milliseconds since 1970; the engine adds its own adjustable clock. */

@@ -1,22 +1,16 @@
 import { existsSync } from 'node:fs'
 import { Argument } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { ErasedRecords, Subject } from '../../../catalogue/erasure/tables.js'
 import type { CopyResult } from '../../../catalogue/export/export.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { foldText } from '../../../catalogue/normalize/name.js'
 import type { ErasedWork } from '../../../engine/admin/erasure.js'
-import { openEngineDatabase } from '../../../engine/tables/schema.js'
-import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
-import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
-import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
+import type { Driver } from '../../../storage/driver/connection.js'
 import type { Erased } from '../../../storage/erasure/erase.js'
-import { findShared, openState } from '../../../storage/state/open.js'
-import type { Context, HomeContext } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
-import { foldersOf, prepareHome } from '../../context/home.js'
-import { isThere } from '../../context/open-databases.js'
+import { prepareHome } from '../../context/home.js'
 import { readIndustries } from '../../operation/filter-names.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
@@ -25,6 +19,13 @@ import { print, printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
+import {
+  type ExistingDatabases,
+  openExisting,
+  openExistingCatalogue,
+  rewriteFiles,
+  searchedPlaces,
+} from './databases.js'
 import { importCommand, kindArgument, parseKind } from './import.js'
 import { sampleCommand } from './sample.js'
 
@@ -328,59 +329,3 @@ const findCommand: CommandFactory = ({ command }) =>
       },
       { columns: ['id', 'name', 'companies'] },
     )
-
-/** The databases of this machine. Those that do not exist are `undefined`. */
-interface ExistingDatabases {
-  readonly engine: Driver | undefined
-  /** Runs and received events of this machine. */
-  readonly state: Driver | undefined
-  /** Every database with runs: `state`, and that of an engine on a server, which machines share. */
-  readonly runs: readonly Pick<RunRecords, 'database' | 'locks' | 'address'>[]
-  close(): Promise<void>
-}
-
-/** Opens the databases that exist. It creates none. */
-async function openExisting(context: Context): Promise<ExistingDatabases> {
-  const { home, clock } = context
-  prepareHome(home)
-  const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
-  const state = isThere(home.state) ? await openState(home.state) : undefined
-  const shared = isPostgres(home.engine)
-    ? await findShared(home.engine, { now: () => clock.now() })
-    : undefined
-  const runs = [
-    ...(state ? [{ database: state, locks: fileLocks(context), address: undefined }] : []),
-    ...(shared ? [{ database: shared, locks: await leasesOver(context, shared), address: home.engine }] : []),
-  ]
-  const close = async () => {
-    for (const database of [engine, state, shared]) await database?.close()
-  }
-  return { engine, state, runs, close }
-}
-
-/** Opens the catalogue, complete with the indexes that an import left to be built; `undefined` when there is none. */
-async function openExistingCatalogue({ home, clock, ids }: Context): Promise<Driver | undefined> {
-  if (!isShared(home) && !isThere(home.catalogue)) return undefined
-  const catalogue = isShared(home)
-    ? await findSharedCatalogue(home.engine)
-    : await openCatalogueDatabase(home)
-  if (catalogue) await openCatalogue(catalogue, { clock, ids })
-  return catalogue
-}
-
-/** Returns where copies of personal data may be: in the folders of this program, beside its databases in use. */
-async function searchedPlaces(context: HomeContext) {
-  const { home } = context
-  const { catalogue, engine, state } = home
-  // A catalogue file is not in use where the catalogue is on a server, so it is searched.
-  const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
-  return { databases, folders: [...foldersOf(home), ...(await runFolders(context))] }
-}
-
-/** Rewrites the database files, so that no deleted bytes are left. `remaining` are those that another process uses. */
-async function rewriteFiles({ home }: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
-  const { vacuum } = await import('../../../storage/database/database-file.js')
-  const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
-  const remaining = files.filter((file) => !vacuum(file))
-  return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }
-}

@@ -227,6 +227,7 @@ async function openInput(
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
+/** The result of an import or of its preview. */
 interface ImportResult {
   readonly report: ImportReport
   readonly reasons: readonly ReasonCount[]
