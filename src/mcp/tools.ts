@@ -41,23 +41,23 @@ const waitMs = 30_000
 /** Most records of accepted work in an answer. */
 const mostRecords = 100
 
-/** Returns the tools of the operation table. */
-export const operationTools = (): Promise<readonly Tool[]> => Promise.all(operations().map(toTool))
+/**
+ * Returns the tools of the operation table. Where the target is a server, their schemas let its answers differ: a client must
+ * not discard one that was paid for.
+ */
+export const operationTools = (isServer: boolean): Promise<readonly Tool[]> =>
+  Promise.all(operations().map((row) => toTool(row, isServer)))
 
-async function toTool(row: Operation): Promise<Tool> {
+async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
   const shape = await shapeOf(row.id)
   const isRead = row.method === 'GET' || (row.method === 'POST' && row.ok === 200)
-  const { type: _, ...output } = schemaOf(shape.output)
+  const output = outputSchemaOf(row, shape)
   return {
     name: toolName(row.id),
     area: areaOf(row.id),
     description: describe(row),
     inputSchema: inputSchemaOf(row, shape),
-    outputSchema: row.starts
-      ? schemaOf(acceptedShape())
-      : output.items
-        ? { type: 'object', properties: { items: schemaOf(shape.output) }, required: ['items'] }
-        : { type: 'object', ...output },
+    outputSchema: isServer ? { anyOf: [output, { type: 'object' }] } : output,
     annotations: {
       readOnlyHint: isRead && !isPriced(row) && row.starts === undefined,
       destructiveHint: row.method === 'DELETE',
@@ -102,6 +102,13 @@ function inputSchemaOf({ starts }: Operation, { input }: Shape): JsonSchema {
   const schema = schemaOf(input)
   if (!starts || !Array.isArray(schema.required)) return schema
   return { ...schema, required: schema.required.filter((name) => name !== 'webhook_url') }
+}
+
+/** Returns the schema of an answer. Lists are inside an object, as the older protocol wants it. */
+function outputSchemaOf({ starts }: Operation, { output }: Shape): JsonSchema {
+  const schema = schemaOf(starts ? acceptedShape() : output)
+  if (schema.type !== 'array') return { ...schema, type: 'object' }
+  return { type: 'object', properties: { items: schema }, required: ['items'] }
 }
 
 /** Returns the words and flags of an operation's command. */

@@ -58,7 +58,7 @@ async function serve(
   const mcp = await import('../../../mcp/server.js')
   const session = new Session(createPort(environment, context, root), options.maxCredits ?? 0)
   const served: McpOptions = {
-    ...{ version: await version(), session, tools: await chooseTools(options) },
+    ...{ version: await version(), session, tools: await chooseTools(options, !context.isLocal()) },
     documents: documentsFolder(),
     report: (error) => notifyBug(context, error),
   }
@@ -109,10 +109,10 @@ async function serveHttp(
 }
 
 /** Returns the chosen tools. Throws UsageError for a name that no tool has. */
-async function chooseTools({ tools: names, areas: chosen }: Options) {
+async function chooseTools({ tools: names, areas: chosen }: Options, isServer: boolean) {
   const { operationTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
-  const all = [...(await operationTools()), ...fileTools]
+  const all = [...(await operationTools(isServer)), ...fileTools]
   const read = listOf(all.map(({ name }) => name))
   let wanted: readonly string[] | undefined
   try {
