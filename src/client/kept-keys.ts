@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Layer } from '../api/calls/caller.js'
 import { ConnectionLost, type Reply } from '../api/calls/caller.js'
-import { type OperationId, operation } from '../api/operations/table.js'
+import { creditsCharged, type OperationId, operation } from '../api/operations/table.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
@@ -68,6 +68,22 @@ export function idempotent(options: KeptKeysOptions): Layer {
     },
   })
 }
+
+/** Does the same for single calls to an engine in this process. It keeps the replies to rows of runs itself. */
+export const idempotentEngine =
+  (options: KeptKeysOptions): Layer =>
+  (engine) => {
+    const kept = idempotent(options)(engine)
+    return {
+      ...engine,
+      call: async (id, input, call) => {
+        if (call?.row) return engine.call(id, input, call)
+        const reply = await kept.call(id, input, call)
+        const isAgain = reply.headers['idempotent-replayed'] === 'true'
+        return isAgain ? { ...reply, replayed: creditsCharged(operation(id), reply.body) } : reply
+      },
+    }
+  }
 
 function lost(error: unknown): ConnectionLost {
   if (error instanceof ConnectionLost) return error

@@ -1,7 +1,6 @@
 import type { CsvRow } from '../csv/parse.js'
 import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
-import type { RowAnswer } from './journal/journal.js'
-import { DurabilityCheckpoint, JournalWriter } from './journal/journal.js'
+import { DurabilityCheckpoint, isUnknown, JournalWriter, type RowAnswer } from './journal/journal.js'
 import { Calls, Launcher } from './launcher.js'
 import type { OutputRow } from './output/columns.js'
 import { DoubtedRows, type DoubtedWhen, type RunReport, Tally } from './output/report.js'
@@ -40,6 +39,8 @@ class Runner {
   #launched = 0
   /** Ordinal of the first row without an answer. */
   #cleared = 0
+  /** Ordinal of the first row whose answer was lost: the target keeps the replies to it and to those after it. */
+  #lost = Number.POSITIVE_INFINITY
   #allRead = false
   #unwritten = 0
   #shownAt = 0
@@ -159,11 +160,13 @@ class Runner {
   async #noteWritten(rowBatch: RowBatch): Promise<void> {
     const { journal } = this.batch
     if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
-    for (const { ordinal, outcome } of rowBatch.states)
+    for (const { ordinal, outcome } of rowBatch.states) {
       if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
+      if (outcome && isUnknown(outcome.answer)) this.#lost = Math.min(this.#lost, ordinal)
+    }
     // Where the output cannot be written, the rows that have recorded answers count.
     await journal.written(this.#cleared, Math.max(this.#cleared, this.#tally.progress.rows))
-    await this.#checkpoint.note(this.#cleared)
+    await this.#checkpoint.note(Math.min(this.#cleared, this.#lost))
   }
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */

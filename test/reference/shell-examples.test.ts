@@ -99,17 +99,23 @@ class Reader {
     PATH: `${join(this.#folder, 'bin')}:${process.env.PATH}`,
   }
 
+  #receiver: StartedCommand | undefined
+
   constructor() {
     cpSync(sample, this.#folder, { recursive: true })
     chmodSync(this.#env.PROSPECT_HOME as string, 0o700)
   }
 
-  /** Types a line. Returns what is wrong with it. */
-  async follow({ text, exitCode }: ExampleLine): Promise<string | undefined> {
+  /** Types a line. Returns what is wrong with it; also that it does not print what a page shows. */
+  async follow({ text, exitCode }: ExampleLine, result?: string): Promise<string | undefined> {
     if (/^(npm|alias) /.test(text)) return undefined
     const line = await this.#adapt(text)
-    const { code, stdout, stderr } = await this.#run(line)
+    const { code, stdout, stderr } = await this.#run(line, result !== undefined)
     if (code !== exitCode) return `${text}\nexits with ${code}: ${stderr}`
+    if (result !== undefined)
+      return inOneLine(stderr + stdout) === inOneLine(result)
+        ? undefined
+        : `${text}\nprints ${stderr}${stdout}`
     if (code !== 0 || isSilent.test(line)) return undefined
     const [, output] = / -o (\S+)/.exec(line) ?? []
     const isEmpty = output !== undefined && statSync(join(this.#folder, output)).size === 0
@@ -123,29 +129,40 @@ class Reader {
     let line = text
       .replaceAll('https://api.example.com/api/v2', started.line)
       .replaceAll('/srv/crm', this.#folder)
+    const [receiver, path] = /http:\/\/127\.0\.0\.1:4011\/hooks\/([\w-]+)/.exec(line) ?? []
+    if (receiver && path) line = line.replace(receiver, await this.#receive(path))
     for (const [id, argv] of Object.entries(inventedIds))
       if (line.includes(id))
         line = line.replaceAll(id, (await this.#prospect(argv)).stdout.split('\n')[0] ?? '')
     return line
   }
 
-  async #run(line: string): Promise<Ended> {
+  async #run(line: string, terminal: boolean): Promise<Ended> {
     const [program, ...argv] = wordsOf(line)?.map((word) => word.replace(sharedDatabase, database.url)) ?? []
     if (program === 'export') {
       for (const [name, value = ''] of argv.map((word) => word.split(/=(.*)/s)))
         this.#env[name as string] = value
       return { code: 0, stdout: line, stderr: '' }
     }
-    return program === 'prospect' ? this.#prospect(argv) : this.#shell(line)
+    return program === 'prospect' ? this.#prospect(argv, terminal) : this.#shell(line)
   }
 
-  #prospect(argv: readonly string[]): Promise<Ended> {
+  /** Returns the address of a receiver, which a page says to start in another terminal. */
+  async #receive(path: string): Promise<string> {
+    const home = join(this.#folder, this.#env.PROSPECT_HOME ?? '')
+    const argv = ['listen', '--port', '0', '--path', path, '--json']
+    this.#receiver ??= await machine(home).start(argv)
+    return (JSON.parse(this.#receiver.line) as { url: string }).url
+  }
+
+  #prospect(argv: readonly string[], terminal = false): Promise<Ended> {
     const signals = new EventEmitter()
     const stop = () => void signals.emit('SIGTERM')
     const isServer = servers.has(argv[0] ?? '')
     return command(argv, {
       env: this.#env,
       cwd: this.#folder,
+      ...(terminal ? { terminal, columns: 100 } : {}),
       signals: signals as unknown as NodeJS.Process,
       ...(isServer
         ? { onOutput: stop, onErrorOutput: (text: string) => text.includes('Working') && stop() }
@@ -165,10 +182,13 @@ class Reader {
     })
   }
 
-  leave(): void {
+  async leave(): Promise<void> {
+    await this.#receiver?.stop()
     rmSync(this.#folder, { recursive: true })
   }
 }
+
+const inOneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 
 const examples = pages
   .map((page) => ({
@@ -179,15 +199,20 @@ const examples = pages
 
 describe.each(examples)('$page', ({ examples }) => {
   it('shows commands that do what it says, and find something over the sample data', async () => {
-    const reader = new Reader()
     const problems: string[] = []
-    try {
-      for (const line of examples.flatMap(({ lines }) => lines)) {
-        const problem = await reader.follow(line)
-        if (problem) problems.push(problem)
+    // A result that a page prints comes each time.
+    const readers = examples.some(({ result }) => result !== undefined) ? 2 : 1
+    for (let at = 0; at < readers; at++) {
+      const reader = new Reader()
+      try {
+        for (const { lines, result } of examples)
+          for (const line of lines) {
+            const problem = await reader.follow(line, line === lines.at(-1) ? result : undefined)
+            if (problem) problems.push(problem)
+          }
+      } finally {
+        await reader.leave()
       }
-    } finally {
-      reader.leave()
     }
     expect(problems.join('\n\n')).toBe('')
   })

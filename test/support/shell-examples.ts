@@ -12,9 +12,12 @@ export interface Example {
   readonly lines: readonly ExampleLine[]
   /** Why it cannot run here, such as a key that it needs. */
   readonly notRun: string | undefined
+  /** What its last line prints on a terminal, where the page shows that below it. */
+  readonly result: string | undefined
 }
 
-const block = /^((?:<!-- (?:before|not run): [^\n]*-->\n)*)```sh\n([\s\S]*?)^```/gm
+const block =
+  /^((?:<!-- (?:before|not run): [^\n]*-->\n)*)```sh\n([\s\S]*?)^```(?:\n\n```text\n([\s\S]*?)^```)?/gm
 
 /**
  * Returns the shell examples of a page in their order. Comments that a reader does not see may stand above one:
@@ -22,11 +25,12 @@ const block = /^((?:<!-- (?:before|not run): [^\n]*-->\n)*)```sh\n([\s\S]*?)^```
  */
 export function examplesOf(path: string): Example[] {
   const text = readFileSync(path, 'utf8').replaceAll('\r', '')
-  return [...text.matchAll(block)].map(([, notes = '', script = '']) => {
+  return [...text.matchAll(block)].map(([, notes = '', script = '', result]) => {
     const before = [...notes.matchAll(/<!-- before: (.*?) -->/g)].map(([, line = '']) => line)
     return {
       lines: [...linesOf(before.join('\n')), ...linesOf(script)],
       notRun: /<!-- not run: (.*?) -->/.exec(notes)?.[1],
+      result,
     }
   })
 }

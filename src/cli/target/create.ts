@@ -29,7 +29,7 @@ import { readSettings } from '../context/settings.js'
 import { version } from '../context/version.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
-import { createLocal } from './local-target.js'
+import { createLocal, sentAgain } from './local-target.js'
 import { isKeyFor, type RemoteTarget, targetOf } from './resolve-target.js'
 
 /** What tests can replace. */
@@ -242,9 +242,6 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
     }),
   }
 }
-
-const sentAgain =
-  'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
 
 /** Stores an answer that cannot be used as an event, and says where it is. */
 async function storeUnusable(

@@ -9,6 +9,7 @@ import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Sender, Source, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
+import { countFaults } from '../../engine/tables/faults.js'
 import { findWorkspace } from '../../engine/tables/members.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { Run } from '../../runs/journal/runs.js'
@@ -26,7 +27,7 @@ import type {
 } from '../context/context.js'
 import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
-import { openEngineStore } from '../context/open-databases.js'
+import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
 
@@ -66,11 +67,20 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const source = lazily<Source>(catalogue)
     return createEngine({ ...(await shared()), source, ids, sender, targets, accepted, observedLimits })
   })
+  const caller = once(async () => {
+    const made = await engine()
+    const { store } = await shared()
+    const workspace = await store.read(async (tx) => {
+      const used = await findWorkspace(tx)
+      return used && (await countFaults(tx, used.id)) > 0 ? used : undefined
+    })
+    return workspace ? keepKeys(machine, made, localOrigin(workspace.id)) : made
+  })
   return {
     catalogue,
     admin,
     worker,
-    caller: engine,
+    caller,
     /** Opens a caller whose rows are called by the workers that share the database. */
     distributedCaller: async (run: DistributedRun, server?: RowServer): Promise<Caller> => {
       const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
@@ -92,6 +102,19 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       return known ?? makeKey(context, await admin())
     }),
   }
+}
+
+/** What is said of a call whose outcome an earlier attempt left open. */
+export const sentAgain =
+  'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
+
+/** Returns an engine whose faults lose answers: its single calls keep their keys, as those to a server do. */
+async function keepKeys(machine: Machine, engine: Caller, origin: string): Promise<Caller> {
+  const { idempotentEngine } = await import('../../client/kept-keys.js')
+  const { serverMemory } = await import('../../storage/state/remote-servers.js')
+  const { ids, clock, notify } = machine
+  const keys = serverMemory(await openStateOf(machine), origin)
+  return idempotentEngine({ keys, origin, ids, clock, onAgain: () => notify(sentAgain) })(engine)
 }
 
 /** Returns what reports errors of accepted work. Work is retried, so that the same error is reported once. */

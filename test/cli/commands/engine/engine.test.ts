@@ -206,6 +206,21 @@ describe('engine faults', () => {
     expect(stdout).toMatch(/^Faults +2 set/m)
   })
 
+  it('lose the answer to a command, which pays once when it is repeated', async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n'
+    await here.run(['data', 'import', 'companies', '-', '--quiet'], { stdin })
+    for (const what of ['drop after', 'garble'])
+      await engine(`faults add accounts.enrich --${what} --count 1`)
+    const enrich = () => here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'])
+    for (const text of ['The connection was closed (fault f1)', 'something that is not JSON'])
+      expect(await enrich()).toMatchObject({ code: 10, stderr: expect.stringContaining(text) })
+    const { code, json, stderr } = await enrich()
+    expect([code, json]).toEqual([0, expect.objectContaining({ domain: 'acme.example' })])
+    expect(stderr).toContain('with the same idempotency key')
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })
+    expect(await here.json('ledger')).toMatchObject([{ operation: 'accounts.enrich', credits: 1 }])
+  })
+
   it('removes one, or all', async () => {
     for (const status of [500, 503]) await engine(`faults add all --status ${status}`)
     expect(await engine('faults remove f1')).toEqual({ id: 'f1', removed: true })
