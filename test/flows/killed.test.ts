@@ -6,7 +6,7 @@ import { type Machine, machine } from '../support/command.js'
 import { tries } from '../support/effort.js'
 import { stocked, writeList } from '../support/flows.js'
 import { random } from '../support/killed-batch.js'
-import { bundled, launch } from '../support/processes.js'
+import { bundled, launch, prospect } from '../support/processes.js'
 
 let program: string
 beforeAll(async () => {
@@ -75,6 +75,39 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
     expect([0, 11]).toContain(last.exitCode)
     const outputOf = ({ home }: Machine) => readFileSync(join(home, 'out.csv'), 'utf8')
     expect(outputOf(killed), `PROSPECT_TEST_SEED=${seed}`).toBe(outputOf(calm))
+    expect(await costs(killed), `PROSPECT_TEST_SEED=${seed}`).toEqual(await costs(calm))
+  } finally {
+    calm.remove()
+    killed.remove()
+  }
+}, 600_000)
+
+it('finds the same people for the same credits where the program is killed at any moment', async () => {
+  const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+  const pick = random(seed)
+  const people = [
+    ...flow.slice(0, -2),
+    '  - leads.search: { job_titles: [Head of Sales, Engineer], limit: 3 }',
+    '  - contacts.enrich: { enrichment_type: [email] }',
+    'output: { csv: out.csv, columns: [full_name, email, company.name, input.Record ID] }',
+  ]
+  const [calm, killed] = [await prepared(40), await prepared(40)]
+  try {
+    for (const { home } of [calm, killed]) writeFileSync(join(home, 'flow.yaml'), `${people.join('\n')}\n`)
+    const start = ({ home }: Machine) =>
+      launch(prospect, ['flow', 'run', 'flow.yaml'], home, { PROSPECT_HOME: home })
+    const whole = performance.now()
+    expect((await start(calm)).exitCode).toBe(11)
+    const ms = performance.now() - whole
+    for (let kills = tries(4, 20); kills > 0; kills--) {
+      const running = start(killed)
+      const timer = setTimeout(() => running.kill('SIGKILL'), pick(Math.ceil(ms)))
+      await running.finally(() => clearTimeout(timer))
+    }
+    await start(killed)
+    const outputOf = ({ home }: Machine) => readFileSync(join(home, 'out.csv'), 'utf8')
+    expect(outputOf(killed), `PROSPECT_TEST_SEED=${seed}`).toBe(outputOf(calm))
+    expect(outputOf(calm).split('\n').length).toBeGreaterThan(20)
     expect(await costs(killed), `PROSPECT_TEST_SEED=${seed}`).toEqual(await costs(calm))
   } finally {
     calm.remove()

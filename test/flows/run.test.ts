@@ -249,4 +249,41 @@ describe('prospect flow run', () => {
     expect(batches).toHaveLength(3)
     server.close()
   })
+
+  it('begins with a list of the workspace, and with what another flow has written', async () => {
+    await here.run(['lists', 'create', '--name', 'Targets', '--csv', 'list.csv', '--wait'])
+    write([
+      'name: first',
+      'input: { list: Targets }',
+      'steps: [accounts.enrich, { keep: headcount > 90 }]',
+      'output: { xlsx: first.xlsx, columns: [name, domain] }',
+    ])
+    expect((await run()).code).toBe(0)
+    const paid = await spent()
+    writeFileSync(
+      path('second.yaml'),
+      [
+        'name: second',
+        'input: { flow: flow.yaml }',
+        'steps: [accounts.enrich]',
+        'output: { json: second.json, columns: [domain, headcount] }',
+      ].join('\n'),
+    )
+    expect((await here.run(['flow', 'run', 'second.yaml'])).code).toBe(0)
+    const rows = JSON.parse(read('second.json')) as object[]
+    expect([rows.length, rows[0]]).toEqual([7, { domain: 'company-31.example', headcount: 91 }])
+    expect(await spent()).toEqual(paid)
+  })
+
+  it('leaves out the companies and people that a list has', async () => {
+    writeFileSync(
+      path('crm.csv'),
+      'Company,Website\nCompany 1,company-1.example\nCompany 4,company-4.example\n',
+    )
+    write([...companies(), 'skip_known: crm.csv'])
+    const { stderr } = await run()
+    expect(stderr).toContain('1 accounts.enrich: 61 in · 34 found')
+    expect(read('out.csv').split('\n')[1]).toBe('Company 9,69,FR,9')
+    expect(await spent()).toMatchObject({ 'accounts.enrich': 31 })
+  })
 })

@@ -96,7 +96,7 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
     credits: credits.most === 0 ? 'none' : `${rangeText(credits)}`,
     ...(budget === null ? {} : { budget: `${formatNumber(budget)} at most` }),
     ...(balance === null ? {} : { balance: formatNumber(balance) }),
-    ...(seconds === null ? {} : { time: `at least ${duration(seconds)}, by the rate limits` }),
+    ...(seconds === null || seconds < 1 ? {} : { time: `at least ${duration(seconds)}, by the rate limits` }),
   }
   return `${record(lines, look)}\n${grid(['step', 'rows', 'go_on', 'credits', 'by'], rows, look)}`
 }
