@@ -148,6 +148,25 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
       await Promise.all([blank.close(), close()])
     })
 
+  it('shows a flow with what each of its steps took, found and left', async () => {
+    const flow =
+      'name: small\ninput: { csv: companies.csv }\nsteps: [accounts.enrich, { keep: headcount > 0 }]\noutput: { csv: flow.csv }'
+    writeFileSync(join(full.home, 'flow.yaml'), flow)
+    await full.run(['flow', 'run', 'flow.yaml'])
+    const [run] = await full.json<
+      { id: string; steps: Record<'step' | 'in' | 'found' | 'out' | 'credits', string>[] }[]
+    >('flow', 'list')
+    const { page, problems, close } = await full.open(browser, `runs?id=${run?.id}`)
+    const shown = await page.getByRole('region', { name: 'Steps' }).locator('tbody tr').allInnerTexts()
+    for (const [at, { step, in: came, found, out, credits }] of (run?.steps ?? []).entries())
+      expect(shown[at]?.split('\t').filter((text) => text.trim() !== '')).toEqual(
+        [step, came, found, out, credits].map(String),
+      )
+    expect(shown).toHaveLength(2)
+    expect(problems).toEqual([])
+    await close()
+  })
+
   it('lists the runs that the command prints, and shows one with its funnel', async () => {
     const { page, problems, close } = await full.open(browser, 'runs')
     const runs = await full.json<RunView[]>('runs', 'list')

@@ -286,4 +286,27 @@ describe('prospect flow run', () => {
     expect(read('out.csv').split('\n')[1]).toBe('Company 9,69,FR,9')
     expect(await spent()).toMatchObject({ 'accounts.enrich': 31 })
   })
+
+  it('writes its first rows while later ones are still read', async () => {
+    const program = [
+      "const fs = require('node:fs')",
+      'let rows = 0',
+      "require('node:readline').createInterface({ input: process.stdin }).on('line', () => {",
+      "  if (++rows === 3000) fs.writeFileSync('size', String(fs.statSync('out.csv.partial').size))",
+      '  console.log(JSON.stringify({ place: rows }))',
+      '})',
+    ]
+    writeFileSync(path('place.js'), program.join('\n'))
+    const rows = Array.from({ length: 4_000 }, (_, at) => `Company ${at},company-${at}.example`)
+    writeFileSync(path('many.csv'), `Company,Website\n${rows.join('\n')}\n`)
+    write([
+      'name: streams',
+      'input: { csv: many.csv }',
+      'steps: [{ command: [node, place.js], fields: [place] }, { keep: place > 0 }]',
+      'output: { csv: out.csv, columns: [domain, place] }',
+    ])
+    expect((await run()).code).toBe(0)
+    expect(Number(read('size'))).toBeGreaterThan(10_000)
+    expect(read('out.csv').trimEnd().split('\n').at(-1)).toBe('company-3999.example,4000')
+  })
 })

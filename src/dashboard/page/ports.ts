@@ -50,7 +50,19 @@ export interface ListedRun {
   readonly rate?: number
 }
 
+/** What became of rows in a step of a flow. */
+export interface ShownStep {
+  readonly step: string
+  /** Rows that came to it, that it found something for, and that went on. */
+  readonly in: number
+  readonly found: number
+  readonly out: number
+  readonly credits: number
+}
+
 export interface ShownRun extends ListedRun {
+  /** The steps of a flow; absent for a run of one lookup. */
+  readonly steps?: readonly ShownStep[]
   readonly answers: readonly AnswerCount[]
   /** Rows that are invalid; null where that is not recorded. */
   readonly invalid: number | null

@@ -13,7 +13,7 @@ import {
   Time,
 } from '../page/elements.js'
 import { pathOf } from '../page/layout.js'
-import type { ListedRun, RestQuote, RunsPort, ShownRun } from '../page/ports.js'
+import type { ListedRun, RestQuote, RunsPort, ShownRun, ShownStep } from '../page/ports.js'
 import type { Fields, Html, View } from '../page/view.js'
 
 const perPage = 50
@@ -158,7 +158,7 @@ function Run({
       <Section title={`Run ${run.id}`}>
         <Bar label="Progress" value={run.done} max={run.rows} />
         <Facts facts={factsOf(run)} />
-        {!isReadOnly && (
+        {!isReadOnly && !run.steps && (
           <div class="actions">
             <ActionButton action="runs/export" fields={fields} label="Export" />
             {run.status === 'running' ? (
@@ -173,9 +173,15 @@ function Run({
         )}
         {run.problem !== undefined && <p class="refusal">The last resume ended: {run.problem}</p>}
       </Section>
-      <Section title="Lookups">
-        <Funnel run={run} />
-      </Section>
+      {run.steps ? (
+        <Section title="Steps">
+          <Steps steps={run.steps} />
+        </Section>
+      ) : (
+        <Section title="Lookups">
+          <Funnel run={run} />
+        </Section>
+      )}
     </>
   )
 }
@@ -205,6 +211,25 @@ const statusNames: Readonly<Record<string, string>> = {
   skipped: 'Skipped',
   known: 'Known',
 }
+
+/** What the steps of a flow took, found and left in the flow, and what that cost. */
+const Steps = ({ steps }: { readonly steps: readonly ShownStep[] }) => (
+  <Table
+    label="Steps"
+    columns={[
+      { title: 'Step', cell: ({ step }) => step },
+      {
+        title: '',
+        cell: ({ step, in: came, out }) => <Bar label={step} value={out} max={Math.max(came, out)} />,
+      },
+      { title: 'In', number: true, cell: (step) => formatNumber(step.in) },
+      { title: 'Found', number: true, cell: ({ found }) => formatNumber(found) },
+      { title: 'Out', number: true, cell: ({ out }) => formatNumber(out) },
+      { title: 'Credits', number: true, cell: ({ credits }) => formatNumber(credits) },
+    ]}
+    rows={steps}
+  />
+)
 
 /** From the rows of the file to those that were found. */
 function Funnel({ run: { answers, invalid, done, rows } }: { readonly run: ShownRun }) {

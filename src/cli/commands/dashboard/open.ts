@@ -12,6 +12,7 @@ import type {
 import type { Dashboard } from '../../../dashboard/server.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import { type Consumption, type Grouping, readSpentThisWeek } from '../../../engine/credits/ledger.js'
+import { flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -30,6 +31,7 @@ import { notifyBug } from '../../output/report-error.js'
 import { makeKey } from '../../target/local-target.js'
 import { forgetDeadKey } from '../engine/members.js'
 import { checkSent, readNumbers, type SendRequest, type SentEvent, sendEvents } from '../events/events.js'
+import { stepsOf } from '../flow/show.js'
 import { invalidRowsOf, toRunView } from '../runs/runs.js'
 
 export interface DashboardChoices {
@@ -261,7 +263,8 @@ export function openRunsPort(context: Context): RunsPort {
       const [run, records] = await find(id, isShared)
       const answers = await records.runs.countAnswers(run)
       const holder = await holderOf(run, records)
-      const known = { answers, invalid: invalidRowsOf(run), holder, problem: problems.get(id) }
+      const steps = run.operation === flowOperation ? { steps: await stepsOf(run, records) } : {}
+      const known = { ...steps, answers, invalid: invalidRowsOf(run), holder, problem: problems.get(id) }
       return { ...(await toListed(run, records)), ...known }
     },
     quote: async (id, isShared) => {

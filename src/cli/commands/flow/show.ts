@@ -27,16 +27,22 @@ export async function findFlow(
   return flows.find((flow) => flow.id === id) as Run
 }
 
-/** Returns a flow in the form in which commands print it, with what each step has cost so far. */
-async function toView(context: Context, flow: Run, { runs, locks }: RunRecords) {
-  const record = parseJson(flow.request) as Partial<FlowRecord>
-  const steps = await Promise.all(
-    (record.steps ?? []).map(async (count): Promise<StepCount> => {
+/** Returns what became of the rows of a flow in each step, and what that has cost so far. */
+export function stepsOf({ request }: Run, { runs }: RunRecords): Promise<readonly StepCount[]> {
+  const { steps = [] } = parseJson(request) as Partial<FlowRecord>
+  return Promise.all(
+    steps.map(async (count): Promise<StepCount> => {
       const [run] = count.run === null ? [] : await runs.find(count.run)
       return run ? { ...count, credits: run.credits } : count
     }),
   )
-  const isStopped = flow.status === 'running' && !(await isRunning(context, flow, locks))
+}
+
+/** Returns a flow in the form in which commands print it. */
+async function toView(context: Context, flow: Run, records: RunRecords) {
+  const record = parseJson(flow.request) as Partial<FlowRecord>
+  const steps = await stepsOf(flow, records)
+  const isStopped = flow.status === 'running' && !(await isRunning(context, flow, records.locks))
   return {
     id: flow.id,
     flow: record.flow ?? '',

@@ -122,7 +122,8 @@ export async function toRunView(context: Context, run: Run, { locks }: RunRecord
     output: run.output,
     target: run.target,
     status: isStopped ? 'stopped' : run.status,
-    rows: run.total,
+    // The rows of a step of a flow are not counted before they come.
+    rows: run.total || run.done,
     done: run.done,
     credits: run.credits,
     started_at: isoTime(run.startedAt),
