@@ -1,4 +1,4 @@
-import { type AnswerLoss, ConnectionLost } from '../api/calls/caller.js'
+import { ConnectionLost, type Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
@@ -11,25 +11,19 @@ export const safeHeaders = {
   'content-security-policy': "frame-ancestors 'none'",
 } as const
 
-const charged = new WeakMap<Response, number>()
+/** What the server of a response has to know of its reply, where that is not nothing. */
+const replies = new WeakMap<Response, Pick<Reply, 'credits' | 'loss'>>()
 
-export const creditsOf = (response: Response): number => charged.get(response) ?? 0
-
-/** Responses that their clients must not get. */
-const losses = new WeakMap<Response, AnswerLoss>()
+/** Returns the credits that a response charged. */
+export const creditsOf = (response: Response): number => replies.get(response)?.credits ?? 0
 
 /** Returns what a server has to do instead of sending a response; `undefined` for nearly every one. */
-export const lossOf = (response: Response): AnswerLoss | undefined => losses.get(response)
+export const lossOf = (response: Response): Reply['loss'] => replies.get(response)?.loss
 
-/** Keeps what a server has to do instead of sending a response. */
-export function withLoss(response: Response, loss: AnswerLoss | undefined): Response {
-  if (loss) losses.set(response, loss)
-  return response
-}
-
-/** Keeps the credits that a response charged. */
-export function withCredits(response: Response, credits: number): Response {
-  if (credits > 0) charged.set(response, credits)
+/** Creates the response of a reply. */
+export function respond({ status, body, headers, text, wire, credits, loss }: Reply): Response {
+  const response = answer(status, body, headers, wire ?? text)
+  if (credits > 0 || loss) replies.set(response, { credits, loss })
   return response
 }
 

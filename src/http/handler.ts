@@ -14,7 +14,7 @@ import { hasBody, usualBody } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
-import { answer, asApiError, refuse, withCredits, withLoss } from './answer.js'
+import { answer, asApiError, refuse, respond } from './answer.js'
 import { check, declaresMore } from './body.js'
 import { type BodyReader, createBodyReader } from './request-body.js'
 
@@ -81,7 +81,7 @@ function operationAnswer(operation: Operation, serving: Serving): Route['answer'
       const reply = caller.answerRequest
         ? await caller.answerRequest(id, read, options)
         : await caller.call(id, (await read(strangerTo(options))).input, options)
-      return answerOf(names && !reply.wire ? renamed(reply, names) : reply)
+      return respond(names && !reply.wire ? renamed(reply, names) : reply)
     } catch (thrown) {
       if (!isTold(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
@@ -98,9 +98,6 @@ const renamed = ({ text: _, ...reply }: Reply, names: WireNames): Reply => ({
   ...reply,
   body: renameOut(reply.body, names),
 })
-
-const answerOf = ({ status, body, headers, text, wire, credits, loss }: Reply): Response =>
-  withLoss(withCredits(answer(status, body, headers, wire ?? text), credits), loss)
 
 /** The signal is created only for a caller that reads it. */
 function callOptions(request: Request): CallOptions {

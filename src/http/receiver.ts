@@ -85,7 +85,9 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
     },
     known: known && headers.has('webhook-signature') ? await known() : [],
   }
-  const read = await (parse && isLarge(pieces) ? parse(task, path, request.signal) : readDelivery(task))
+  const read = await (parse && isLarge(pieces)
+    ? parse(task, path, request.signal)
+    : readDelivery(task, join(pieces)))
   if ('problem' in read) return answer(401, { error: read.problem })
   if ('refused' in read) throw errorOf(read.refused)
   const { bytes, ...found } = read
@@ -111,9 +113,8 @@ export type ReadDelivery =
   | { readonly problem: string }
   | { readonly refused: RefusedBody }
 
-export function readDelivery(task: DeliveryTask): ReadDelivery {
+export function readDelivery(task: DeliveryTask, bytes = join(task.pieces)): ReadDelivery {
   const { headers, secrets, known, receivedAt } = task
-  const bytes = join(task.pieces)
   const verification = secrets.length > 0 ? verify(headers, bytes, secrets, receivedAt) : undefined
   if (verification && !verification.valid) return { problem: verification.reason }
   try {

@@ -11,13 +11,13 @@ export const accounts: HandlersOf<'accounts'> = {
     const query = toEnrichQuery(input)
     const account = await source.company(query)
     if (!account) throw new ApiError('no_company_found')
-    return { output: accountFor(input, account), used: { company: 1 } }
+    return { output: input.live ? account : withoutPhone(account), used: { company: 1 } }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
   'accounts.bulk_enrich': async ({ input, source }) => {
     const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
     return {
-      output: { results: found.map((account) => (account ? accountFor(input, account) : null)) },
+      output: { results: found.map((one) => (one ? (input.live ? one : withoutPhone(one)) : null)) },
       used: { company: found.filter(Boolean).length },
     }
   },
@@ -113,11 +113,9 @@ const toEnrichQuery = ({
   country,
 }: Omit<InputOf<'accounts.enrich'>, 'live'>): CompanyQuery => ({ url, domain, name, country })
 
-/** Returns a company as a request gets it: `live: false` omits the phone. */
-function accountFor({ live }: { readonly live: boolean }, account: Account): Account {
-  if (live) return account
-  const { phone: _, ...rest } = account
-  return rest
+/** Returns a company as a request with `live: false` gets it. */
+function withoutPhone({ phone: _, ...account }: Account): Account {
+  return account
 }
 
 const snippetLength = 300
