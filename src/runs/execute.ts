@@ -131,8 +131,9 @@ class Runner {
     for (let rowBatch = await this.#rowBatches.first(); rowBatch; rowBatch = await this.#rowBatches.first()) {
       await rowBatch.settled
       await this.#journalWriter.kept().catch((error: unknown) => this.#stopReason.fail(error))
-      const rows = rowBatch.states.flatMap(outputRow)
+      let rows = rowBatch.states.flatMap(outputRow)
       try {
+        rows = await withoutSuppressed(this.batch, rows)
         if (writable && rows.length > 0) {
           await writer.write(rows)
           for (const row of rows) this.#tally.add(row)
@@ -239,6 +240,21 @@ async function* inPortions(
   }
   if (rest.length > 0) yield rest
   if (broken) throw broken.error
+}
+
+/** Returns rows without results about people and companies that are suppressed: they keep the columns of the input. */
+async function withoutSuppressed({ suppressor }: Batch, rows: readonly OutputRow[]): Promise<OutputRow[]> {
+  const bodies = rows.map(({ body }) => body)
+  const suppressed = await suppressor?.areAbout(bodies)
+  if (!suppressor || !suppressed) return [...rows]
+  const { results } = (await suppressor.records({ results: bodies })) as { results: readonly unknown[] }
+  return rows.map((row, at) =>
+    suppressed[at]
+      ? { ...row, status: 'suppressed', error: null, body: undefined, source: null }
+      : row.body === undefined
+        ? row
+        : { ...row, body: results[at] },
+  )
 }
 
 function outputRow({ row, outcome }: RowState): OutputRow[] {

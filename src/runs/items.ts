@@ -116,6 +116,7 @@ export function quoteItems(
         answered: 0,
         skipped: 0,
         known,
+        suppressed: 0,
         most: 0,
         emailOnly: 0,
         stored: 0,

@@ -201,9 +201,17 @@ export class Launcher {
   async #resumed({ states }: RowBatch): Promise<RowState[]> {
     const valid = states.filter((state) => this.#isValid(state))
     const from = states[0]?.ordinal ?? 0
-    const resumed = await this.ports.batch.journal.resume(from, from + states.length)
-    for (const state of valid) {
+    const { journal, suppressor } = this.ports.batch
+    const resumed = await journal.resume(from, from + states.length)
+    const suppressed = await suppressor?.areAbout(valid.map(({ input }) => input))
+    for (const [at, state] of valid.entries()) {
       const own = resumed.get(state.ordinal)
+      if (suppressed?.[at]) {
+        // What an earlier part paid for it stays paid.
+        const answer = { status: 'suppressed', error: null, body: undefined, credits: 0 } as const
+        state.settle({ source: null, credits: 0, ...own, answer })
+        continue
+      }
       if (!own) continue
       state.settle(own)
       this.note(state, own.answer)

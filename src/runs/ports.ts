@@ -12,7 +12,7 @@ import type { Journal, RowAnswer } from './journal/journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
 import type { DoubtedWhen, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
-import type { ExplainRows, Lookup, RowState } from './plan/lookup.js'
+import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
 
 /** How several rows are sent in one request. */
@@ -78,6 +78,8 @@ export interface BatchTarget {
   source(): Promise<AnswerSource | undefined>
   /** Returns the email of that member; `undefined` at another server. */
   memberEmail(): Promise<string | undefined>
+  /** Returns what keeps out whom the target suppresses; `undefined` where that is nobody. */
+  suppressor(): Promise<RowSuppressor | undefined>
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<Together | undefined>
   /** Has workers answer the rows of a run, instead of this process. */

@@ -112,7 +112,8 @@ async function planBatch(
   const own = { ...asked, choices: { ...asked.choices, knownPrint: others?.fingerprint } }
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
-  const lookup = createLookup(own, mapping, table.header, ports.sentences.explainRows, others)
+  const suppressor = await ports.target.suppressor()
+  const lookup = createLookup(own, mapping, table.header, ports.sentences.explainRows, others, suppressor)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
@@ -286,6 +287,7 @@ export async function exportRun(
     table.header,
     ports.sentences.explainRows,
     isSame ? others : undefined,
+    await ports.target.suppressor(),
   )
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)

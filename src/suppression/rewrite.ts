@@ -1,6 +1,14 @@
-import { isOk, type Reply } from '../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  type Input,
+  isOk,
+  type Layer,
+  type Reply,
+} from '../api/calls/caller.js'
+
 import { ApiError, toRefusal } from '../api/calls/errors.js'
-import { areaOf, type Operation } from '../api/operations/table.js'
+import { areaOf, type Operation, type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../api/values/objects.js'
 import { isInline, keysOf } from './identifiers.js'
@@ -25,15 +33,11 @@ const isAboutPeople = ({ id }: Operation): boolean =>
 /** Returns a reply without suppressed people and companies; the same one where there are none. */
 export async function replyWithout(find: FindSuppressed, operation: Operation, reply: Reply): Promise<Reply> {
   if (!isOk(reply) || !areas.has(areaOf(operation.id))) return reply
-  // A large body that is passed on byte for byte was read in part only.
-  const body = reply.wire
-    ? resultOr(reply.body, () => parseExact(Buffer.from(reply.wire ?? []).toString()))
-    : reply.body
+  const body = bodyOf(reply)
   const rest = await withoutRecords(find, body)
   if (rest === body) return reply
-  const { text: _, wire: __, ...others } = reply
   const { credits } = reply
-  return rest === undefined ? { ...notFound(operation), credits } : { ...others, body: rest }
+  return rest === undefined ? { ...notFound(operation), credits } : { ...withoutBytes(reply), body: rest }
 }
 
 /** Returns the body of a delivery without suppressed people and companies; `undefined` where nothing is left of it. */
@@ -42,6 +46,14 @@ export async function deliveryWithout(find: FindSuppressed, body: string): Promi
   const rest = await withoutRecords(find, value)
   if (rest === value) return body
   return rest === undefined ? undefined : toJson(rest)
+}
+
+/** Returns what says which delivery a body is, and nothing of its record. */
+export function envelopeOf(body: string): string {
+  const value = parseExact(body)
+  const fields = isObject(value) ? value : {}
+  const names = ['event', 'id', 'created_at', 'ordinal'].filter((name) => name in fields)
+  return toJson(Object.fromEntries(names.map((name) => [name, fields[name]])))
 }
 
 /**
@@ -58,6 +70,145 @@ export async function withoutRecords(find: FindSuppressed, body: unknown): Promi
   const suppressed = await find(keys)
   if (suppressed.size === 0) return body
   return visit(body, [], (own) => [...own].some((key) => suppressed.has(key)))
+}
+
+/** The fields of requests that hold people or companies, one an item. */
+const itemFields = ['accounts', 'companies', 'contacts', 'leads', 'phone_numbers'] as const
+
+/** What is left of a request, or the answer to one of which nothing is. */
+type RequestLeft =
+  | { readonly reply: Reply }
+  | {
+      readonly input: Input
+      /** Returns the reply to the whole request. */
+      readonly restore: (reply: Reply) => Reply
+    }
+
+/** Takes suppressed people and companies out of a request to a server. */
+export async function requestWithout(
+  find: FindSuppressed,
+  operation: Operation,
+  input: Input,
+): Promise<RequestLeft> {
+  const field = itemFields.find((name) => Array.isArray(input[name]))
+  const items = field === undefined ? [] : (input[field] as readonly unknown[])
+  const lists = Object.keys(input).filter((name) => name !== field && Array.isArray(input[name]))
+  const own = keysOf(
+    Object.fromEntries(Object.entries(input).filter(([name]) => name !== field && !lists.includes(name))),
+  )
+  const keysOfItem = items.map((item) => keysIn(field ?? '', item, own.domains))
+  const keysOfLists = lists.map((name) => (input[name] as unknown[]).map((item) => keysIn(name, item)))
+  const suppressed = await find([own.keys, ...keysOfItem, ...keysOfLists.flat()].flatMap((keys) => [...keys]))
+  const isLeft = (keys: ReadonlySet<string> | undefined) =>
+    ![...(keys ?? [])].some((key) => suppressed.has(key))
+  if (suppressed.size === 0) return { input, restore: (reply) => reply }
+  if (!isLeft(own.keys)) return { reply: emptyReply(operation, [input.phone_number]) }
+  const left: Record<string, unknown> = { ...input }
+  for (const [at, name] of lists.entries()) {
+    const all = input[name] as readonly unknown[]
+    left[name] = all.filter((_, index) => isLeft(keysOfLists[at]?.[index]))
+    // Without what it is looked for at, a search would find everything.
+    if ((left[name] as unknown[]).length === 0 && all.length > 0) {
+      if (!name.startsWith('excluded')) return { reply: emptyReply(operation, []) }
+      delete left[name]
+    }
+  }
+  if (field === undefined) return { input: left, restore: (reply) => reply }
+  const kept = items.map((_, at) => isLeft(keysOfItem[at]))
+  if (!kept.includes(true)) return { reply: emptyReply(operation, items) }
+  left[field] = items.filter((_, at) => kept[at])
+  return { input: left, restore: (reply) => withGaps(operation, reply, items, kept) }
+}
+
+const keysIn = (field: string, item: unknown, around?: Iterable<string>): ReadonlySet<string> =>
+  keysOf(isObject(item) ? item : { [field]: [item] }, around).keys
+
+/** Returns the answer to a request whose items are all suppressed. */
+function emptyReply(operation: Operation, items: readonly unknown[]): Reply {
+  const gap = gaps[operation.id]
+  if (!gap || operation.id === 'contacts.bulk_enrich') return notFound(operation)
+  return { status: operation.ok, body: { results: items.map(gap) }, headers: {}, credits: 0 }
+}
+
+/** What stands for a suppressed item in the reply to a request with several. */
+const gaps: Readonly<Partial<Record<OperationId, (item: unknown) => unknown>>> = {
+  'accounts.bulk_enrich': () => null,
+  'leads.bulk_enrich': () => null,
+  'contacts.bulk_enrich': (item: unknown) => ({
+    enrichment_id: crypto.randomUUID(),
+    ...(isObject(item) && item.custom !== undefined ? { custom: item.custom } : {}),
+  }),
+  'contacts.check_data_availability': () => ({ email: false, phone: false, personal_email: false }),
+  'messenger.validate': (phone_number: unknown) => ({
+    ...{ phone_number, reachable: false, checked_at: new Date().toISOString() },
+  }),
+}
+
+/** Returns a reply whose list has a place for each item of the request, also for those that were not sent. */
+function withGaps(
+  operation: Operation,
+  reply: Reply,
+  items: readonly unknown[],
+  kept: readonly boolean[],
+): Reply {
+  const gap = gaps[operation.id]
+  const name = operation.id === 'contacts.bulk_enrich' ? 'contacts' : 'results'
+  const body = bodyOf(reply)
+  if (!gap || !isOk(reply) || !isObject(body) || !Array.isArray(body[name])) return reply
+  const answers = [...(body[name] as unknown[])]
+  if (answers.length !== kept.filter(Boolean).length) return reply
+  const list = items.map((item, at) => (kept[at] ? answers.shift() : gap(item)))
+  return { ...withoutBytes(reply), body: { ...body, [name]: list } }
+}
+
+/** A large body that is passed on byte for byte was read in part only. */
+const bodyOf = ({ body, wire }: Reply): unknown =>
+  wire ? resultOr(body, () => parseExact(Buffer.from(wire).toString())) : body
+
+function withoutBytes({ text: _, wire: __, ...reply }: Reply): Reply {
+  return reply
+}
+
+/**
+ * Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on.
+ */
+export const keptFrom =
+  (open: () => Promise<ServerSuppressor | undefined>): Layer =>
+  (caller) => ({
+    ...caller,
+    call: async (id, input, options) => {
+      const row = operation(id)
+      const suppressor = isPersonal(row) ? await open() : undefined
+      if (!suppressor) return caller.call(id, input, options)
+      const left = await suppressor.request(row, input)
+      if ('reply' in left) return left.reply
+      const reply = left.restore(await callItems(caller, id, left.input, options))
+      return suppressor.reply(row, reply)
+    },
+  })
+
+/** As much of a suppressor as a server is kept apart with. */
+interface ServerSuppressor {
+  readonly request: (operation: Operation, input: Input) => Promise<RequestLeft>
+  readonly reply: (operation: Operation, reply: Reply) => Promise<Reply>
+}
+
+const single = { 'accounts.bulk_enrich': 'accounts.enrich', 'leads.bulk_enrich': 'leads.enrich' } as const
+
+/** Calls an operation; a bulk request of which one item is left is a single one, because servers take two or more. */
+async function callItems(
+  caller: Caller,
+  id: OperationId,
+  input: Input,
+  options?: CallOptions,
+): Promise<Reply> {
+  const one = single[id as keyof typeof single]
+  const [items] = [input.accounts, input.leads].filter(Array.isArray)
+  if (one === undefined || items?.length !== 1) return caller.call(id, input, options)
+  const { accounts: _, leads: __, ...rest } = input
+  const reply = await caller.call(one, { ...rest, ...(items[0] as Fields) }, options)
+  if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }
+  return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
 }
 
 type Judge = (keys: ReadonlySet<string>) => boolean

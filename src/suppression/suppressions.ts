@@ -2,9 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import type { Suppressible, SuppressionKind } from './identifiers.js'
 
-/** The owner of the entries of this machine, which apply to servers that are called directly. */
-export const thisMachine = ''
-
 /** An entry. Of one that was forgotten, value and reason are null. */
 export interface Suppression {
   readonly kind: SuppressionKind

@@ -1,11 +1,18 @@
-import type { Reply } from '../api/calls/caller.js'
+import type { Input, Reply } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { firstText } from '../catalogue/normalize/value-kinds.js'
 import type { CompanyQuery, Contact, PhoneDetail, Provider, Source } from '../engine/ports/source.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { keysOf } from './identifiers.js'
-import { deliveryWithout, type FindSuppressed, replyWithout, withoutRecords } from './rewrite.js'
+import {
+  deliveryWithout,
+  envelopeOf,
+  type FindSuppressed,
+  replyWithout,
+  requestWithout,
+  withoutRecords,
+} from './rewrite.js'
 import { suppressionsOf } from './suppressions.js'
 
 /** Keeps whom an owner suppresses out of what is asked for, and out of what is written. */
@@ -17,6 +24,7 @@ export function createSuppressor(driver: Driver, owner: string) {
   return {
     find,
     source: (source: Source) => suppressing(source, find),
+    request: (operation: Operation, input: Input) => requestWithout(find, operation, input),
     /** `source` says who is in a stored preview, which names neither address nor domain. */
     reply: async (operation: Operation, reply: Reply, source?: Source) => {
       const { body } = reply
@@ -33,6 +41,14 @@ export function createSuppressor(driver: Driver, owner: string) {
     },
     /** `undefined` where nothing is left of it. */
     delivery: (body: string) => deliveryWithout(find, body),
+    /** Of a delivery that was received, what says that there was one is left. */
+    received: async (body: string) => (await deliveryWithout(find, body)) ?? envelopeOf(body),
+    /** Returns which of some records are about somebody suppressed. */
+    areAbout: async (records: readonly unknown[]): Promise<readonly boolean[]> => {
+      const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
+      const suppressed = await find(keys.flat())
+      return keys.map((own) => own.some((key) => suppressed.has(key)))
+    },
     /** Of one record `undefined` where it is about somebody suppressed. */
     records: (value: unknown) => withoutRecords(find, value),
   }

@@ -79,7 +79,7 @@ function createReport(
   }
   return {
     ...{ rows: items.length + problems.length + known, found: isDone ? items.length : 0, not_found: 0 },
-    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0, known },
+    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0, known, suppressed: 0 },
     invalid_reasons: countReasons({ problems }),
     not_understood: leftOut,
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },

@@ -128,6 +128,7 @@ export function counts(report: RunReport): string {
     [report.failed, 'failed'],
     [report.skipped, 'skipped'],
     [report.known, 'known (not looked up)'],
+    [report.suppressed, 'suppressed'],
     [
       report.duplicates,
       `of them ${report.duplicates === 1 ? 'a duplicate' : 'duplicates'} (not charged again)`,
@@ -217,7 +218,7 @@ const inputOf = (file: string, { streams }: StreamsContext): string =>
 const nothing: RunReport = {
   invalid_reasons: [],
   not_understood: [],
-  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, known: 0 },
+  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, known: 0, suppressed: 0 },
   ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
   ...{ seconds: 0, output: null, partial: null },
 }
@@ -234,7 +235,8 @@ function createSummary(
 ) {
   const { budget: _, ...stopped } = stop ?? {}
   const { report = nothing, run, rejects, selection } = ended ?? {}
-  const { rows, found, not_found, invalid, failed, skipped, known, credits, credits_before } = report
+  const { rows, found, not_found, invalid, failed, skipped, known, suppressed, credits, credits_before } =
+    report
   const { output, partial, invalid_reasons, not_understood } = report
   return {
     // null when no run was begun or recorded.
@@ -251,6 +253,7 @@ function createSummary(
             : 'finished',
     ...{ exit_code, stopped: stop ? stopped : null, rows, found, not_found, invalid, failed, skipped },
     known,
+    suppressed,
     // null where all rows were to be written.
     written: selection?.written ?? null,
     ...(selection ? { where_doubtful: selection.doubtful } : {}),

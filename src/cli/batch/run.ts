@@ -257,6 +257,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       member: () => memberOf(context),
       memberEmail: () => memberEmail(context),
       source: () => context.source(),
+      suppressor: () => context.suppressor(),
       bulk: (run) => bulkOptions(context, command, run),
       distribute: distributor(context, command),
     },

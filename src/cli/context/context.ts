@@ -8,6 +8,7 @@ import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { type FormatName, formats } from '../../runs/output/format.js'
+import type { Suppressor } from '../../suppression/suppressor.js'
 import type { CommandLog } from './log.js'
 
 /** Standard streams, environment, folder and signals; tests provide their own. */
@@ -180,6 +181,8 @@ export type DataSource =
 export interface TargetContext {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
   caller(): Promise<Caller>
+  /** Returns what keeps out whom the chosen target suppresses; `undefined` where that is nobody. */
+  suppressor(): Promise<Suppressor | undefined>
   /** Opens the chosen server, without the layers of this machine. */
   server(): Promise<OpenedServer>
   /** Returns the key for the chosen target. */

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ApiError } from '../../api/calls/errors.js'
+import { once } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Clock } from '../../engine/ports/ports.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
-import type { Events } from '../../storage/state/webhook-inbox.js'
+import type { CleanDelivery, Events } from '../../storage/state/webhook-inbox.js'
+import type { Suppressor } from '../../suppression/suppressor.js'
 import type { ClockContext, Context, HomeContext, TargetContext } from './context.js'
 import { UsageError } from './errors.js'
 import { prepareHome } from './home.js'
@@ -26,10 +28,79 @@ export async function openStateOf(
   return database
 }
 
-/** Opens the received events of this machine. They close with the command. */
-export async function openEvents(context: Pick<HomeContext, 'home' | 'onClose'>): Promise<Events> {
+/** The owner of the entries of this machine, which apply to servers that are called directly. */
+export const thisMachine = ''
+
+/** A database with entries of suppressions, and whose they are. */
+export interface SuppressionOwner {
+  readonly driver: Driver
+  readonly owner: string
+  /** Name of the workspace; absent for this machine. */
+  readonly name?: string
+}
+
+/** Opens the entries of this machine, for servers that are called directly. `undefined` where nothing was recorded yet. */
+export const openMachineOwner = async (
+  context: Pick<HomeContext, 'home' | 'onClose'>,
+): Promise<SuppressionOwner | undefined> =>
+  isThere(context.home.state) ? { driver: await openStateOf(context), owner: thisMachine } : undefined
+
+/** Opens the entries of the workspace in use; `undefined` where there is none. */
+export async function openWorkspaceOwner(
+  context: ClockContext & HomeContext,
+): Promise<SuppressionOwner | undefined> {
+  if (!isThere(context.home.engine)) return undefined
+  const { store } = await openEngineStore(context)
+  const { findWorkspace } = await import('../../engine/tables/members.js')
+  const workspace = await store.read((tx) => findWorkspace(tx))
+  return workspace && { driver: store, owner: workspace.id, name: workspace.name }
+}
+
+/** Returns what keeps out whom an owner suppresses; `undefined` where nobody is. */
+export async function suppressorFor(owner: SuppressionOwner | undefined): Promise<Suppressor | undefined> {
+  if (!owner) return undefined
+  const { openSuppressor } = await import('../../engine/tables/members.js')
+  return openSuppressor(owner.driver, owner.owner)
+}
+
+/**
+ * Opens the received events of this machine, in which nobody is whom it or its workspace suppresses. An event that is changed
+ * is signed again, with the given secrets or those of the workspace. They close with the command.
+ */
+export async function openEvents(
+  context: ClockContext & HomeContext,
+  secrets: readonly string[] = [],
+): Promise<Events> {
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
-  return eventsOver(await openStateOf(context))
+  const state = await openStateOf(context)
+  const workspace = once(() => openWorkspaceOwner(context))
+  const clean: CleanDelivery = async (delivery) => {
+    let { body } = delivery
+    for (const owner of [{ driver: state, owner: thisMachine }, await workspace()])
+      body = (await (await suppressorFor(owner))?.received(body)) ?? body
+    if (body === delivery.body) return delivery
+    const { 'webhook-signature': signature, ...headers } = delivery.headers
+    const signing = signature === undefined ? [] : await signingSecrets(context, await workspace(), secrets)
+    if (signing.length === 0) return { ...delivery, headers, body }
+    const { sign } = await import('../../api/webhooks/signature.js')
+    const at = Number(headers['webhook-timestamp']) * 1_000
+    return {
+      ...delivery,
+      headers: { ...headers, ...sign(headers['webhook-id'] ?? '', at, body, signing) },
+      body,
+    }
+  }
+  return eventsOver(state, clean)
+}
+
+async function signingSecrets(
+  { clock }: ClockContext,
+  workspace: SuppressionOwner | undefined,
+  given: readonly string[],
+): Promise<readonly string[]> {
+  if (given.length > 0 || !workspace) return given
+  const { readValidSecrets } = await import('../../engine/deliveries/payloads.js')
+  return workspace.driver.read((tx) => readValidSecrets(tx, workspace.owner, clock.now()))
 }
 
 /** Opens the engine's store, with the clock of all who share its database. It closes with the command. */

@@ -102,7 +102,9 @@ export async function sendRequest(context: Context, request: OperationRequest): 
     call: () => sendToTarget(context, request, async () => stored.keep(await open())),
     close: async () => {},
   }
-  return stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
+  const reply = await stored.recall(sender).call(operation.id, input, { idempotencyKey: keyOf(options) })
+  // An answer may have been stored before.
+  return (await context.suppressor())?.reply(operation, reply) ?? reply
 }
 
 const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>

@@ -208,13 +208,15 @@ function quotasText(quotas: BatchQuote['quotas']): string {
 
 /** Returns the number of lookups and of the rows that need none, without zeros. */
 function lookupsText(quote: BatchQuote): string {
-  const duplicates = quote.rows - quote.unique - quote.invalid - quote.skipped - quote.known
+  const duplicates =
+    quote.rows - quote.unique - quote.invalid - quote.skipped - quote.known - quote.suppressed
   const others = [
     [quote.answered, 'answered before'],
     [quote.in_store, 'in the store'],
     [duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'],
     [quote.skipped, 'skipped'],
     [quote.known, 'known'],
+    [quote.suppressed, 'suppressed'],
     [quote.invalid, 'invalid'],
   ] as const
   const parts = others.filter(([count]) => count > 0).map(([count, text]) => `${formatNumber(count)} ${text}`)

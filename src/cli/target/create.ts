@@ -24,13 +24,19 @@ import { Stop } from '../context/errors.js'
 import { homeOf, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
 import type { CommandLog } from '../context/log.js'
-import { openEvents, openStateOf } from '../context/open-databases.js'
+import {
+  openEvents,
+  openMachineOwner,
+  openStateOf,
+  openWorkspaceOwner,
+  suppressorFor,
+} from '../context/open-databases.js'
 import { readSettings } from '../context/settings.js'
 import { version } from '../context/version.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
 import { createLocal, sentAgain } from './local-target.js'
-import { isKeyFor, type RemoteTarget, targetOf } from './resolve-target.js'
+import { isKeyFor, type RemoteTarget, type Target, targetOf } from './resolve-target.js'
 
 /** What tests can replace. */
 export interface Overrides extends TargetOptions {
@@ -102,9 +108,18 @@ function contextOf(
   } satisfies Partial<Context>
   const local = createLocal(machine, { ...engine, targets, names })
   const remote = createRemoteServer(machine)
+  const owners = {
+    machine: once(() => openMachineOwner(machine)),
+    workspace: once(() => openWorkspaceOwner(machine)),
+  }
+  const suppressorOf = async (target: Target) => {
+    const isDirect = target.kind === 'remote' && target.direct
+    return suppressorFor(await (isDirect ? owners.machine() : owners.workspace()))
+  }
   const callServer = async (target: RemoteTarget) => {
     const { remote: server, governed } = await remote.open(target)
-    return compose(governed, server)
+    const { keptFrom } = await import('../../suppression/rewrite.js')
+    return compose([keptFrom(() => suppressorOf(target)), ...governed], server)
   }
   const withGlobals = (globals: GlobalOptions): Context => {
     const chosen = () => targetOf(globals, streams.env, settings())
@@ -121,6 +136,7 @@ function contextOf(
         const target = chosen()
         return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
       },
+      suppressor: () => suppressorOf(chosen()),
       source: async (member) => (await import('./local-target.js')).sourceOf(context, member),
       notifySource: async (member) => (await import('./local-target.js')).notifySource(context, member),
       server: async () => remote.open(chosen() as RemoteTarget),
@@ -245,13 +261,14 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedSer
 
 /** Stores an answer that cannot be used as an event, and says where it is. */
 async function storeUnusable(
-  { home, clock, ids, onClose, notify }: RemotePorts,
+  ports: RemotePorts,
   { origin }: RemoteTarget,
   operation: OperationId,
   body: string,
 ): Promise<void> {
-  const id = ids.uuid()
-  await (await openEvents({ home, onClose })).keepUnusable({
+  const { clock, notify } = ports
+  const id = ports.ids.uuid()
+  await (await openEvents(ports)).keepUnusable({
     ...{ id, receivedAt: clock.now(), body },
     headers: { server: origin, operation },
   })

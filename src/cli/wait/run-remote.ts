@@ -3,6 +3,7 @@ import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
 import { failureOf, Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
+import { isObject } from '../../api/values/objects.js'
 import { isCompanyImport } from '../../api/webhooks/events.js'
 import {
   type Carried,
@@ -247,9 +248,13 @@ function* newRecords({ found }: Carried, printed: Set<string>): Generator<Row> {
   for (const one of sorted) {
     if (printed.has(recordKey(one))) continue
     printed.add(recordKey(one))
-    yield one.record
+    if (!isEmpty(one.record)) yield one.record
   }
 }
+
+/** Whether nothing is left of a record, because it was about somebody suppressed. */
+const isEmpty = (record: Row): boolean =>
+  Object.values(record).every((held) => held === null || (isObject(held) && isEmpty(held as Row)))
 
 interface DeliveryPosition {
   readonly seq: number

@@ -210,6 +210,7 @@ const statusNames: Readonly<Record<string, string>> = {
   failed: 'Failed',
   skipped: 'Skipped',
   known: 'Known',
+  suppressed: 'Suppressed',
 }
 
 /** What the steps of a flow took, found and left in the flow, and what that cost. */

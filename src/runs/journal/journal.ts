@@ -183,7 +183,7 @@ export interface Journal {
   end(end: RunEnd): Promise<void>
 }
 
-export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known'
+export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known' | 'suppressed'
 
 /** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
 export type AnswerSource = 'live' | 'store' | 'duplicate'

@@ -82,6 +82,8 @@ export interface RunReport {
   readonly skipped: number
   /** Rows that a list of known rows has. */
   readonly known: number
+  /** Rows about people and companies that are suppressed. */
+  readonly suppressed: number
   /** Rows that were answered by a call. */
   readonly live: number
   /** Rows that took an answer of an earlier run. */
@@ -146,6 +148,7 @@ export class Tally {
     failed: 0,
     skipped: 0,
     known: 0,
+    suppressed: 0,
     live: 0,
     stored: 0,
     duplicates: 0,

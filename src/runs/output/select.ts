@@ -51,7 +51,7 @@ export async function createSelection(
   const { all } = rowColumnsOf(request, explode)
   // An import takes the records that there are.
   const isFoundOnly = only.includes('found') || only.includes('valid') || (layout !== undefined && !keepInput)
-  if (where === undefined && only.length === 0 && !isFoundOnly) return undefined
+  if (where === undefined && only.length === 0 && layout === undefined) return undefined
   const novelties = only.filter((one) => one === 'new' || one === 'changed')
   const statuses = only.includes('valid') ? emailStatuses(all) : undefined
   const condition = where === undefined ? undefined : await openCondition(where, all, header)
@@ -62,6 +62,7 @@ export async function createSelection(
       novelties.some((one) => one === noveltyOf(row)))
   const isWanted = (row: OutputRow): boolean =>
     (!isFoundOnly || row.status === 'found') &&
+    (layout === undefined || row.status !== 'suppressed') &&
     (only.includes('found') ||
       !statuses ||
       statuses.some(({ path }) => valueAt(row.body, path) === 'valid')) &&

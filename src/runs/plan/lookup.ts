@@ -55,6 +55,7 @@ export function createLookup(
   header: readonly string[],
   explainRows: ExplainRows,
   known?: { has(input: Input): boolean },
+  suppressor?: RowSuppressor,
 ): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
@@ -70,6 +71,7 @@ export function createLookup(
     identity: identityOf(operation),
     stated: statedBy(operation),
     ...rowPriceOf(request),
+    suppressor,
     skip: (cells) => hasFilled?.(cells) || isBlank(cells),
     isKnown: known && ((cells) => cells.length === header.length && known.has(reader.input(cells))),
   }
@@ -270,6 +272,14 @@ export class RowBatch {
 /** Returns what makes the reasons of invalid rows, in the names of their columns and of options. */
 export type ExplainRows = (mapping: Mapping, constants?: Input) => (refusal: Refusal) => string
 
+/** What keeps suppressed people and companies out of a run. */
+export interface RowSuppressor {
+  /** Returns which of some inputs or records are about somebody suppressed. */
+  areAbout(records: readonly unknown[]): Promise<readonly boolean[]>
+  /** Returns JSON without the records that are. */
+  records(value: unknown): Promise<unknown>
+}
+
 /** How rows become lookups, and what these can cost. */
 export interface Lookup {
   /** Returns the input of a row; an ApiError makes the row invalid. */
@@ -282,6 +292,8 @@ export interface Lookup {
   readonly skip?: ((cells: readonly string[]) => boolean) | undefined
   /** Whether a row is not looked up, because a list of known rows has it. */
   readonly isKnown?: ((cells: readonly string[]) => boolean) | undefined
+  /** Absent where nobody is suppressed. */
+  readonly suppressor?: RowSuppressor | undefined
   /** Whether a row without a profile URL is looked up for its email address only. */
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */

@@ -28,6 +28,9 @@ export interface RowCounts {
   readonly skipped: number
   /** Rows that a list of known rows has. */
   readonly known: number
+  /** Rows about people and companies that are suppressed. */
+  readonly suppressed: number
+  /** Lookups that would be sent. */
   readonly lookups: number
   /** Their maximum cost in credits. */
   readonly most: number
@@ -80,7 +83,7 @@ export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 export interface BatchQuote
   extends Pick<
     RowCounts,
-    'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'known' | 'lookups' | 'stored'
+    'rows' | 'unique' | 'invalid' | 'answered' | 'skipped' | 'known' | 'suppressed' | 'lookups' | 'stored'
   > {
   readonly in_store: number
   /** When the oldest of these answers was given, in ISO 8601; null without any. */
@@ -125,7 +128,8 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
 
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
 export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
-  const { rows, unique, inStore, invalid, answered, skipped, known, lookups, most, affordable } = counted
+  const { rows, unique, inStore, invalid, answered, skipped, known, suppressed, lookups, most, affordable } =
+    counted
   const { invalidReasons: invalid_reasons, leftOut, emailOnly: email_only, stored, oldestStored } = counted
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
@@ -145,6 +149,7 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
       answered,
       skipped,
       known,
+      suppressed,
       invalid_reasons,
       email_only,
       stored,
@@ -245,19 +250,19 @@ class Counter {
   readonly leftOut = new LeftOutCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
-    ...{ known: 0, affordable: 0, emailOnly: 0, stored: 0 },
+    ...{ known: 0, suppressed: 0, affordable: 0, emailOnly: 0, stored: 0 },
   }
 
   constructor(private readonly counting: CountRequest) {}
 
   async count(rows: readonly CsvRow[]): Promise<void> {
     const { counted } = this
-    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored } = this.counting
+    const { journal, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
     const unskipped = states.filter(({ row }) => skip?.(row.cells) !== true)
     const meant = unskipped.filter(({ row }) => isKnown?.(row.cells) !== true)
-    const valid = meant.filter((state) => {
+    const prepared = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)
       if (problem !== undefined) this.reasons.add(problem)
       else for (const { field, value } of state.leftOut) this.leftOut.add(field, value)
@@ -266,7 +271,10 @@ class Counter {
     })
     counted.skipped += states.length - unskipped.length
     counted.known += unskipped.length - meant.length
-    counted.invalid += meant.length - valid.length
+    counted.invalid += meant.length - prepared.length
+    const suppressed = await suppressor?.areAbout(prepared.map(({ input }) => input))
+    const valid = suppressed ? prepared.filter((_, at) => !suppressed[at]) : prepared
+    counted.suppressed += prepared.length - valid.length
     const resumed = await journal.resume(first, first + states.length)
     const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))
     const recalled = await journal.recall(originals)

@@ -1,4 +1,4 @@
-import type { Inbox, Passed, ReceivedDelivery } from '../../http/inbox.js'
+import type { Inbox, Outbox, Passed, ReceivedDelivery } from '../../http/inbox.js'
 import { type Connection, type Driver, joinGiven, type Value } from '../driver/connection.js'
 import {
   enqueue,
@@ -47,15 +47,25 @@ export interface EventFilter {
   readonly until?: number
 }
 
+/** Returns a delivery without whom it must not name. */
+export type CleanDelivery = <T extends Pick<ReceivedDelivery, 'headers' | 'body'>>(delivery: T) => Promise<T>
+
+const unchanged: CleanDelivery = async (delivery) => delivery
+
 /** The received events of this machine. */
 export type Events = ReturnType<typeof eventsOver>
 
 /** Returns the received events in a state database; `close` closes it. */
-export function eventsOver(driver: Driver) {
+export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
+  const cleanOne = async (event: KeptEvent | undefined) => event && clean(event)
   return {
+    /** Returns a delivery as it is kept. */
+    clean,
     /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
-    keep: (delivery: ReceivedDelivery, forwardTo?: string) =>
-      driver.transaction((connection) => keep(connection, delivery, forwardTo)),
+    keep: async (delivery: ReceivedDelivery, forwardTo?: string) => {
+      const kept = await clean(delivery)
+      return driver.transaction((connection) => keep(connection, kept, forwardTo))
+    },
     /** Keeps a reply that cannot be used as an event. */
     keepUnusable: (reply: Pick<ReceivedDelivery, 'id' | 'receivedAt' | 'headers' | 'body'>) =>
       driver.transaction((connection) =>
@@ -66,21 +76,31 @@ export function eventsOver(driver: Driver) {
       driver.read((connection) => list(connection, filter, order, limit, after)),
     /** Returns an event by its id; the newest where several addresses got one with the same id. */
     find: (id: string) =>
-      driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
+      driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)).then(cleanOne),
     /** Returns ids that begin so, those of the newest events first. */
     idsStartingWith: (prefix: string, limit: number) => startingWith(driver, 'id', prefix, limit),
     /** Returns the ids of searches, imports, lists and enrichments that begin so, those of the newest events first. */
     searchesStartingWith: (prefix: string, limit: number) => startingWith(driver, 'search', prefix, limit),
-    at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)),
+    at: (seq: number) => driver.read((connection) => one(connection, 'seq = ?', seq)).then(cleanOne),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
-    arrived: (path: string, after: number, limit: number) =>
-      driver.read((connection) =>
-        connection.all<Arrived>(
-          'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?',
-          ...[path, after, limit],
-        ),
-      ),
-    outbox: (target: string) => outboxOver(driver, target),
+    arrived: async (path: string, after: number, limit: number): Promise<readonly Arrived[]> => {
+      const sql = 'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?'
+      const found = await driver.read((connection) => connection.all<Arrived>(sql, path, after, limit))
+      return Promise.all(found.map((one) => clean({ ...one, headers: {} })))
+    },
+    outbox: (target: string): Outbox => {
+      const outbox = outboxOver(driver, target)
+      return {
+        ...outbox,
+        take: async (...given) =>
+          Promise.all(
+            (await outbox.take(...given)).map(async (forward) => ({
+              ...forward,
+              delivery: await clean(forward.delivery),
+            })),
+          ),
+      }
+    },
     /** Returns the targets with waiting deliveries whose names begin with `prefix`. */
     waitingTargets: (prefix: string) => driver.read((connection) => waitingTargets(connection, prefix)),
     /** Records an event that was forwarded by hand. */

@@ -8,7 +8,7 @@ import {
 } from '../../../src/runs/plan/quote.js'
 
 const counted: RowCounts = {
-  ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0, known: 0 },
+  ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0, known: 0, suppressed: 0 },
   ...{
     lookups: 90,
     most: 270,

@@ -73,7 +73,7 @@ async function prepare(context: Context, choices: ListenChoices) {
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')
   const trust = await readTrust(context, choices)
-  const events = await openEvents(context)
+  const events = await openEvents(context, trust.secrets)
   const own = token ?? (await events.token(newToken(context.ids.bytes(16))))
   return { place: choices, token: own, trust, known, forwardTo, events }
 }
@@ -95,7 +95,7 @@ async function serve(
     ...(trust.known ? { known: trust.known } : {}),
     clock: context.clock,
     received: (delivery) => {
-      lines.event(delivery)
+      lines.event(events.clean(delivery))
       sending?.wake()
     },
     report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
@@ -199,9 +199,8 @@ function openLines(context: StreamsContext, failed: () => void) {
   const { stdout } = context.streams
   const isObjects = printsJson(context)
   let last = Promise.resolve()
-  const line = (text: string) => {
-    const shown = escapeControls(text)
-    last = last.then(() => writeTo(stdout, `${shown}\n`))
+  const line = (text: string | Promise<string>) => {
+    last = last.then(async () => writeTo(stdout, `${escapeControls(await text)}\n`))
     last.catch(failed)
   }
   return {
@@ -212,8 +211,8 @@ function openLines(context: StreamsContext, failed: () => void) {
       if (!isObjects && secret !== null) line(label('Signing secret') + secret)
       return last
     },
-    event: (delivery: ReceivedDelivery) =>
-      line(isObjects ? formatEventJson(delivery) : formatEvent(delivery)),
+    event: (delivery: Promise<ReceivedDelivery>) =>
+      line(delivery.then(isObjects ? formatEventJson : formatEvent)),
     /** Resolves when all is written; rejects when the reader of stdout has gone. */
     written: () => last,
   }

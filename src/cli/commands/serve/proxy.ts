@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { compose, type WorkHold } from '../../../api/calls/caller.js'
+import { compose, type Layer, type WorkHold } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { once } from '../../../api/values/objects.js'
 import { type Home, retargeted } from '../../../client/governed.js'
@@ -16,6 +16,7 @@ import { newToken, type ReceiverOptions } from '../../../http/receiver.js'
 import { retargetDeliveries } from '../../../http/retargeting.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
+import { keptFrom } from '../../../suppression/rewrite.js'
 import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
 import { openEngineStore, openEvents, openStateOf, openWhenWritable } from '../../context/open-databases.js'
@@ -77,7 +78,8 @@ async function openProxyBackend(
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? usualTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
   const doubts = doubtLayer(server, apiKey !== undefined)
-  const own = apiKey === undefined ? [doubts] : await openLayers(server, apiKey, work)
+  const suppressed = keptFrom(() => server.suppressor())
+  const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
   const caller = compose([...own, ...outgoing], openForProxy(threads.parse))
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: origin }
@@ -89,7 +91,7 @@ async function openProxyBackend(
   })
   const runChunkWorker =
     worker && apiKey !== undefined && isPostgres(context.home.engine)
-      ? await openRowWorker(server, compose([doubts, ...outgoing], remote))
+      ? await openRowWorker(server, compose([doubts, suppressed, ...outgoing], remote))
       : async () => {}
   const over = new AbortController()
   let running: Promise<unknown> | undefined
@@ -115,7 +117,7 @@ async function openProxyBackend(
  * stored answers are given where the setting `max_age` permits it. What is sent counts towards the weekly limit of its member
  * and is put on record with its cost, and its answer is stored.
  */
-async function openLayers(context: Context, apiKey: string, work: ProxiedWork) {
+async function openLayers(context: Context, apiKey: string, work: ProxiedWork, suppressed: Layer) {
   const given = { options: {} }
   const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
   await context.admin()
@@ -127,7 +129,15 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork) {
     onDoubted: (operation, member) => doubt({ operation, member }),
   })
   const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })
-  return [guard, stored?.recall, limit.layer, createSpendingLayer(context), work.layer, stored?.keep]
+  return [
+    guard,
+    suppressed,
+    stored?.recall,
+    limit.layer,
+    createSpendingLayer(context),
+    work.layer,
+    stored?.keep,
+  ]
 }
 
 /** Opens what puts the cost of proxied work on record in this machine's state. */

@@ -1,0 +1,61 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { csvOf, machines, type Paying } from '../cli/runs/paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(6, 1_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+})
+afterEach(() => here.remove())
+
+const statuses = () => here.rows('out.csv').map(({ _status }) => _status)
+
+describe('a batch with rows about suppressed companies', () => {
+  it('does not look them up, writes only their own columns, and counts them in quote and summary', async () => {
+    here.write('in.csv', csvOf(3))
+    await here.run('suppress', 'add', 'company-1.example')
+    const quote = await here.enrich('--dry-run', '--json')
+    expect(quote.json).toMatchObject({ rows: 3, lookups: 2, suppressed: 1 })
+    const ended = await here.enrich('--summary-json', 'sum.json')
+    expect([ended.code, (await here.charges()).length]).toEqual([0, 2])
+    expect(ended.stderr).toContain('2 found · 1 suppressed')
+    expect(JSON.parse(here.read('sum.json'))).toMatchObject({
+      rows: 3,
+      found: 2,
+      suppressed: 1,
+      not_found: 0,
+    })
+    const [second, first] = here.rows('out.csv')
+    expect(second).toMatchObject({ _status: 'found' })
+    expect(Object.entries(first ?? {}).filter(([, cell]) => cell !== '')).toEqual([
+      ['Website', 'company-1.example'],
+      ['_status', 'suppressed'],
+      ['_credits', '0'],
+    ])
+  })
+
+  it('takes the result out of a finished run that is written again, and out of every other output of it', async () => {
+    here.write('in.csv', csvOf(3))
+    await here.enrich()
+    const id = here.rows('out.csv')[2]?.id ?? ''
+    expect(id).not.toBe('')
+    await here.run('suppress', 'add', 'https://www.company-2.example/')
+    const again = await here.enrich()
+    expect([again.code, (await here.charges()).length]).toEqual([0, 3])
+    expect(statuses()).toEqual(['found', 'found', 'suppressed'])
+    const { stdout } = await here.run('runs', 'export', '--last')
+    await here.enrich('--layout', 'hubspot', '-o', 'crm.csv')
+    for (const text of [here.read('out.csv'), stdout, here.read('crm.csv')]) expect(text).not.toContain(id)
+    expect(here.rows('crm.csv')).toHaveLength(2)
+    await here.enrich('--layout', 'hubspot', '--keep-input', '-o', 'kept.csv')
+    expect(here.rows('kept.csv')).toHaveLength(2)
+    await here.run('suppress', 'remove', 'company-2.example')
+    await here.enrich()
+    expect([statuses(), (await here.charges()).length]).toEqual([['found', 'found', 'found'], 3])
+  })
+})
