@@ -119,6 +119,7 @@ export async function openStage(
     batch: {
       ...lookup,
       ...target,
+      suppressor: await ports.target.suppressor(),
       caller: counted,
       ...(bulk ? { together: bulk } : {}),
       // An import can take long; a signal ends waiting for what it finds.

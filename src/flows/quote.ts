@@ -66,7 +66,16 @@ export interface StepFacts {
   readonly defaultShare: number
 }
 
-const nothing = { inStore: 0, answered: 0, invalid: 0, skipped: 0, known: 0, stored: 0, emailOnly: 0 }
+const nothing = {
+  inStore: 0,
+  answered: 0,
+  invalid: 0,
+  skipped: 0,
+  known: 0,
+  suppressed: 0,
+  stored: 0,
+  emailOnly: 0,
+}
 
 /** Quotes the steps of a flow, whose input has so many rows. `factsOf` asks free questions only. */
 export async function quoteFlow(

@@ -81,6 +81,33 @@ const profileKey = ({ kind, id, slug }: NetworkProfile): string =>
 
 const personKey = (foldedName: string, domain: string): string => `name ${foldedName} at ${domain}`
 
+/** What is known of a person who is forgotten. */
+interface ForgottenPerson {
+  readonly emails: readonly string[]
+  readonly phones: readonly string[]
+  readonly slugs: readonly string[]
+  readonly ids: readonly string[]
+  /** Folded names, and the domains and folded names of companies. */
+  readonly people: readonly { readonly name: string; readonly companies: Iterable<string> }[]
+}
+
+/** Returns the keys by which a person stays suppressed who is forgotten. */
+export const keysOfForgotten = ({
+  emails,
+  phones,
+  slugs,
+  ids,
+  people,
+}: ForgottenPerson): readonly string[] => [
+  ...emails.map((email) => `email ${email}`),
+  ...phones.map((phone) => `phone ${phone}`),
+  ...slugs.map((slug) => profileKey({ kind: 'person', slug })),
+  ...ids.map((id) => profileKey({ kind: 'person', id })),
+  ...people.flatMap(({ name, companies }) =>
+    [...companies].flatMap((company) => (company.includes('.') ? [personKey(name, company)] : [])),
+  ),
+]
+
 /** What is read of a record: keys, and what makes a key only together. */
 interface Found {
   readonly keys: Set<string>

@@ -47,10 +47,10 @@ export const suppressionsOf = (driver: Driver, owner: string) => ({
         owner,
       ),
     ),
-  /** Suppresses a person of whom no identifier may be kept: only hashes of their keys are left. */
-  forget: (keys: readonly string[], now: number): Promise<number> =>
+  /** Keeps only hashes of the entries of a person; with `adds` those of all keys, so that the person is suppressed. */
+  forget: (keys: readonly string[], adds: boolean, now: number): Promise<number> =>
     driver.transaction(async (connection) => {
-      const added = await insert(connection, owner, keys.map(toForgotten), null, now)
+      const added = adds ? await insert(connection, owner, keys.map(toForgotten), null, now) : 0
       const secret = (await readSecret(connection, owner)) ?? ''
       for (const key of keys) await connection.run(`${forgetSql} AND hash = ?`, owner, hashOf(secret, key))
       return added

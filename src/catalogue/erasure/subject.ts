@@ -29,6 +29,7 @@ export function parseSubject(text: string): Subject | undefined {
 /** A person as the catalogue knows them. */
 interface FoundSubject {
   readonly matcher: SubjectMatcher
+  readonly identifiers: SubjectIdentifiers
   /** Words in lower case. Every file that holds an identifier of the person contains one. */
   readonly words: readonly string[]
   /** Erases the person from the catalogue; with `dryRun` it only counts. */
@@ -43,6 +44,7 @@ export async function findSubject(catalogue: Driver | undefined, subject: Subjec
   const matcher = createMatcher(identifiers)
   return {
     matcher,
+    identifiers,
     words: searchWords(identifiers),
     eraseCatalogue: async (dryRun) =>
       catalogue ? eraseFromCatalogue(catalogue, identifiers, matcher, dryRun) : noneErased,

@@ -11,6 +11,7 @@ import type { Erased } from '../../../storage/erasure/erase.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
+import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import { readIndustries } from '../../operation/filter-names.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
@@ -21,6 +22,7 @@ import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { formatNumber } from '../../output/text.js'
 import {
   type ExistingDatabases,
+  forgetSuppressions,
   openExisting,
   openExistingCatalogue,
   rewriteFiles,
@@ -76,7 +78,14 @@ const exportCommand: CommandFactory = ({ command }) =>
     .run(async (context, { args, options }) => {
       const kind = parseKind(args[0])
       const catalogue = await withCatalogueOption(context, options).catalogue()
-      await printRecords(context, () => catalogue.exportRecords(kind), {
+      const suppressor = await suppressorFor(await openWorkspaceOwner(context))
+      const records = async function* () {
+        for await (const record of catalogue.exportRecords(kind)) {
+          const rest = suppressor ? await suppressor.records(record) : record
+          if (rest !== undefined) yield rest as typeof record
+        }
+      }
+      await printRecords(context, records, {
         columns: columns[kind],
         isStream: true,
       })
@@ -198,14 +207,26 @@ const forgetCommand: CommandFactory = ({ command }) =>
     .argument('[person]', 'an email address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only show what would be deleted')
+    .option(
+      '--suppress',
+      'also never look the person up again, or let an import bring them back; keeps hashes only',
+    )
     .withOptions(catalogueOption)
     .run(forget)
 
 async function forget(outer: Context, { args, options }: Invocation): Promise<number> {
   const context = withCatalogueOption(outer, options)
-  const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
+  const {
+    profileUrl,
+    dryRun = false,
+    suppress = false,
+  } = options as {
+    profileUrl?: string
+    dryRun?: boolean
+    suppress?: boolean
+  }
   const subject = await readSubject(args[0], profileUrl)
-  const { erased, words } = await confirmAndErase(context, subject, dryRun)
+  const { erased, words } = await confirmAndErase(context, subject, dryRun, suppress)
   const { files: runFiles, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
   const { findFilesWith } = await import('../../../storage/erasure/erase.js')
@@ -226,14 +247,15 @@ async function confirmAndErase(
   context: Context,
   subject: Subject,
   dryRun: boolean,
+  suppress: boolean,
 ): Promise<{ readonly erased: Erased<ErasedRecords, ErasedWork>; readonly words: readonly string[] }> {
   const { findSubject } = await import('../../../catalogue/erasure/subject.js')
   const { eraseFromEngine, noWorkErased } = await import('../../../engine/admin/erasure.js')
   const { eraseEverywhere } = await import('../../../storage/erasure/erase.js')
   const catalogue = await openExistingCatalogue(context)
-  const { engine, runs, close } = await openExisting(context)
+  const { engine, state, runs, close } = await openExisting(context)
   try {
-    const { matcher, words, eraseCatalogue } = await findSubject(catalogue, subject)
+    const { matcher, words, identifiers, eraseCatalogue } = await findSubject(catalogue, subject)
     const databases = {
       states: runs.map(({ database }) => database),
       eraseEngine: async (only: boolean) =>
@@ -244,6 +266,8 @@ async function confirmAndErase(
       eraseEverywhere(databases, matcher, { now: context.clock.now(), dryRun: only })
     if (!dryRun && !context.globals.yes)
       await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`)
+    // First, so that what is found meanwhile is no longer kept.
+    if (!dryRun) await forgetSuppressions({ engine, state }, identifiers, suppress, context)
     return { erased: await erase(dryRun), words }
   } finally {
     await catalogue?.close()

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
+import type { SubjectIdentifiers } from '../../../catalogue/erasure/tables.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
 import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
@@ -7,7 +8,7 @@ import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { Context, HomeContext } from '../../context/context.js'
 import { foldersOf, prepareHome } from '../../context/home.js'
-import { isThere } from '../../context/open-databases.js'
+import { isThere, openStateOf, thisMachine } from '../../context/open-databases.js'
 
 /** The databases of this machine. Those that do not exist are `undefined`. */
 export interface ExistingDatabases {
@@ -65,4 +66,22 @@ export async function rewriteFiles({
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))
   return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }
+}
+
+/** Leaves only hashes of the entries about a person in the lists of who is suppressed; with `adds` the person is in them. */
+export async function forgetSuppressions(
+  { engine, state }: Pick<ExistingDatabases, 'engine' | 'state'>,
+  person: SubjectIdentifiers,
+  adds: boolean,
+  context: Context,
+): Promise<void> {
+  const { suppressionsOf } = await import('../../../suppression/suppressions.js')
+  const { listWorkspaces } = await import('../../../engine/tables/members.js')
+  const { keysOfForgotten } = await import('../../../suppression/identifiers.js')
+  const [keys, now] = [keysOfForgotten(person), context.clock.now()]
+  const machine = state ?? (adds ? await openStateOf(context) : undefined)
+  if (machine) await suppressionsOf(machine, thisMachine).forget(keys, adds, now)
+  if (!engine) return
+  for (const { id } of await engine.read((tx) => listWorkspaces(tx)))
+    await suppressionsOf(engine, id).forget(keys, adds, now)
 }
