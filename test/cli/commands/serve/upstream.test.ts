@@ -1,6 +1,5 @@
-import * as fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { chaosTo, type Fault } from '../../../client/chaos.js'
+import type { FaultRules } from '../../../../src/engine/tables/faults.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
 import type { Machine } from '../../../support/command.js'
@@ -129,20 +128,10 @@ describe('a governed proxy', () => {
   it('charges each lookup once over a faulty connection', async () => {
     const { bench, server } = await engine()
     const seed = Math.floor(Math.random() * 2 ** 31)
-    const kinds: Fault[] = [
-      'reset before',
-      'reset after',
-      'truncate',
-      '502',
-      '503',
-      'none',
-      'none',
-      'none',
-      'none',
-    ]
-    const turns = fc.sample(fc.constantFrom(...kinds), { seed, numRuns: 1_000 })
-    const chaos = closeAfterTest(await chaosTo(server.origin, () => turns.pop() ?? 'none'))
-    const { baseUrl, key } = await proxy(`http://127.0.0.1:${chaos.port}/api/v2`, bench.key)
+    const rules: FaultRules[] = [{ drop: 'before' }, { drop: 'after' }, { truncate: true }, { status: 503 }]
+    const faults = rules.map((each) => ({ where: 'accounts', rules: { ...each, rate: 0.15 }, seed }))
+    await bench.admin.applyFaults(faults)
+    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
     const domains = Array.from({ length: 40 }, (_, at) => `known-${at}.example`)
     const until = async (domain: string) => {
       for (let attempt = 0; attempt < 20; attempt++) {
