@@ -122,6 +122,8 @@ export class RateGate {
   }
 
   async #wait(): Promise<void> {
+    // Also a wait of nothing, as after `Retry-After: 0`, ends after it is known that it has begun.
+    await Promise.resolve()
     for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.time.sleep(ms, this.signal)
     this.#waiting = undefined
   }

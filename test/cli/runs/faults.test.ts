@@ -14,6 +14,7 @@ accounts --status 400 --rate 0.005
 accounts --status 409 --rate 0.005
 accounts --status 422 --rate 0.005
 accounts --status 429 --retry-after 0 --rate 0.005
+accounts --status 429 --retry-after 0 --nth 20 --count 2
 accounts --status 500 --rate 0.01
 accounts --status 503 --rate 0.01
 accounts --truncate --rate 0.005
