@@ -233,6 +233,9 @@ describe('faults on demand', () => {
     await bench.admin.addFault(wanted({ drop: 'after', count: 1 }))
     const again = () => bench.call('accounts.enrich', { domain: 'known.example' }, { idempotencyKey: 'one' })
     await expect(again()).rejects.toBeInstanceOf(ConnectionLost)
+    // What was answered under its key is never refused for what it asks.
+    for (const rules of [{ status: 422 }, { status: 402 }, { invalidSession: true }])
+      await bench.admin.addFault(wanted(rules))
     expect(await again()).toMatchObject({ status: 200, headers: { 'idempotent-replayed': 'true' } })
     expect(await bench.balance()).toBe(999)
   })

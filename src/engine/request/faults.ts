@@ -1,10 +1,11 @@
 import { type AnswerLoss, type CallOptions, ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, type ErrorCode, errors, toRefusal } from '../../api/calls/errors.js'
 import { areaOf, type Operation } from '../../api/operations/table.js'
-import type { Driver } from '../../storage/driver/connection.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { creditsNeeded } from '../credits/cost.js'
-import type { Request } from '../settlement/settlement.js'
+import { findRunReply, idempotencyKey, type Request } from '../settlement/settlement.js'
 import { type Fault, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
+import { findReply } from '../tables/replies.js'
 import { needsSession } from './access.js'
 
 /** The error that each status of a fault stands for, where it names none. */
@@ -42,17 +43,21 @@ interface FaultPorts {
 export async function answerUnderFaults(
   { store, sleep }: FaultPorts,
   request: Request,
-  { signal }: CallOptions,
+  options: CallOptions,
   work: () => Promise<Reply>,
 ): Promise<Reply> {
+  const { signal } = options
   const { operation, principal, input, now } = request
-  const target = {
-    workspaceId: principal.workspace.id,
-    memberId: principal.member.id,
-    places: ['all', areaOf(operation.id), operation.id],
-    permits: ({ invalidSession }: FaultRules) => !invalidSession || needsSession(operation, input),
-  }
-  const faults = await store.transaction((tx) => takeFaults(tx, target, now), target.workspaceId)
+  const workspaceId = principal.workspace.id
+  const caller = { workspaceId, memberId: principal.member.id }
+  const places = ['all', areaOf(operation.id), operation.id]
+  const faults = await store.transaction(async (tx) => {
+    const isAnswered = await hasReply(tx, workspaceId, operation, options)
+    const permits = ({ invalidSession, status }: FaultRules) =>
+      (!invalidSession || (!isAnswered && needsSession(operation, input))) &&
+      (!isAnswered || status === undefined || beforeKey.includes(status))
+    return takeFaults(tx, { ...caller, places, permits }, now)
+  }, workspaceId)
   if (faults.length === 0) return work()
   const fault = faults.find(({ rules }) => rules.delay === undefined)
   const reply = await replyUnder(fault, request, work)
@@ -61,6 +66,22 @@ export async function answerUnderFaults(
   const loss = delayMs > 0 && signal?.aborted ? 'timed_out' : lossBy(fault?.rules)
   const headers = { ...reply.headers, 'x-prospect-fault': faults.map(faultId).join(', ') }
   return { ...reply, headers, ...(loss ? { loss } : {}) }
+}
+
+/** Statuses that may come before the key is looked at. No other refuses a request that was answered under its key. */
+const beforeKey: readonly number[] = [401, 403, 429, 500, 503]
+
+/** Returns whether a call repeats one that was answered. */
+async function hasReply(
+  tx: Connection,
+  workspaceId: string,
+  { idempotent }: Operation,
+  { row, idempotencyKey: header }: CallOptions,
+): Promise<boolean> {
+  if (!idempotent) return false
+  if (row) return (await findRunReply(tx, workspaceId, row.run, row.ordinal)) !== undefined
+  const key = idempotencyKey(header)
+  return key !== undefined && typeof (await findReply(tx, workspaceId, key))?.status === 'number'
 }
 
 /** Returns the refusal of a fault, or the reply of the work, unless that must not be done. */
