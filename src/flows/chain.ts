@@ -13,11 +13,11 @@ import { openJournal } from '../runs/open-journal.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import type { RunReport, RunStop } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
-import { createLookup, type Lookup } from '../runs/plan/lookup.js'
+import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
 import { holdRun, type RunRecords } from '../runs/records.js'
 import type { BatchRequest } from '../runs/request.js'
-import { type FlowRow, fieldOf, foundIn, rowOfRecord, withResult } from './fields.js'
+import { asFields, type FlowRow, fieldOf, foundIn, rowOfRecord, suppressedIn, withResult } from './fields.js'
 import type { FlowOutputs } from './outputs.js'
 import type { CommandStep, HttpStep, KeepStep, LookupStep, Step } from './read.js'
 
@@ -95,8 +95,11 @@ export async function openStage(
 ): Promise<Stage> {
   const { records, together, notBefore, underWay } = context
   await holdRun(ports, records.locks, identity.knownBy, { of: 'run' })
+  const suppressor = await ports.target.suppressor()
   const { header, lookup } =
-    step.kind === 'lookup' ? lookupOf(ports, step, request, known) : customLookup(step)
+    step.kind === 'lookup'
+      ? lookupOf(ports, step, request, known, suppressor)
+      : customLookup(step, suppressor)
   const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
   const same = await context.findSame(identity)
   const batch = { request, records, identity, known: same, notBefore, input, together }
@@ -119,7 +122,6 @@ export async function openStage(
     batch: {
       ...lookup,
       ...target,
-      suppressor: await ports.target.suppressor(),
       caller: counted,
       ...(bulk ? { together: bulk } : {}),
       // An import can take long; a signal ends waiting for what it finds.
@@ -142,18 +144,22 @@ function lookupOf(
   { filling }: LookupStep,
   request: BatchRequest,
   known: Known | undefined,
+  suppressor: RowSuppressor | undefined,
 ): { readonly header: readonly string[]; readonly lookup: Lookup } {
   const columns: Mapping['columns'] = filling.map(([field, paths], at) => ({
     ...{ field, column: paths[0] ?? field, at: at + 1, by: 'name' },
   }))
   const header = [lineColumn, ...filling.map(([field]) => field)]
   const mapping = { columns, unused: [], notes: [] }
-  const lookup = createLookup(request, mapping, header, ports.sentences.explainRows, known)
+  const lookup = createLookup(request, mapping, header, ports.sentences.explainRows, known, suppressor)
   return { header, lookup: { ...lookup, skip: hasLeft } }
 }
 
 /** The rows of a step that is no lookup are sent whole. */
-function customLookup(step: CommandStep | HttpStep): {
+function customLookup(
+  step: CommandStep | HttpStep,
+  suppressor: RowSuppressor | undefined,
+): {
   readonly header: readonly string[]
   readonly lookup: Lookup
 } {
@@ -166,6 +172,14 @@ function customLookup(step: CommandStep | HttpStep): {
       explain: ({ message }) => message,
       most: () => 0,
       skip: hasLeft,
+      suppressor: suppressor && {
+        ...suppressor,
+        areAbout: (inputs) =>
+          suppressedIn(
+            suppressor,
+            inputs.map((one) => asFields(asFields(one).row)),
+          ),
+      },
     },
   }
 }

@@ -8,6 +8,7 @@ import type { ListKind } from '../lists/keys.js'
 import { describing, fileKindOf, identifying, recordFieldsOf } from '../runs/input/mapping.js'
 import { columnsOf, nodeOf, rowColumnsOf } from '../runs/output/columns.js'
 import { scopeOf } from '../runs/output/select.js'
+import type { RowSuppressor } from '../runs/plan/lookup.js'
 
 /** A row on its way through a flow. */
 export interface FlowRow {
@@ -174,6 +175,17 @@ export const rowOfRecord = (record: unknown): Fields =>
   isObject(record) && isObject(record.lead)
     ? { ...record.lead, company: record.company ?? null }
     : asFields(record)
+
+/** Returns which rows are about somebody suppressed, or at a company that is. */
+export async function suppressedIn(
+  suppressor: RowSuppressor,
+  rows: readonly Fields[],
+): Promise<readonly boolean[]> {
+  const companies = rows.map(({ company }) => asFields(company))
+  const people = rows.map((row, at) => ({ company_domain: companies[at]?.domain, ...row }))
+  const [own, theirs] = await Promise.all([suppressor.areAbout(people), suppressor.areAbout(companies)])
+  return rows.map((_, at) => own[at] === true || theirs[at] === true)
+}
 
 /** Returns what the records of a search or a list are. */
 export function recordShape(about: ListKind): RowShape {

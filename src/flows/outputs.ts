@@ -10,7 +10,7 @@ import { crmColumns } from '../runs/output/crm-layout.js'
 import { type FormatName, type Layout, rowFormats } from '../runs/output/format.js'
 import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
-import { asFields, type FlowRow, fieldOf, pathsOf, type RowShape } from './fields.js'
+import { asFields, type FlowRow, fieldOf, pathsOf, type RowShape, suppressedIn } from './fields.js'
 import { type HttpPorts, httpOutput } from './http.js'
 import type { FlowOutput } from './read.js'
 
@@ -98,6 +98,7 @@ export async function openOutputs(
       const layout = crm === undefined ? plainLayout(end, columns) : crmLayout(crm, end.about)
       await open(resolve(dirname(`${folder}/x`), file.path), file.format, layout)
     }
+  const suppressor = await ports.target.suppressor()
   const seen = openSeenNumbers()
   ports.onClose(() => seen.close())
   let written = 0
@@ -107,8 +108,14 @@ export async function openOutputs(
       return written
     },
     async write(rows) {
-      const live = rows.filter((row): row is LiveRow => {
-        if (row.fields === undefined) return false
+      const here = rows.filter((row): row is LiveRow => row.fields !== undefined)
+      const suppressed = await (suppressor &&
+        suppressedIn(
+          suppressor,
+          here.map(({ fields }) => fields),
+        ))
+      const live = here.filter((row, at) => {
+        if (suppressed?.[at]) return false
         const identity = identityOf(end.about, row.fields)
         return identity === undefined || seen.isNew(hashNumber(hashOf(identity)))
       })

@@ -309,4 +309,32 @@ describe('prospect flow run', () => {
     expect(Number(read('size'))).toBeGreaterThan(10_000)
     expect(read('out.csv').trimEnd().split('\n').at(-1)).toBe('company-3999.example,4000')
   })
+
+  it('sends and writes nothing about suppressed companies, whatever its steps are', async () => {
+    await here.run(['suppress', 'add', 'company-31.example'])
+    const program = "process.stdin.on('data', (text) => require('node:fs').appendFileSync('asked', text))"
+    writeFileSync(
+      path('listen.js'),
+      `${program}\nrequire('node:readline').createInterface({ input: process.stdin }).on('line', () => console.log('{}'))`,
+    )
+    write([
+      'name: without',
+      'input: { csv: list.csv }',
+      'steps: [{ keep: domain != null }, { command: [node, listen.js], fields: [score] }]',
+      'output: { csv: out.csv, columns: [domain] }',
+    ])
+    await run()
+    expect(read('asked')).toContain('company-30.example')
+    expect(read('asked')).not.toContain('company-31.example')
+    expect(read('out.csv')).not.toContain('company-31.example')
+    write([
+      'name: plain',
+      'input: { csv: list.csv }',
+      'steps: [{ keep: domain != null }]',
+      'output: { csv: out.csv }',
+    ])
+    await run()
+    expect(read('out.csv')).toContain('company-30.example')
+    expect(read('out.csv')).not.toContain('company-31.example')
+  })
 })
