@@ -1,4 +1,4 @@
-import { shapeOf } from '../../src/api/areas/shapes.js'
+import { rowShapeOf } from '../../src/api/areas/shapes.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
 import { type JsonSchema, toJsonSchema } from '../../src/reference/schemas.js'
 import { manyOf, type ResultColumn, rowColumnsOf } from '../../src/runs/output/columns.js'
@@ -12,11 +12,14 @@ export async function outputColumns(): Promise<string> {
 }
 
 async function section(operation: Operation): Promise<string> {
-  const shape = await shapeOf(operation.id)
+  const shape = await rowShapeOf(operation)
   const schema = toJsonSchema(shape.output)
   const columns = (explode: boolean) => rowColumnsOf({ operation, shape, constants: {} }, explode).usual
-  const parts = [`## \`${operation.command}\``, table(columns(false), schema)]
-  if (manyOf(operation, shape)) parts.push('With `--explode`:', table(columns(true), schema))
+  const title = `## \`${operation.command}\``
+  const many = manyOf(operation, shape)
+  if (many?.hasLine) return [title, 'A row for each person:', table(columns(true), schema)].join('\n\n')
+  const parts = [title, table(columns(false), schema)]
+  if (many) parts.push('With `--explode`:', table(columns(true), schema))
   return parts.join('\n\n')
 }
 
@@ -29,6 +32,7 @@ const table = (columns: readonly ResultColumn[], schema: JsonSchema): string =>
 
 /** The description of a column, which is a field of the reply or of one of its results. */
 function meaningOf(name: string, path: readonly string[], schema: JsonSchema): string {
+  if (name === '_line') return 'Line of the file that the person comes from'
   if (name === 'department') return 'The department of this row'
   if (name.endsWith('_count') && path.join('.') === name.slice(0, -'_count'.length))
     return `How many results \`${path.join('.')}\` has`

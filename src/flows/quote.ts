@@ -113,7 +113,8 @@ function quoteStep(
 ): BatchQuote {
   const limit: unknown = (shape.input.shape as Shape['input']['shape']).limit?.safeParse(undefined).data
   const most = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
-  const counted = { ...nothing, rows, unique: rows, lookups: rows, most, affordable: rows }
+  const units = operation.quota === undefined ? 0 : rows * Number(constants.limit ?? 0)
+  const counted = { ...nothing, rows, unique: rows, lookups: rows, most, units, affordable: rows }
   return createQuote({
     counted: { ...counted, invalidReasons: [], leftOut: [] },
     ...{ results, defaultShare, windows: remaining.windows },

@@ -118,6 +118,7 @@ export function quoteItems(
         known,
         suppressed: 0,
         most: 0,
+        units: 0,
         emailOnly: 0,
         stored: 0,
         invalidReasons: countReasons({ problems }),

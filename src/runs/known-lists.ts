@@ -112,16 +112,16 @@ const kinds: Readonly<Record<Identity, ListKind | undefined>> = {
   ...{ company: 'companies', person: 'people', contact: 'people', email: 'people', number: undefined },
 }
 
-/** Opens the lists whose rows an operation does not look up; `undefined` without any. Closed with the command. */
+/** Opens the lists whose rows an operation does not look up, or that are of a kind; `undefined` without any. Closed with the command. */
 export async function openKnownRows(
   ports: ListPorts & Pick<RunPorts, 'notify'>,
-  operation: Operation,
+  of: Operation | ListKind,
   sources: readonly string[] = [],
   onRow?: (rows: number) => void,
 ): Promise<KnownRows | undefined> {
   if (sources.length === 0) return undefined
   const option = '--skip-known'
-  const kind = kinds[operation.batch?.identity ?? 'company']
+  const kind = typeof of === 'string' ? of : kinds[of.batch?.identity ?? 'company']
   if (kind === undefined) throw new Refusal('list.of_numbers', { option })
   const opened = await openLists(ports, sources, kind, option)
   const matcher = await openKnown(ports, opened, kind, [], onRow)

@@ -93,7 +93,12 @@ export class Calls {
       const onDoubted = () => this.ports.doubted(state, 'passed_on')
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
       const reply = await this.#counted(() => caller.call(this.#operation.id, input ?? state.input, options))
-      if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
+      if (reply instanceof ConnectionLost) {
+        if (!signal?.aborted) return lostAnswer(reply, this.#operation)
+        // What was started goes on, and the next part of the run asks for it under the same key.
+        this.#isCertain = false
+        return undefined
+      }
       if (reply.isDoubted) this.ports.doubted(state, 'discarded')
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer')

@@ -1,9 +1,11 @@
 import type { Caller } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import { isPriced } from '../api/operations/facts.js'
+import { isMetered } from '../api/operations/facts.js'
+import type { Operation } from '../api/operations/table.js'
 import { parseJson } from '../api/values/json.js'
+import { isObject } from '../api/values/objects.js'
 import { type InputFile, toRecord } from './find-run.js'
-import type { Budget } from './journal/budget.js'
+import type { Budget, QuotaBudget } from './journal/budget.js'
 import type { Journal } from './journal/journal.js'
 import type { JournalOptions } from './journal/run-journal.js'
 import type { NewRun, Run, RunIdentity } from './journal/runs.js'
@@ -74,8 +76,39 @@ export async function openJournal(
     notBefore: batch.notBefore,
     sentMaxAgeMs: sentMaxAgeOf(batch.known),
     others: missingAnswerOf(batch.known),
+    quota: await openQuotaBudget(batch, run),
   }
   return { run, journal: await openOver(records, run, options), target }
+}
+
+/** Returns how much of a quota a run may still use; `undefined` without a limit. */
+export async function readQuotaBudget(
+  { request, records }: Pick<ResolvedBatch, 'request' | 'records'>,
+  run: Pick<Run, 'number'> | undefined,
+): Promise<{ readonly used: number; readonly most: number } | undefined> {
+  const { operation, choices } = request
+  if (operation.quota === undefined || choices.maxProfiles === undefined) return undefined
+  const { answeredUpTo, sumOfAnswers } = await import('./journal/answers.js')
+  const { database } = records
+  const number = run?.number ?? 0
+  const before = run ? await database.read((reads) => answeredUpTo(reads, number)) : 0
+  const used = await sumOfAnswers(database, number, before, countResults(operation))
+  return { used, most: choices.maxProfiles }
+}
+
+/** Returns what counts the records of a reply with several. */
+const countResults =
+  ({ batch }: Operation) =>
+  (body: unknown): number => {
+    const records = isObject(body) ? body[batch?.found ?? ''] : undefined
+    return Array.isArray(records) ? records.length : 0
+  }
+
+async function openQuotaBudget(batch: ResolvedBatch, run: Run): Promise<QuotaBudget | undefined> {
+  const budget = await readQuotaBudget(batch, run)
+  if (!budget) return undefined
+  const { QuotaBudget: Budget } = await import('./journal/budget.js')
+  return new Budget(budget.most, budget.used, countResults(batch.request.operation))
 }
 
 /** Opens the journal of a run whose rows are not sent; rows without an answer get `missing`. */
@@ -157,7 +190,7 @@ function sentMaxAgeOf(known: Run | undefined): number | undefined {
 
 /** Whether rows may be sent again under their keys. */
 const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
-  !isPriced(operation) || !supportsIdempotency || supportsIdempotency()
+  !isMetered(operation) || !supportsIdempotency || supportsIdempotency()
 
 async function targetOf(
   { target }: RunPorts,
@@ -167,7 +200,7 @@ async function targetOf(
   const caller = await target.caller()
   const callOptions = { apiKey: await target.apiKey() }
   const { discardReplies } = caller
-  if (!discardReplies || !isPriced(request.operation)) return { caller, callOptions }
+  if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)
   const { mayStillSend } = await import('./journal/lost-runs.js')

@@ -7,7 +7,6 @@ import {
   chosenColumns,
   createLayout,
   excel,
-  explode as explodeFormat,
   manyOf,
   type OutputRow,
   onlyMissingOf,
@@ -64,9 +63,11 @@ export async function openOutput(
   putsAside = true,
 ): Promise<OpenOutput> {
   const { choices, output } = request
-  const format = await rowFormat(request, table.header, mapping, selection)
-  const { stdout, cwd } = ports.streams
-  const path = output === undefined ? null : resolve(cwd, output)
+  const path = output === undefined ? null : resolve(ports.streams.cwd, output)
+  const screen = path === null ? ports.screen : undefined
+  const format = await rowFormat(request, table.header, mapping, selection, screen)
+  const { cwd } = ports.streams
+  const { stdout } = screen ?? ports.streams
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
   ports.claimFile(table.path, '--csv', 'read')
   if (path !== null) ports.claimFile(path, '-o')
@@ -190,6 +191,7 @@ async function rowFormat(
   header: readonly string[],
   mapping: Mapping,
   selection: Selection | undefined,
+  screen: RunPorts['screen'],
 ): Promise<Format<OutputRow>> {
   const { operation, shape, choices, locale, output } = request
   const { explode = false, format } = choices
@@ -205,10 +207,14 @@ async function rowFormat(
       : await crmLayout(choices.layout, request, createLayout(header, [], onlyMissing), mapping)
   const csv = choices.excel ? excel(locale) : {}
   // What becomes a workbook is plain CSV, and no cell of it becomes a formula.
-  const whole = rowFormats[format].create(layout, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
-  const written = selected(whole, selection)
-  const many = manyOf(operation, shape)
-  return many && explode ? explodeFormat(written, many) : written
+  const isChosen = choices.columns !== undefined || choices.layout !== undefined
+  const whole = screen
+    ? await screen.tableFormat(layout, {
+        asked: isChosen ? layout.header : choices.fields && columns.map(({ name }) => name),
+        mapped: mapping.columns.map(({ column }) => column),
+      })
+    : rowFormats[format].create(layout, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
+  return selected(whole, selection, explode ? manyOf(operation, shape) : undefined)
 }
 
 async function crmLayout(

@@ -10,6 +10,8 @@ import type { Mapping, MappingRequest } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import type { Journal, RowAnswer } from './journal/journal.js'
 import type { Run, TargetAlias } from './journal/runs.js'
+import type { OutputRow } from './output/columns.js'
+import type { Format, Layout } from './output/format.js'
 import type { DoubtedWhen, RunProgress } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
 import type { ExplainRows, Lookup, RowState, RowSuppressor } from './plan/lookup.js'
@@ -92,6 +94,14 @@ interface Distribution extends Pick<Batch, 'caller' | 'concurrency'> {
   workers(): number
 }
 
+/** The columns of an output by what they are. */
+export interface ShownColumns {
+  /** Those that were asked for; `undefined` where none were. */
+  readonly asked: readonly string[] | undefined
+  /** Columns of the input that say whom a row is about. */
+  readonly mapped: readonly string[]
+}
+
 /** Makes the sentences of a run: below its command there are codes only. */
 export interface RunSentences {
   readonly explainStop: Explain
@@ -117,6 +127,12 @@ export interface RunPorts extends RunHome {
   ): Promise<FileHandle | undefined>
   /** Returns the records that `catalogue` or `list:NAME` stands for. */
   records(source: string, kind: ListKind): AsyncIterable<Fields>
+  /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
+  readonly screen?: {
+    readonly stdout: NodeJS.WritableStream
+    /** Returns a format that draws a table. `shown` are the columns that were asked for, or else may be left out. */
+    tableFormat(layout: Layout<OutputRow>, shown: ShownColumns): Promise<Format<OutputRow>>
+  }
   notify(text: string): void
   readonly sentences: RunSentences
   /** Opens a file that an option names for writing. Throws where it is one that must not be replaced. */

@@ -56,6 +56,8 @@ export interface RunChoices {
   readonly rows?: number | undefined
   readonly maxCredits: number | undefined
   readonly maxCreditsPerDay: number | undefined
+  /** Most profiles that the run may extract, of a daily quota. */
+  readonly maxProfiles?: number | undefined
   /** Rows in flight at once; a usual number when absent. */
   readonly concurrency?: number | undefined
   /** Name of a lock to hold meanwhile. */

@@ -25,6 +25,7 @@ import {
   openQuoteJournal,
   type ResolvedBatch,
   readBudget,
+  readQuotaBudget,
 } from './open-journal.js'
 import { checkSheetRows, type OpenOutput, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
@@ -194,6 +195,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   if ('reply' in remaining) return remaining
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
   const journal = await openQuoteJournal(ports, batch)
+  const budget = await readQuotaBudget(batch, batch.known)
   const progress = await ports.dialog.showCounting()
   const { openSeenNumbers } = await import('./journal/answers.js')
   const seen = openSeenNumbers()
@@ -211,6 +213,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     spendable,
     windows: remaining.windows,
     defaultShare: defaultShareOf(request.operation),
+    quotaBudget: budget && budget.most - budget.used,
   })
 }
 
@@ -244,6 +247,8 @@ async function executeBatch(
     ...own,
     ...(workers ? { caller: workers.caller, concurrency: workers.concurrency } : {}),
     ...(together ? { together } : {}),
+    // An import can take long; a signal ends waiting for what it finds.
+    ...(request.operation.starts === 'import' ? { callOptions: { ...own.callOptions, signal } } : {}),
     operation: request.operation.id,
     ...(workers || request.choices.concurrency === undefined
       ? {}

@@ -80,9 +80,22 @@ describe('a batch', () => {
     expect((await enrich('domain\na.example\n', ['--quiet'])).stderr).toBe('')
   })
 
-  it('writes CSV to stdout, even on a terminal', async () => {
-    const { stdout } = await enrich('domain\na.example\n', ['--fields', 'name', '--yes'], { terminal: true })
-    expect(stdout.split('\n')[1]).toBe("a.example,'=a.example,found,,1,lookup")
+  it('draws a table on a terminal, of the columns that were asked for or of a few', async () => {
+    const shown = async (...options: string[]) => {
+      const { stdout } = await enrich('domain,Notes\na.example,x\n', [...options, '--yes'], {
+        terminal: true,
+      })
+      return stdout.split('\n').map((line) => line.split(/ {2,}/))
+    }
+    expect(await shown('--fields', 'name')).toEqual([
+      ['Domain', 'Name', 'Status'],
+      ['a.example', '=a.example', 'found'],
+      [''],
+    ])
+    expect((await shown('--columns', 'Notes,name'))[1]).toEqual(['x', '=a.example'])
+    expect((await shown())[0]?.slice(0, 2)).toEqual(['Domain', 'Name'])
+    const [header] = await shown('--format', 'csv')
+    expect(header?.[0]).toMatch(/^domain,Notes,id,name,/)
   })
 
   it('reads rows from stdin with --csv -', async () => {

@@ -15,6 +15,13 @@ const states = [
   'ERROR',
 ] as const
 
+/** What an import of people is answered with, when it has ended: the record of each person. */
+export const foundPeople = () =>
+  z.object({
+    truncated: value.yesNo('Whether the daily quota ended the search early'),
+    people: z.array(record.leadAndCompany()),
+  })
+
 /** Schemas of the area `searches`. */
 export const shapes = {
   'searches.list': () => ({

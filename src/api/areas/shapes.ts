@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { areaOf, type OperationId } from '../operations/table.js'
+import { areaOf, type Operation, type OperationId } from '../operations/table.js'
 
 /** Schemas of an operation. `input` holds body, query and path parameters; `output` the body of a success. */
 export interface Shape {
@@ -43,4 +43,11 @@ export async function shapeOf(id: OperationId): Promise<Shape> {
   if (!shape) throw new Error(`no schemas for ${id}`)
   built.set(id, shape)
   return shape
+}
+
+/** Returns the schemas of the lookup of a row. That of an import is answered with what the import found. */
+export async function rowShapeOf(operation: Operation): Promise<Shape> {
+  const shape = await shapeOf(operation.id)
+  if (operation.batch?.found === undefined || operation.starts === undefined) return shape
+  return { ...shape, output: (await areas.searches()).foundPeople() }
 }

@@ -95,8 +95,10 @@ export interface Facts {
     readonly identity: Identity
     /** Whether the reply is the record of the company or person, the same whichever fields identified it. */
     readonly record?: true
-    /** The array of a one-to-many reply. */
+    /** The array of a one-to-many reply. An import is answered with such a reply when it has ended. */
     readonly found?: string
+    /** The fields that columns fill, where the others are the same in every row. */
+    readonly fields?: readonly string[]
     /** Flag of the row of this command that answers each line of the file at once. */
     readonly through?: string
     /** The array that takes all lines of the file in one request. */
@@ -137,6 +139,9 @@ export const pathParameters = ({ path }: Pick<Facts, 'path'>): string[] =>
 
 /** What help and documents say of an observed operation. */
 export const observedNote = 'Observed, not specified.'
+
+/** Returns whether a call can use up credits or a quota. */
+export const isMetered = (facts: Facts): boolean => isPriced(facts) || facts.quota !== undefined
 
 /** Returns whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

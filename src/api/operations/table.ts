@@ -82,9 +82,10 @@ export const table = {
   },
   'leads.advanced_search': {
     command: 'leads advanced-search', method: 'POST', path: '/leads/advanced_search', ok: 202,
-    summary: 'Import people that match filters',
+    summary: 'Import people that match filters, also those at every company of a CSV file',
     price: {}, quota: 'profiles', rate: { plan: true, own: [1, 'second'] }, errors: 'text', idempotent: true,
     starts: 'import', session: { when: 'live', premium: 'yes' },
+    batch: { identity: 'company', found: 'people', fields: ['included_companies'] },
     filters: true, columns: ['message.id', 'message.search_name', 'message.expected_profiles_count'],
   },
   'leads.advanced_search_preview': {
@@ -98,8 +99,11 @@ export const table = {
   },
   'leads.search': {
     command: 'leads search', method: 'POST', path: '/leads/search', ok: 202,
-    summary: 'Find people at a company',
+    summary: 'Find people at a company, or at every company of a CSV file',
     price: {}, quota: 'profiles', rate: { live: exempt, database: byPlan }, errors: 'text', idempotent: true,
+    batch: {
+      identity: 'company', found: 'people', fields: ['company_domain', 'company_network_url', 'company_network_id'],
+    },
     starts: 'import', session: { when: 'live' }, filters: true, columns: ['id', 'search_name', 'created_at'],
   },
   'leads.enrich': {

@@ -22,9 +22,14 @@ import { checkOutputFolder, checkOutputName, fieldsOf, fileOf, formatOf, pathOf 
  * answers serve single lookups, too, where these are paid for.
  */
 export function addBatchOptions(command: Command, operation: Operation, shape: Shape): void {
-  const { batch } = operation
-  if (!batch) return
+  const { batch, starts } = operation
+  if (!batch) {
+    if (starts === 'import')
+      for (const option of toOptions(known)) command.addOption(option.helpGroup(groups.request))
+    return
+  }
   const { explode, ...others } = writing
+  const { onlyMissing, ...exploded } = others
   const rows =
     batch.into === undefined
       ? {
@@ -32,8 +37,9 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
           ...reading,
           ...known,
           ...selecting,
-          ...(manyOf(operation, shape) ? writing : others),
+          ...(operation.starts === 'import' ? exploded : manyOf(operation, shape) ? writing : others),
           ...running,
+          ...(operation.quota === 'profiles' ? quota : {}),
         }
       : { csv: together, ...reading, skipKnown: known.skipKnown, ...summary }
   const add = (some: OptionRows, group: string) => {
@@ -105,6 +111,10 @@ export const sameFile = optionRows({
   csv: ['<file>', 'the file that the run read, where it is now; - for stdin'],
 })
 
+export const quota = optionRows({
+  maxProfiles: ['<n>', 'the most profiles the run may extract, however often it is resumed', whole],
+})
+
 /** The options of a run that may change when it is resumed. */
 export const spending = optionRows({
   maxCredits: ['<n>', 'the most credits the run may spend, however often it is resumed', whole],
@@ -150,6 +160,7 @@ type Given = OptionsOf<
     typeof selecting &
     typeof writing &
     typeof running &
+    typeof quota &
     typeof storedAnswers &
     typeof failOn &
     typeof sameFile
@@ -187,7 +198,7 @@ export function inputChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): Inp
     ...{ file, sheet, map, mapOnly, dryRun, encoding, delimiter, skipLines, raw, sample, saveMap, failOn },
     header: given.header === false ? false : undefined,
     rejects: pathOf('--rejects', given.rejects, streams),
-    skipKnown: given.skipKnown?.map((source) => toKnownList(source, streams)),
+    skipKnown: knownLists(given, streams),
   }
 }
 
@@ -227,6 +238,13 @@ function refuseOnly(name: string): never {
     near === undefined ? `It takes: ${onlyNames.join(', ')}.` : `Did you mean ${near}?`,
   )
 }
+
+/** Returns the lists of `--skip-known`, with the paths of files; `undefined` without any. */
+export const knownLists = (
+  { skipKnown }: { readonly skipKnown?: unknown },
+  streams: Pick<Streams, 'cwd'>,
+): readonly string[] | undefined =>
+  Array.isArray(skipKnown) ? skipKnown.map((source) => toKnownList(String(source), streams)) : undefined
 
 /** Returns a list of `--skip-known`, with the path of a file. */
 function toKnownList(source: string, { cwd }: Pick<Streams, 'cwd'>): string {
@@ -285,9 +303,10 @@ export function maxAgeOf(
 /** Reads the options about the run. */
 export function runChoicesOf(given: Given, streams: Pick<Streams, 'cwd'>): RunChoices {
   const { fresh = false, retryUnknown = false, maxAge: maxAgeMs, refresh, rows, maxCredits } = given
-  const { maxCreditsPerDay, concurrency, lock, distribute, summaryJson } = given
+  const { maxCreditsPerDay, maxProfiles, concurrency, lock, distribute, summaryJson } = given
   return {
-    ...{ fresh, retryUnknown, maxAgeMs, refresh, rows, maxCredits, maxCreditsPerDay, concurrency, lock },
+    ...{ fresh, retryUnknown, maxAgeMs, refresh, rows, maxCredits, maxCreditsPerDay, maxProfiles },
+    ...{ concurrency, lock },
     // A resumed run is distributed as before, unless the option is given.
     distribute,
     summaryJson: pathOf('--summary-json', summaryJson, streams),

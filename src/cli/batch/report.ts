@@ -1,15 +1,19 @@
 import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../api/values/json.js'
+import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
 import type { RunReport, RunStop } from '../../runs/output/report.js'
 import type { Rejects } from '../../runs/output/writer.js'
+import type { RunPorts } from '../../runs/ports.js'
 import type { BatchRequest } from '../../runs/request.js'
 import type { ExecutedBatch } from '../../runs/run-batch.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { interruptible } from '../context/interrupts.js'
+import { styledStream } from '../context/io.js'
 import { reportOf } from '../messages.js'
-import { openFile } from '../output/output.js'
+import { fileOf, openFile } from '../output/output.js'
+import { columnsOfKind } from '../output/records.js'
 import { reportError } from '../output/report-error.js'
 import {
   countRows,
@@ -22,10 +26,29 @@ import {
   formatReasons,
   formatReused,
   formatToFix,
+  lookOn,
   oneLine,
 } from '../output/text.js'
 import { type AnswerSource, describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
 import type { BatchCommand } from './request.js'
+
+/** Returns how rows are shown to a person who chose no format and no file. */
+export function screenOf(context: Context, { operation, choices }: BatchCommand): Pick<RunPorts, 'screen'> {
+  const { globals, streams } = context
+  const isChosen =
+    globals.format !== undefined || globals.json || choices.format !== 'csv' || choices.excel || choices.raw
+  if (streams.stdout.isTTY !== true || isChosen || fileOf(globals) !== undefined) return {}
+  const tableFormat: NonNullable<RunPorts['screen']>['tableFormat'] = async (layout, { asked, mapped }) => {
+    const { tableFormat: createTable } = await import('../output/table.js')
+    const kind = eventOf(operation.id)
+    const usual = [...(kind ? columnsOfKind(kind) : []), ...operation.columns]
+    const ofResult = asked ?? layout.header.filter((name) => usual.includes(name))
+    const names = choices.columns || choices.layout ? ofResult : [...mapped, ...ofResult, '_status']
+    const look = lookOn(context, streams.stdout)
+    return createTable(layout, [...new Set(names)], look, (text) => context.notify(text))
+  }
+  return { screen: { stdout: styledStream(streams.stdout), tableFormat } }
+}
 
 type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 

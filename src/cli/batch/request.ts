@@ -1,7 +1,13 @@
 import type { z } from 'zod'
-import { shapeOf } from '../../api/areas/shapes.js'
-import type { Input } from '../../api/calls/caller.js'
-import { flagOf, type OperationId, operation } from '../../api/operations/table.js'
+import { rowShapeOf } from '../../api/areas/shapes.js'
+import type { Caller, Input } from '../../api/calls/caller.js'
+import {
+  flagOf,
+  immediateOperation,
+  type Operation,
+  type OperationId,
+  operation,
+} from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
 import { parseExact } from '../../api/values/json.js'
 import { withoutUndefined } from '../../api/values/objects.js'
@@ -10,9 +16,11 @@ import type { Run } from '../../runs/journal/runs.js'
 import type { BatchRequest, RecordedRequest } from '../../runs/request.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import type { OperationRequest } from '../operation/request.js'
 import type { Invocation } from '../options/command-environment.js'
 import { refuseCountry } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
+import type { Finish } from './collect.js'
 import { refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
 
 export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'>
@@ -102,7 +110,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   }
   const command: BatchCommand = {
     operation: request.batch ? { ...row, batch: request.batch } : row,
-    shape: await shapeOf(row.id),
+    shape: await rowShapeOf(row),
     constants: request.constants,
     choices: {
       ...{ ...request.choices, ...Object.fromEntries(given), ...shaped },
@@ -114,4 +122,19 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   }
   const recorded = { ...request.globals, ...globals, ...(output === null ? {} : { output }) }
   return { context: context.withGlobals(recorded), command }
+}
+
+/** Returns the request for each row of a file: by the operation that answers at once, or by an import that is awaited. */
+export async function toRowRequest(context: Context, request: OperationRequest): Promise<OperationRequest> {
+  const { operation: asked } = request
+  if (asked.starts === 'import') return (await import('./collect.js')).toRowImport(context, request)
+  const row = immediateOperation(asked)
+  return row === asked ? request : { ...request, operation: row, shape: await rowShapeOf(row) }
+}
+
+/** Returns the caller of the rows of a run. `finish` finishes what this machine's engine accepts for a run. */
+export async function rowCaller(context: Context, row: Operation, finish: Finish): Promise<Caller> {
+  const caller = await context.caller()
+  if (row.starts !== 'import') return caller
+  return (await import('./collect.js')).collectFound(context, caller, row, finish)
 }

@@ -2,7 +2,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { immediateOperation, operations } from '../../api/operations/table.js'
+import { operations } from '../../api/operations/table.js'
 import { describeMapping } from '../../runs/input/mapping.js'
 import { exitCodeOf } from '../../runs/output/report.js'
 import type { BatchDialog, BatchPorts, BatchTarget, KnownRun, RunPorts, Together } from '../../runs/ports.js'
@@ -24,9 +24,12 @@ import { memberEmail, profileName, targetNames, workspaceName } from '../target/
 import { readerOf } from '../wait/watch.js'
 import { chooseMapping, printMapping, runSentences, withSavedMap } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
-import { showEnd, showReport, withSummary } from './report.js'
-import { type BatchCommand, readOverrides, toRequest } from './request.js'
+import { screenOf, showEnd, showReport, withSummary } from './report.js'
+import { type BatchCommand, readOverrides, rowCaller, toRequest, toRowRequest } from './request.js'
 import { filePorts, listPorts } from './run-home.js'
+
+/** Imports that are awaited at the same time by default. */
+const importsAtOnce = 16
 
 /** Runs a lookup for each row of a CSV file; returns the exit code. */
 async function lookUpRows(context: Context, request: OperationRequest): Promise<number> {
@@ -37,7 +40,11 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
   const given = choicesOf(context, invocation)
   const { max_age: age, concurrency } = profileInUse(context)
   const maxAgeMs = maxAgeOf(operation, given, age)
-  const asked = { ...given, maxAgeMs, concurrency: given.concurrency ?? concurrency, overrides }
+  const isImport = operation.starts === 'import'
+  const asked = {
+    ...{ ...given, maxAgeMs, overrides, explode: given.explode || isImport },
+    concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
+  }
   const choices = withSavedMap(context, asked, options.useMap)
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
@@ -98,7 +105,7 @@ function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 
 
 /** Writes the answers of a run so far, in the order of its rows; returns the exit code. */
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
-  const ports = createRunPorts(context, command)
+  const ports = { ...createRunPorts(context, command), ...screenOf(context, command) }
   const request = toRequest(context, command)
   const { run, report, isAbandoned, selection } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
@@ -234,6 +241,7 @@ export function withRunDatabase<
 function createPorts(context: Context, command: BatchCommand, dialog: BatchDialog): BatchPorts {
   return {
     ...createRunPorts(context, command),
+    ...screenOf(context, command),
     sleep: (ms, signal) => context.sleep(ms, signal),
     interruptible: (work) => interruptible(context.streams, work),
     remaining: (operation, constants) => readRemaining(context, operation, constants),
@@ -252,7 +260,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       names: () => targetNames(context),
       workspace: () => workspaceName(context),
       answersFrom: () => answersFrom(context),
-      caller: () => context.caller(),
+      caller: () => rowCaller(context, command.operation, (run) => finishHere(context, run)),
       apiKey: () => context.apiKey(),
       member: () => memberOf(context),
       memberEmail: () => memberEmail(context),
@@ -376,7 +384,5 @@ export async function fromCsv(context: Context, request: OperationRequest): Prom
     const { sendTogether } = await import('./one-request.js')
     return sendTogether(context, request, operation.batch.into)
   }
-  const row = immediateOperation(operation)
-  if (row === operation) return lookUpRows(context, request)
-  return lookUpRows(context, { ...request, operation: row, shape: await shapeOf(row.id) })
+  return lookUpRows(context, await toRowRequest(context, request))
 }

@@ -92,8 +92,6 @@ function escapeValues(value: unknown): unknown {
 /** Reads the records, from the first one each time it is called. */
 export type Records = () => AsyncIterable<Row> | Iterable<Row>
 
-/** The most rows of a table on a terminal. */
-const tableRows = 1_000
 const chunkRows = 500
 
 /** Prints records as they come, in any format, with memory that does not grow with their number. */
@@ -116,6 +114,7 @@ export async function printRecords(context: Context, records: Records, view: Vie
 /** Returns the records of a table, after a notice where there are too many for one. */
 async function readShown(context: Context, records: Records): Promise<readonly Row[]> {
   const rows: Row[] = []
+  const { tableRows } = await import('./table.js')
   for await (const row of records()) {
     if (rows.length < tableRows) rows.push(row)
     else {

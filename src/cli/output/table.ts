@@ -3,6 +3,7 @@ import { commandOf } from '../../api/operations/table.js'
 import { isTooLarge } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import { toCell } from '../../runs/output/columns.js'
+import type { Format, Layout } from '../../runs/output/format.js'
 import { flatten, type Listing, namesOf, type Row, valueAt } from './records.js'
 import {
   cutEnd,
@@ -42,6 +43,37 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
     shown.fields ?? (present.length > 0 ? present : columns.length > 0 ? columns : namesOf(listing.rows))
   if (listing.rows.length === 0) return `Nothing found.\n${footer(body, listing, look)}`
   return grid(names, listing.rows, look, shown) + footer(body, listing, look)
+}
+
+/** The most rows of a table on a terminal. */
+export const tableRows = 1_000
+
+/** Returns a format of rows that draws them as a table when all have come; the last columns are left out where room is short. */
+export function tableFormat<Line>(
+  { record: toRecord }: Layout<Line>,
+  names: readonly string[],
+  look: Look,
+  notify: (text: string) => void,
+): Format<Line> {
+  const rows: Row[] = []
+  let left = 0
+  return {
+    head: '',
+    isHeldBack: true,
+    rows(some) {
+      const shown = some.slice(0, tableRows - rows.length)
+      for (const row of shown) rows.push(toRecord(row))
+      left += some.length - shown.length
+      return ''
+    },
+    end() {
+      if (left > 0)
+        notify(
+          `Only the first ${formatNumber(tableRows)} rows are shown. For all of them: -o FILE or --format csv`,
+        )
+      return rows.length === 0 ? '' : grid(names, rows, look, { optional: [...names].slice(1, -1).reverse() })
+    },
+  }
 }
 
 /** Returns lines of name and value, without empty values. Long values are wrapped. */

@@ -172,7 +172,11 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     return runSync(context, { ...request, input })
   }
   const { runAsync } = await import('../wait/run-async.js')
-  return runAsync(context, { ...request, input })
+  const known =
+    options.skipKnown === undefined
+      ? undefined
+      : await (await import('../batch/known-records.js')).openKnownRecords(context, { ...request, input })
+  return runAsync(context, { ...request, input }, undefined, known)
 }
 
 /** What the local engine stores, and an operation takes by its id. */

@@ -1,7 +1,7 @@
 import { type Input, isOk } from '../../api/calls/caller.js'
 import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { isPriced } from '../../api/operations/facts.js'
+import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
@@ -38,8 +38,7 @@ export async function confirmCall(
   { operation, shape, input }: OperationRequest,
 ): Promise<void> {
   if (!canAsk(context)) return
-  const isMetered = operation.quota !== undefined || isPriced(operation)
-  if (operation.starts === 'import' && isMetered && input.limit === undefined)
+  if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
   // Defaults of the schema count: an omitted limit can have a price.
   const parsed = shape.input.safeParse(input)
@@ -147,8 +146,12 @@ function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage)
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {
-  const { credits, balance, weekly_allowance: allowance, lookups } = quote
-  if (shortage === 'quota') return `The quota does not cover ${formatNumber(lookups)} lookups`
+  const { credits, balance, weekly_allowance: allowance, lookups, profiles_max: profiles } = quote
+  if (shortage === 'quota') {
+    const units =
+      profiles === null ? `${formatNumber(lookups)} lookups` : `${formatNumber(profiles)} profiles`
+    return `The quota does not cover ${units}`
+  }
   const most = `which can cost ${formatCredits(credits.max)}`
   return shortage === 'credits'
     ? `The balance of ${formatCredits(balance ?? 0)} does not cover this batch, ${most}`
@@ -175,6 +178,8 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Stored: storedText(quote),
     'Email only': emailOnlyText(quote.email_only),
     Credits: isFree ? 'none' : creditsText(quote),
+    Profiles:
+      quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
     Expected: isFree ? '' : basisText(quote.basis),
     Balance: balance === null ? notSaid : formatCredits(balance),
     'This week':

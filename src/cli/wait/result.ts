@@ -18,6 +18,14 @@ import type { Step } from '../output/progress.js'
 import { columnsOfKind, type Row, valueAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 
+/** The records of an import that `--skip-known` leaves out. */
+export interface KnownRecords {
+  /** Returns the records without the known ones; with `--keep-known` all of them, with a status. */
+  without(records: Records): Records
+  /** Says how many were left out when they were read the last time. */
+  report(): void
+}
+
 /** Returns the id of the search, import, list or enrichment in a reply; `undefined` where no work was started. */
 export function jobIdOf(body: unknown): string | undefined {
   const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
@@ -34,7 +42,7 @@ export async function printNothing(context: Context, id: OperationId): Promise<n
 }
 
 /** Prints the result of a job of this machine. Returns whether anything was found. */
-export async function printResult(context: Context, job: AsyncJob): Promise<boolean> {
+export async function printResult(context: Context, job: AsyncJob, known?: KnownRecords): Promise<boolean> {
   const { kind } = job
   if (kind === 'contact_enrichment') {
     const body = await readResult(context, 'contacts.get', job)
@@ -46,7 +54,7 @@ export async function printResult(context: Context, job: AsyncJob): Promise<bool
     return printFound(context, { kind, single: true }, () => [recordOf(kind, list)])
   }
   const admin = await context.admin()
-  return printFound(context, { kind, single: false }, () => recordsOf(admin, job))
+  return printFound(context, { kind, single: false }, () => recordsOf(admin, job), known)
 }
 
 /** Prints the records of accepted work, `single` without a list around it. Returns whether anything was found. */
@@ -54,10 +62,12 @@ export async function printFound(
   context: Context,
   { kind, single }: { readonly kind: EventKind; readonly single: boolean },
   records: Records,
+  known?: KnownRecords,
 ): Promise<boolean> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
-    await printRecords(context, records, { columns })
+    await printRecords(context, known?.without(records) ?? records, { columns })
+    known?.report()
     return true
   }
   const found = await Array.fromAsync(records())

@@ -20,6 +20,7 @@ import { type Wait, waitOf } from './options.js'
 import {
   checkOutput,
   jobIdOf,
+  type KnownRecords,
   printNothing,
   printResult,
   readByOrdinal,
@@ -37,6 +38,7 @@ export async function runAsync(
   given: Context,
   request: OperationRequest,
   lineOf?: (ordinal: number) => number | undefined,
+  known?: KnownRecords,
 ): Promise<number> {
   const { operation, shape, input } = request
   const { options } = request.invocation
@@ -45,7 +47,7 @@ export async function runAsync(
     throw new UsageError('--public-url needs --wait.')
   if (!given.isLocal()) {
     const { runRemote } = await import('./run-remote.js')
-    return runRemote(given, request, wait.printsResult)
+    return runRemote(given, request, wait.printsResult, known)
   }
   if (options.dryRun === true) return runSync(given, request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
@@ -56,7 +58,7 @@ export async function runAsync(
   if (id === undefined) return wait.printsResult ? printNothing(context, operation.id) : exitCodes.ok
   context.log?.write('begun', { id })
   if (!wait.printsResult) await reportSuccess(context, request, reply)
-  if (wait.doesWork) return finishLocalWork(context, { id, wait, lineOf })
+  if (wait.doesWork) return finishLocalWork(context, { id, wait, lineOf, known })
   context.notify(
     'The job is queued. Run it with prospect serve, prospect worker or prospect engine jobs run.',
   )
@@ -69,6 +71,7 @@ interface LocalWork {
   readonly wait: Wait
   /** Returns the line of the file that a company of a list came from. */
   readonly lineOf?: ((ordinal: number) => number | undefined) | undefined
+  readonly known?: KnownRecords | undefined
 }
 
 /**
@@ -148,12 +151,13 @@ async function finish(
 /** Prints the result where it was asked for, and reports the outcome of a job; returns the exit code. */
 async function reportOutcome(
   context: Context,
-  { wait, lineOf }: LocalWork,
+  { wait, lineOf, known }: LocalWork,
   job: AsyncJob,
   interruption: number | undefined,
 ): Promise<number> {
   const result = resultCommand(job.kind, job.id)
-  const isFound = job.state === 'finished' && wait.printsResult ? await printResult(context, job) : true
+  const isFound =
+    job.state === 'finished' && wait.printsResult ? await printResult(context, job, known) : true
   const kept = job.done > 0 ? `What was found before is kept: ${result}. ` : ''
   const next = {
     afterFailure: `${kept}Try it again: prospect engine jobs retry ${job.id}`,

@@ -32,6 +32,7 @@ import { targetIn } from '../target/resolve-target.js'
 import { waitOf } from './options.js'
 import {
   checkOutput,
+  type KnownRecords,
   type NextSteps,
   printFound,
   printNothing,
@@ -57,6 +58,7 @@ export async function runRemote(
   given: Context,
   request: OperationRequest,
   isAwaited: boolean,
+  known?: KnownRecords,
 ): Promise<number> {
   const { operation, input, invocation } = request
   const { options } = invocation
@@ -70,7 +72,7 @@ export async function runRemote(
   const receiver = strategy.receives ? await openReceiver(context, strategy, invocation) : undefined
   try {
     return await interruptible(context.streams, (interrupted) =>
-      sendAndWait(context, request, strategy, receiver, interrupted),
+      sendAndWait(context, request, strategy, receiver, interrupted, known),
     )
   } finally {
     await receiver?.close()
@@ -86,6 +88,7 @@ async function sendAndWait(
   strategy: WaitStrategy,
   receiver: Receiver | undefined,
   interrupted: AbortSignal,
+  known: KnownRecords | undefined,
 ): Promise<number> {
   const { operation, invocation } = request
   const reply = await send(context, request, receiver)
@@ -94,14 +97,14 @@ async function sendAndWait(
   if (!isOk(reply)) {
     if (!receiver || !refusesAddress(reply)) return reportRefusal(context, operation, reply)
     context.notify('The server cannot send webhooks to this machine, so its results are polled.')
-    return sendAndWait(context, request, strategy, undefined, interrupted)
+    return sendAndWait(context, request, strategy, undefined, interrupted, known)
   }
   const accepted = toAcceptedWork(request, strategy.kind, reply.body)
   if (!accepted) return printNothing(context, operation.id)
   context.log?.write('begun', { id: accepted.id })
   const { seconds } = waitOf(context, invocation, request.input)
   const isReplayed = reply.headers['idempotent-replayed'] === 'true'
-  return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed }, interrupted)
+  return watchRemote(context, { accepted, strategy, receiver, seconds, isReplayed, known }, interrupted)
 }
 
 /** Sends the request, with the receiver's address and the key that the address is derived from. */
@@ -143,6 +146,7 @@ interface RemoteWork {
   readonly seconds: number | undefined
   /** Whether the server replayed its reply to an earlier request. */
   readonly isReplayed: boolean
+  readonly known: KnownRecords | undefined
 }
 
 /** Waits until work ends, a signal comes or the time is up, and reports the outcome. Returns the exit code. */
@@ -165,7 +169,9 @@ async function watchRemote(context: Context, work: RemoteWork, interrupted: Abor
   const interruption = exitOfSignal(interrupted)
   const state = { kind, operation: id, ...progress }
   const isFound =
-    progress.state === 'finished' ? await printFound(context, accepted, () => watch.records()) : true
+    progress.state === 'finished'
+      ? await printFound(context, accepted, () => watch.records(), work.known)
+      : true
   const report = reportOfWork(state, await nextSteps(context, work, progress), interruption)
   if (report) return reportError(context, report)
   if (!isFound) return reportNothingFound(context)

@@ -53,7 +53,7 @@ export interface Watch {
 
 /** Reads accepted work from the reply of a server; `undefined` where no work was started. */
 export function toAcceptedWork(
-  { operation: row, input }: OperationRequest,
+  { operation: row, input }: Pick<OperationRequest, 'operation' | 'input'>,
   kind: EventKind,
   body: unknown,
 ): AcceptedWork | undefined {

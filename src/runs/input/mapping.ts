@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
-import { Refusal } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { flagOf } from '../../api/operations/table.js'
@@ -300,7 +300,7 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
   companies: {
     ...{ name: companyName, company_name: companyName, domain: companyDomain, company_domain: companyDomain },
     ...{ network_url: companyUrl, company_network_url: companyUrl, company_network_id: ['network_id'] },
-    ...{ country: ['country'], country_code: ['country'] },
+    ...{ country: ['country'], country_code: ['country'], included_companies: companyDomain },
   },
   people: {
     ...{ network_url: profileUrl, network_profile_url: profileUrl, linkedin_url: profileUrl },
@@ -449,6 +449,7 @@ export const identifying: Readonly<Record<Identity, readonly string[]>> = {
     'company_domain',
     'name',
     'company_name',
+    'included_companies',
   ],
   person: ['network_url', 'network_profile_url', 'linkedin_url', 'first_name', 'last_name'],
   contact: ['network_url', 'linkedin_url', 'first_name', 'firstname', 'last_name', 'lastname'],
@@ -481,11 +482,13 @@ export function createRowReader(
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
   readonly validate: (input: Input) => void
 } {
+  const { fields: mappable } = operation.batch ?? {}
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const subject = operation.batch?.identity ?? 'company'
   const about = fileKindOf(subject)
   const schemas: Readonly<Record<string, z.ZodType>> = shape.input.shape
-  const find = (...names: readonly string[]) => names.find((one) => Object.hasOwn(schemas, one))
+  const find = (...names: readonly string[]) =>
+    names.find((one) => mappable?.includes(one) ?? Object.hasOwn(schemas, one))
   const name = find('company_name', ...(about === 'companies' ? ['name'] : []))
   const domain = find('company_domain', 'domain')
   const fields = mapping.columns.map((column) => column.field)
@@ -544,6 +547,12 @@ export function createRowReader(
     validate: (input) => {
       const field = fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
+      // Its other filters would find people anywhere.
+      if (mappable && !mappable.some((one) => input[one] !== undefined))
+        throw new ApiError('bad_request', {
+          anyOf: mappable,
+          sentence: `Provide at least one of: ${mappable.join(', ')}`,
+        })
       const known = Object.entries(input).filter(([one]) => !passed.has(one))
       validate(operation.id, shape, passed.size === 0 ? input : Object.fromEntries(known))
     },

@@ -92,6 +92,24 @@ export async function answersOf(
   return rows.map((row) => keptAnswer(run, row))
 }
 
+/** How many answers are read at once. */
+const atOnce = 256
+
+/** Returns the sum of a number over the bodies of a run's own answers, of rows before an ordinal. */
+export async function sumOfAnswers(
+  database: Driver,
+  run: number,
+  before: number,
+  count: (body: unknown) => number,
+): Promise<number> {
+  let sum = 0
+  for (let from = 0; from < before; from += atOnce) {
+    const answers = await database.read((reads) => answersOf(reads, run, from, from + atOnce))
+    for (const { answer, source } of answers) if (source === 'live') sum += count(answer.body)
+  }
+  return sum
+}
+
 interface IdentifiedAnswer {
   readonly ordinal: number
   readonly identity: string

@@ -71,6 +71,43 @@ export function grantCredits(
   return grants
 }
 
+/** How much of a quota a run may use, over all its parts: the profiles that its searches extract. */
+export class QuotaBudget {
+  /** By row, what it can use while its answer is under way. */
+  readonly #held = new Map<number, number>()
+
+  constructor(
+    private readonly most: number,
+    private used: number,
+    private readonly countIn: (body: unknown) => number,
+  ) {}
+
+  /** Returns the first of some rows, as many as what is left certainly suffices for. */
+  fitting(rows: readonly WantedRow[]): readonly WantedRow[] {
+    let left = this.most - this.used
+    for (const units of this.#held.values()) left -= units
+    const end = rows.findIndex(({ units = 0 }) => {
+      left -= units
+      return left < 0
+    })
+    return end < 0 ? rows : rows.slice(0, end)
+  }
+
+  get shortage(): BudgetShortage {
+    return { budget: 'profiles', credits: this.most }
+  }
+
+  hold({ ordinal, units = 0 }: WantedRow): void {
+    this.#held.set(ordinal, units)
+  }
+
+  /** Counts what answers have used. */
+  settle(rows: readonly AnsweredRow[]): void {
+    for (const { ordinal, answer } of rows)
+      if (this.#held.delete(ordinal)) this.used += this.countIn(answer.body)
+  }
+}
+
 /** What answers change in the counters of a run. */
 interface CounterChange {
   readonly credits: number

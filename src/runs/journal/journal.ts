@@ -7,7 +7,7 @@ import {
   retryAfterMs,
 } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
-import { isPriced } from '../../api/operations/facts.js'
+import { isMetered } from '../../api/operations/facts.js'
 import { type Operation, resolvesNothing, saysNothingFound } from '../../api/operations/table.js'
 
 export interface JournalRow {
@@ -45,6 +45,8 @@ export interface AskedRow extends JournalRow {
 }
 
 export interface WantedRow extends JournalRow {
+  /** How much of a quota it can use up. */
+  readonly units?: number
   /** Price of one record, where a lower `limit` makes the row cheaper. */
   readonly perRecord?: number | undefined
 }
@@ -70,8 +72,9 @@ export interface PlannedRows {
 
 /** A budget that leaves too little for another row. */
 export interface BudgetShortage {
-  /** The budget of the run, of the profile for a day, or of several runs. */
-  readonly budget: 'run' | 'day' | 'flow'
+  /** The credits of the run, of the profile for a day, or of several runs; or the profiles that the run may extract. */
+  readonly budget: 'run' | 'day' | 'flow' | 'profiles'
+  /** How much it is. */
   readonly credits: number
 }
 
@@ -228,7 +231,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
     const found = !resolvesNothing(operation, reply.body)
     return toAnswer(found ? 'found' : 'not_found', null, reply, found)
   }
-  if (reply.unknown && isPriced(operation)) return { kind: 'answer', answer: unknownAnswer }
+  if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
   if (failure.stops) return { kind: 'stop', failure }
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
@@ -265,7 +268,7 @@ function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
 
 /** Returns the answer of a call that brought no reply. */
 export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): RowAnswer {
-  if (unknown && isPriced(operation)) return unknownAnswer
+  if (unknown && isMetered(operation)) return unknownAnswer
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
 }
 

@@ -8,7 +8,7 @@ import {
   StatedInRun,
   storedAnswer,
 } from './answers.js'
-import { grantCredits, Holds } from './budget.js'
+import { grantCredits, Holds, type QuotaBudget } from './budget.js'
 import { BulkRequests, type RequestOptions } from './bulk-journal.js'
 import type {
   AnsweredRow,
@@ -45,6 +45,8 @@ export interface JournalOptions extends RequestOptions {
   readonly notBefore?: number | undefined
   /** How equal rows of runs at the same time are asked once; each run asks its own where it is absent. */
   readonly turns?: Omit<TurnOptions, 'notBefore'> | undefined
+  /** The budget of its quota; `undefined` without one. */
+  readonly quota?: QuotaBudget | undefined
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
   /** Number of answers to repeated lookups that wait in memory to be indexed. */
@@ -205,8 +207,9 @@ class RunJournal implements Journal {
     return this.#turns?.take(rows)
   }
 
-  async plan(rows: readonly WantedRow[]): Promise<PlannedRows> {
-    const { budget, now } = this.#options
+  async plan(wanted: readonly WantedRow[]): Promise<PlannedRows> {
+    const { budget, quota, now } = this.#options
+    const rows = quota ? quota.fitting(wanted) : wanted
     const { id } = this.#run
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       if (budget.perDay !== undefined) await settleDays(connection, this.#run.profile, now())
@@ -226,20 +229,21 @@ class RunJournal implements Journal {
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
     if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
-      const wanted = rows[at] as WantedRow
-      const { ordinal } = wanted
+      const row = rows[at] as WantedRow
+      const { ordinal } = row
       const lowered = this.#holds.loweredOf(ordinal) ?? limit
       const isCovered = this.#holds.isCovered(ordinal)
-      this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(wanted) : credits, isCovered)
+      this.#holds.hold(ordinal, isCovered ? this.#holds.heldFor(row) : credits, isCovered)
+      quota?.hold(row)
       // A lower limit would be another request than the one that was sent under that key.
       // A row that an earlier part sent without a turn has the key of its own.
       const isFree = lowered === undefined && this.#sentMaxAgeOf(ordinal) > 0
       const left = isFree ? this.#turns?.leftOf(ordinal) : undefined
       if (left) return left
-      const row = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
-      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+      const sent = { run: id, ordinal, fresh: !this.#holds.wasSent(ordinal) }
+      return { key: `${id}-${ordinal}`, row: sent, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
-    return { planned, shortage }
+    return { planned, shortage: rows.length < wanted.length ? quota?.shortage : shortage }
   }
 
   get #spender(): Spender {
@@ -275,6 +279,7 @@ class RunJournal implements Journal {
     this.bulks.settle(rows)
     this.#duplicates.add(rows, indexes)
     this.#holds.settle(rows)
+    this.#options.quota?.settle(rows)
   }
 
   async written(cleared: number, rows: number): Promise<void> {

@@ -7,7 +7,7 @@ import { nearest } from '../../api/values/nearest.js'
 import { type Fields, valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
-import type { Format, FormatChoices, Layout } from './format.js'
+import type { FormatChoices, Layout } from './format.js'
 
 /** A column of results: its name, and the way to its value in a reply. */
 export interface ResultColumn {
@@ -67,6 +67,8 @@ export interface Many {
   /** The field with the list; `undefined` where the reply has its results under keys. */
   readonly field: string | undefined
   readonly keyedBy: string
+  /** Whether each result names the line of the row that it came from. */
+  readonly hasLine?: boolean
 }
 
 /** The columns of a reply with several results, all in one row: the list in one cell, and how many it has. */
@@ -90,12 +92,12 @@ export function joinedColumns(output: Shape['output'], { field }: Many): ResultC
 }
 
 /** The columns of a row for each result: what the results share, then what each of them has. */
-export function explodedColumns(output: Shape['output'], { field, keyedBy }: Many): ResultColumn[] {
+export function explodedColumns(output: Shape['output'], { field, keyedBy, hasLine }: Many): ResultColumn[] {
   const inner = columnsOf(itemOf(output, field))
   if (field === undefined) return [{ name: keyedBy, path: [keyedBy] }, ...inner]
   const shape = nodeOf(output).shape ?? {}
   const shared = columnsOf(nodeOf(output)).filter(({ path }) => !isList(shape[path[0] ?? '']))
-  return [...shared, ...inner]
+  return [...(hasLine ? [{ name: lineColumn, path: [lineColumn] }] : []), ...shared, ...inner]
 }
 
 const countOf = (value: unknown): number | undefined => (Array.isArray(value) ? value.length : undefined)
@@ -136,8 +138,8 @@ export interface ResultRequest {
 }
 
 /** Returns how a reply holds several results; `undefined` where it has one. */
-export function manyOf({ batch }: Pick<Operation, 'batch'>, { output }: Shape): Many | undefined {
-  if (batch?.found !== undefined) return { field: batch.found, keyedBy: '' }
+export function manyOf({ batch, starts }: Operation, { output }: Shape): Many | undefined {
+  if (batch?.found !== undefined) return { field: batch.found, keyedBy: '', hasLine: starts !== undefined }
   return nodeOf(output).def.type === 'record' ? { field: undefined, keyedBy: 'department' } : undefined
 }
 
@@ -392,26 +394,21 @@ export const hasResult =
   (cells: readonly string[]): boolean =>
     cells.length === header.length && !isBlank(cells[onlyMissing.at])
 
-/** A format that writes a row for each result. What a row cost stands in the first of its rows, so that a sum stays right. */
-export const explode = (format: Format<OutputRow>, many: Many): Format<OutputRow> => ({
-  ...format,
-  rows: (rows) => format.rows(rows.flatMap((row) => explodeRow(row, many))),
-})
+/** The column with the line of the row that a result came from. */
+const lineColumn = '_line'
 
-function explodeRow(row: OutputRow, { field, keyedBy }: Many): OutputRow[] {
-  if (typeof row.body !== 'object' || row.body === null) return [row]
+/** Returns a row for each result of a row, each with what the row cost. */
+export function explodeRow(row: OutputRow, { field, keyedBy, hasLine }: Many): OutputRow[] {
+  const line = hasLine ? { [lineColumn]: row.line } : {}
+  if (typeof row.body !== 'object' || row.body === null) return [hasLine ? { ...row, body: line } : row]
   const body = row.body as Readonly<Record<string, unknown>>
-  if (field === undefined) {
-    const keyed = Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) }))
-    return rowsOf(row, keyed.length > 0 ? keyed : [{}])
-  }
-  const { [field]: list, ...shared } = body
-  const results = Array.isArray(list) && list.length > 0 ? (list as unknown[]) : [{}]
-  return rowsOf(
-    row,
-    results.map((result) => ({ ...shared, ...(result as object) })),
-  )
+  const { [field ?? '']: list, ...shared } = body
+  const results =
+    field === undefined
+      ? Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) }))
+      : Array.isArray(list)
+        ? list.map((result) => ({ ...line, ...shared, ...(result as object) }))
+        : []
+  const none = field === undefined ? {} : { ...line, ...shared }
+  return (results.length > 0 ? results : [none]).map((one) => ({ ...row, body: one }))
 }
-
-const rowsOf = (row: OutputRow, bodies: readonly object[]): OutputRow[] =>
-  bodies.map((body, at) => ({ ...row, body, credits: at === 0 ? row.credits : 0 }))

@@ -17,6 +17,8 @@ export interface Format<Row> {
   rows(rows: readonly Row[]): string
   /** Returns what comes after the last row. */
   end(): string
+  /** Whether the rows so far come with the end, which is then written of an output that is not complete, too. */
+  readonly isHeldBack?: true
 }
 
 /** Choices about the text of a format. */

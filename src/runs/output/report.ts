@@ -9,7 +9,7 @@ export interface RunStop {
   readonly hint: string
   readonly exit_code: number
   /** The budget that is used up; absent where none is. */
-  readonly budget?: 'run' | 'day' | 'flow'
+  readonly budget?: 'run' | 'day' | 'flow' | 'profiles'
   /** Number of the first row that was refused, counted from 1 after the header; null where no row was. */
   readonly at_row: number | null
   /** Rows that have no answer; null where the file was not counted. */

@@ -3,6 +3,9 @@ import { valueAt } from '../../api/values/objects.js'
 import { type Expression, parseExpression, type Scope } from '../../lists/expressions.js'
 import type { Novelty } from '../journal/baseline.js'
 import {
+  explodeRow,
+  type Many,
+  manyOf,
   type OutputRow,
   type ResultColumn,
   type ResultRequest,
@@ -51,7 +54,9 @@ export async function createSelection(
   const { all } = rowColumnsOf(request, explode)
   // An import takes the records that there are.
   const isFoundOnly = only.includes('found') || only.includes('valid') || (layout !== undefined && !keepInput)
-  if (where === undefined && only.length === 0 && layout === undefined) return undefined
+  // The number of people is not that of rows.
+  const isCounted = explode && manyOf(request.operation, request.shape)?.hasLine === true
+  if (where === undefined && only.length === 0 && layout === undefined && !isCounted) return undefined
   const novelties = only.filter((one) => one === 'new' || one === 'changed')
   const statuses = only.includes('valid') ? emailStatuses(all) : undefined
   const condition = where === undefined ? undefined : await openCondition(where, all, header)
@@ -136,11 +141,23 @@ export function scopeOf(columns: readonly Pick<ResultColumn, 'path'>[]): Scope {
 export const scopeOfNames = (names: readonly string[]): Scope =>
   Object.fromEntries(names.map((name) => [name, true] as const))
 
-/** Returns a format that writes the rows of a selection only. */
-export const selected = (format: Format<OutputRow>, selection: Selection | undefined): Format<OutputRow> =>
-  selection === undefined
-    ? format
-    : { ...format, rows: (rows) => format.rows(rows.filter((row) => selection.keeps(row))) }
+/**
+ * Returns a format that writes the rows of a selection only, with `many` a row for each result. What a row cost stands in the
+ * first of its rows that is written, so that a sum stays right.
+ */
+export function selected(
+  format: Format<OutputRow>,
+  selection: Selection | undefined,
+  many: Many | undefined,
+): Format<OutputRow> {
+  if (!selection && !many) return format
+  const written = (row: OutputRow): OutputRow[] => {
+    const results = many ? explodeRow(row, many) : [row]
+    const kept = selection ? results.filter((one) => selection.keeps(one)) : results
+    return kept.map((one, at) => (at === 0 ? one : { ...one, credits: 0 }))
+  }
+  return { ...format, rows: (rows) => format.rows(rows.flatMap(written)) }
+}
 
 /** Returns a layout with some columns of another one. A name is spelt as in `--fields`. Throws a Refusal for an unknown one. */
 export function pickColumns(layout: Layout<OutputRow>, names: readonly string[]): Layout<OutputRow> {

@@ -259,6 +259,10 @@ export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): 
   return {
     // An abandoned output has no end on purpose: it is not complete.
     ...sink,
+    async abandon() {
+      if (format.isHeldBack) await sink.write(format.end()).catch(() => {})
+      await sink.abandon()
+    },
     write: (rows) => sink.write(begin() + format.rows(rows)),
     async finish() {
       await sink.write(begin() + format.end())

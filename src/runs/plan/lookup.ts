@@ -41,7 +41,7 @@ export const toMappingRequest = (
   { header, samples, notes = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
   ...{ header, samples, notes },
-  fields: Object.keys(shape.input.shape),
+  fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,
   ...toPins(choices.map, choices.saved),
@@ -72,6 +72,7 @@ export function createLookup(
     stated: statedBy(operation),
     ...rowPriceOf(request),
     suppressor,
+    ...(operation.quota === undefined ? {} : { units: ({ limit }: Input) => Number(limit ?? 0) }),
     skip: (cells) => hasFilled?.(cells) || isBlank(cells),
     isKnown: known && ((cells) => cells.length === header.length && known.has(reader.input(cells))),
   }
@@ -87,7 +88,11 @@ function reduceTypes(input: Input): Input {
 }
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
-  company: toCompanyIdentity,
+  company: ({
+    included_companies: [site] = [],
+    ...input
+  }: Input & { included_companies?: readonly unknown[] }) =>
+    toCompanyIdentity(site === undefined ? input : { domain: site, name: site }),
   person: toPersonIdentity,
   contact: toPersonIdentity,
   email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
@@ -184,6 +189,7 @@ export class RowState {
   hash: number | undefined
   repeats = false
   most = 0
+  units = 0
   /** Cells that were left out of the input. */
   leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[] = none
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
@@ -211,8 +217,8 @@ export class RowState {
 
   /** Returns the row for planning, where a lower `limit` would make it cheaper. */
   wanted(perRecord: number): WantedRow {
-    const { ordinal, identity, hash, repeats, most } = this
-    return { ordinal, identity, hash, repeats, most, perRecord }
+    const { ordinal, identity, hash, repeats, most, units } = this
+    return { ordinal, identity, hash, repeats, most, units, perRecord }
   }
 
   /** Whether its answer is on the way: by its own call, or by that of an equal row. */
@@ -304,6 +310,8 @@ export interface Lookup {
   readonly repeats?: RepeatFilter | undefined
   /** Returns the maximum cost of an input in credits. */
   readonly most: (input: Input) => number
+  /** Returns how much of a quota an input can use up; absent where it uses none. */
+  readonly units?: ((input: Input) => number) | undefined
   /** Price of one record where `limit` is the maximum number of records. */
   readonly perRecord?: number | undefined
 }
@@ -318,7 +326,7 @@ export function checkWidth(
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { input, validate, explain, identity, most, repeats }: Lookup,
+  { input, validate, explain, identity, most, units, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
@@ -330,6 +338,7 @@ export function prepare(
     })
     validate?.(state.input)
     state.most = most(state.input)
+    state.units = units?.(state.input) ?? 0
     state.identity = identity(state.input)
   } catch (error) {
     if (error instanceof Refusal) return explain(error)

@@ -34,6 +34,8 @@ export interface RowCounts {
   readonly lookups: number
   /** Their maximum cost in credits. */
   readonly most: number
+  /** The most that they can use of a quota. */
+  readonly units: number
   /** Rows before the first one that may exceed the spendable credits. */
   readonly affordable: number
 }
@@ -105,6 +107,8 @@ export interface BatchQuote
   readonly budget: number | null
   /** null where the maximum is covered, or is not known to be short. */
   readonly shortage: Shortage | null
+  /** Most profiles of the daily quota that it uses; null where it uses none. */
+  readonly profiles_max: number | null
   /** Fields that are null because the target does not say. */
   readonly unknown: readonly string[]
 }
@@ -118,6 +122,8 @@ export interface QuoteInput {
   readonly spendable: RunFunds
   /** null where the limits are not known. */
   readonly windows: readonly RateWindow[] | null
+  /** Rest of the run's budget of a quota. */
+  readonly quotaBudget?: number | undefined
 }
 
 const unlimited = Number.POSITIVE_INFINITY
@@ -127,7 +133,14 @@ export const countSpendable = ({ balance, allowance, budget }: Omit<RunFunds, 'q
   Math.min(balance ?? unlimited, allowance ?? unlimited, budget ?? unlimited)
 
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
-export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
+export function createQuote({
+  counted,
+  results,
+  defaultShare,
+  spendable,
+  windows,
+  quotaBudget = unlimited,
+}: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, known, suppressed, lookups, most, affordable } =
     counted
   const { invalidReasons: invalid_reasons, leftOut, emailOnly: email_only, stored, oldestStored } = counted
@@ -137,6 +150,7 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
   const { expected, range } = expectedCredits(basis, counted, results, max)
   const seconds = secondsFor(lookups, windows)
   const missing = { balance, weekly_allowance: allowance, seconds }
+  const profiles = counted.units === 0 ? null : Math.max(0, Math.min(counted.units, quotaBudget))
   return {
     ...{ rows, unique, in_store: inStore, invalid },
     credits: { min: 0, expected, max },
@@ -159,7 +173,8 @@ export function createQuote({ counted, results, defaultShare, spendable, windows
     },
     not_understood: leftOut,
     budget: budget ?? null,
-    shortage: shortageOf(max, lookups, spendable),
+    shortage: shortageOf(max, profiles ?? lookups, spendable),
+    profiles_max: profiles,
     oldest_in_store: oldestStored === undefined ? null : new Date(oldestStored).toISOString(),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
   }
@@ -197,10 +212,10 @@ function expectedCredits(
 }
 
 /** The balance is looked at first, as the API does. */
-function shortageOf(max: number, lookups: number, spendable: RunFunds): Shortage | null {
+function shortageOf(max: number, units: number, spendable: RunFunds): Shortage | null {
   if (max > (spendable.balance ?? unlimited)) return 'credits'
   if (max > (spendable.allowance ?? unlimited)) return 'weekly_limit'
-  return lookups > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
+  return units > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
 }
 
 /** Returns the seconds until the last of these requests fits in all windows. */
@@ -250,6 +265,7 @@ class Counter {
   readonly leftOut = new LeftOutCounter()
   readonly counted: MutableRowCounts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
+    units: 0,
     ...{ known: 0, suppressed: 0, affordable: 0, emailOnly: 0, stored: 0 },
   }
 
@@ -289,7 +305,10 @@ class Counter {
       counted.oldestStored = Math.min(counted.oldestStored ?? unlimited, one.storedAt ?? unlimited)
     }
     if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
-    for (const state of states) this.#pay(sent.has(state) ? state.most : 0)
+    for (const state of states) {
+      this.#pay(sent.has(state) ? state.most : 0)
+      if (sent.has(state)) counted.units += state.units
+    }
   }
 
   /** Whether a row has to be looked up: it has no answer, and no equal row comes before it. */

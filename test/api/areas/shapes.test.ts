@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { shapeOf } from '../../../src/api/areas/shapes.js'
+import { rowShapeOf, shapeOf } from '../../../src/api/areas/shapes.js'
 import { isPriced } from '../../../src/api/operations/facts.js'
-import { operations } from '../../../src/api/operations/table.js'
+import { operation, operations } from '../../../src/api/operations/table.js'
 import { type FieldKind, kindOf } from '../../../src/api/validation/coerce.js'
 
 const shaped = async () =>
@@ -79,8 +79,9 @@ describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, .
       expect(names.some((name) => name === column || name.endsWith(`*.${column}`))).toBe(true)
   })
 
-  it('names the list that a batch finds', () => {
-    const names = properties(z.toJSONSchema(output) as JsonSchema).map(([name]) => name)
+  it('names the list that a batch finds', async () => {
+    const { output: found } = await rowShapeOf(operation(id))
+    const names = properties(z.toJSONSchema(found) as JsonSchema).map(([name]) => name)
     if (batch && 'found' in batch) expect(names).toContain(batch.found)
   })
 

@@ -180,6 +180,22 @@ describe('--only new and changed', () => {
     expect(rows()).toEqual(['Record ID'])
   })
 
+  it('costs at most three lookups and writes three rows for a list with three new rows, every week', async () => {
+    await here.run(['data', 'import', 'companies', '-'], {
+      stdin: `name,domain\n${Array.from({ length: 9 }, (_, at) => `week${at},week${at}.example`).join('\n')}\n`,
+    })
+    const { credits: before } = await here.json<{ credits: { enrichment: number } }>('credits')
+    await compare('--only', 'new')
+    for (const week of [0, 1, 2]) {
+      const added = [0, 1, 2].map((at) => `${10 + 3 * week + at},week${3 * week + at}.example`)
+      write('companies.csv', [read('companies.csv').trimEnd(), ...added])
+      await compare('--only', 'new')
+      expect([rows().length - 1, summary().credits]).toEqual([3, 3])
+    }
+    const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
+    expect(before.enrichment - credits.enrichment).toBe(3 + 9)
+  })
+
   it('writes everything where there was no run, and what is found now where it was not', async () => {
     const { stderr } = await compare('--only', 'new')
     expect([rows().length, stderr.includes('all rows are new')]).toEqual([5, true])

@@ -183,3 +183,50 @@ describe('--skip-known', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('phone numbers')])
   })
 })
+
+describe('--skip-known of an import', () => {
+  const lookalikes = (...options: string[]) =>
+    here.run([
+      ...['accounts', 'search', '--locations', 'France', '--fields', 'domain', '-o', 'out.csv'],
+      ...options,
+    ])
+  const people = (...options: string[]) =>
+    here.run(['leads', 'search', 'acme.example', '--job-titles', '*', '-o', 'out.csv', ...options])
+  beforeEach(async () => {
+    const rows = ['Ada,One,CTO,acme.example', 'Bob,Two,CFO,acme.example']
+    const stdin = `first_name,last_name,title,company_domain\n${rows.join('\n')}\n`
+    await here.run(['data', 'import', 'people', '-'], { stdin })
+    write('crm-people.csv', ['First name,Last name,Company domain', 'ADA,one,www.acme.example'])
+  })
+
+  it('leaves out known people or companies, counts them, and says that they use the quota', async () => {
+    const { code, stderr } = await people('--skip-known', 'crm-people.csv')
+    expect([code, read('out.csv').includes('Ada'), read('out.csv').includes('Bob')]).toEqual([0, false, true])
+    expect(stderr).toContain('they use your quota all the same')
+    expect(stderr).toContain('Known: 1 of 2 people.')
+    await people('--skip-known', 'crm-people.csv', '--keep-known')
+    expect(
+      read('out.csv')
+        .split('\n')
+        .map((line) => line.split(',').at(-1)),
+    ).toEqual(['_status', 'known', 'found', ''])
+    const found = await here.run(['leads', 'search', 'acme.example', '--job-titles', '*', '--wait', '--json'])
+    expect(found.json).toHaveLength(2)
+  })
+
+  it('is refused before anything is sent where there is no result, or a list of the wrong kind', async () => {
+    const { code, stderr } = await here.run([
+      'leads',
+      'search',
+      'acme.example',
+      '--job-titles',
+      '*',
+      '--skip-known',
+      'crm-people.csv',
+    ])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--skip-known needs the result')])
+    expect((await people(...known)).stderr).toContain('crm.csv')
+    expect(await here.json('searches', 'list', '--no-enriched')).toMatchObject({ searches: [] })
+    expect((await lookalikes('--skip-known', 'nothing.csv')).code).toBe(2)
+  })
+})

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
   createLayout,
-  explode,
   explodedColumns,
   joinedColumns,
   listColumns,
   type OutputRow,
 } from '../../../src/runs/output/columns.js'
 import { rowFormats } from '../../../src/runs/output/format.js'
+import { selected } from '../../../src/runs/output/select.js'
 
 const output = z.object({
   total: z.number(),
@@ -40,7 +40,7 @@ describe('a row with several results', () => {
       [departments, {}],
       [jobs, { total: 0, tags: [], jobs: [] }],
     ] as const) {
-      const format = explode(rowFormats.ndjson.create(createLayout(['in'], [])), many)
+      const format = selected(rowFormats.ndjson.create(createLayout(['in'], [])), undefined, many)
       expect(
         format
           .rows([row(body)])
@@ -70,7 +70,8 @@ describe('a row with several results', () => {
   })
 
   test('becomes one row for each result when exploded, and only the first of them has the credits', () => {
-    const format = explode(rowFormats.csv.create(createLayout(['in'], explodedColumns(output, jobs))), jobs)
+    const layout = createLayout(['in'], explodedColumns(output, jobs))
+    const format = selected(rowFormats.csv.create(layout), undefined, jobs)
     const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
     const lost = row(undefined, { status: 'not_found', credits: 0 })
     expect(format.head + format.rows([two, none, lost])).toBe(
@@ -85,9 +86,16 @@ describe('a row with several results', () => {
     )
   })
 
+  test('keeps the credits with the first result that a filter leaves', () => {
+    const isB = ({ body }: OutputRow) => (body as { title?: string }).title === 'B'
+    const layout = createLayout([], explodedColumns(output, jobs))
+    const format = selected(rowFormats.csv.create(layout), { keeps: isB, written: 0, doubtful: 0 }, jobs)
+    expect(format.rows([two])).toBe('5,B,,found,,2,lookup\n')
+  })
+
   test('has a column for the key when its results are keyed', () => {
     const columns = explodedColumns(byDepartment, departments)
-    const format = explode(rowFormats.ndjson.create(createLayout([], columns)), departments)
+    const format = selected(rowFormats.ndjson.create(createLayout([], columns)), undefined, departments)
     const lines = format
       .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
       .trim()

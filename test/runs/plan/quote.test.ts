@@ -10,6 +10,7 @@ import {
 const counted: RowCounts = {
   ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0, known: 0, suppressed: 0 },
   ...{
+    units: 0,
     lookups: 90,
     most: 270,
     affordable: 120,

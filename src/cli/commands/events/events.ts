@@ -1,6 +1,9 @@
+import { Argument } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseBody, toPrintableJson } from '../../../api/values/json.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
+import { eventNames } from '../../../api/webhooks/events.js'
+import { sign } from '../../../api/webhooks/signature.js'
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import {
@@ -13,7 +16,7 @@ import {
 import type { ClockContext, Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import { openEvents } from '../../context/open-databases.js'
+import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import {
@@ -24,19 +27,21 @@ import {
   type StoredKind,
 } from '../../options/stored-ids.js'
 import { positiveWhole, readTimes, timeOptions } from '../../options/values.js'
-import { targetUrl } from '../../options/webhooks.js'
+import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'
 import { flatten, type Row, toView } from '../../output/records.js'
 import { record } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
+import { deliveriesPort } from '../../wait/run-remote.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
 export const eventsCommand: CommandFactory = ({ group }) =>
-  group('events', 'Received events: list, show, send again', [
+  group('events', 'Received events: list, show, send again; sample events', [
     listEvents,
     showEvent,
     replayEvents,
     forwardEvents,
+    triggerEvent,
   ])
 
 const stored: StoredKind = { noun: 'event', list: 'events list' }
@@ -130,6 +135,33 @@ const forwardEvents: CommandFactory = ({ command }) =>
       return sendAll(context, { events, target, numbers: readNumbers(events, which) })
     })
 
+/** `prospect events trigger EVENT`: sends a sample, signed as the deliveries of this workspace are. */
+const triggerEvent: CommandFactory = ({ command }) =>
+  command('trigger', 'Send a sample of an event, signed like a delivery, to an address or to prospect listen')
+    .addArgument(new Argument('<event>', 'the event').choices(eventNames()))
+    .withOptions({ to: ['<url>', 'where to send it (default: prospect listen on this machine)'] })
+    .run(async (context, { args: [name = ''], options: { to } }) => {
+      const target = to === undefined ? await listeningUrl(context) : targetUrl(to, '--to')
+      const { default: samples } = await import('../../../reference/examples.json')
+      const id = `msg_${context.ids.uuid()}`
+      const now = context.clock.now()
+      const sample: object | undefined = Object.entries(samples.events).find(([event]) => event === name)?.[1]
+      const body = JSON.stringify({ ...sample, created_at: new Date(now).toISOString() })
+      const secret = await (await openAdmin(context)).webhookSecret(false)
+      const { ok, answer } = await passOn(target, { headers: sign(id, now, body, [secret]), body })
+      const sent = [{ id, event: name, delivered: ok, answer }]
+      await print(context, sent, sentView)
+      checkSent(sent, target)
+      return exitCodes.ok
+    })
+
+/** Returns where `prospect listen` receives on this machine, unless it was given another port or path. */
+async function listeningUrl(context: Context): Promise<string> {
+  const { newToken } = await import('../../../http/receiver.js')
+  const token = await (await openEvents(context)).token(newToken(context.ids.bytes(16)))
+  return webhookUrl({ origin: `http://127.0.0.1:${deliveriesPort}` }, token, undefined)
+}
+
 /** Returns the numbers of selected events, the oldest first; without unusable replies unless these are asked for. */
 export async function* readNumbers(events: Events, which: EventSelection): AsyncGenerator<number> {
   for await (const { seq, event } of readEvents(events, which, 'oldest'))
@@ -205,6 +237,8 @@ async function findEvents(events: Events, invocation: Invocation): Promise<reado
 /** Pauses before each retry of an address that does not answer, in milliseconds. */
 const pausesMs = [1_000, 5_000]
 
+const sentView: View = { columns: ['id', 'event', 'delivered', 'answer'] }
+
 /** The result of sending an event, as commands print it. */
 export interface SentEvent {
   readonly id: string
@@ -230,7 +264,7 @@ async function sendAll(context: Context, sending: SendRequest): Promise<number> 
     await sendEvents(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
-  await print(context, sent, { columns: ['id', 'event', 'delivered', 'answer'] })
+  await print(context, sent, sentView)
   if (exit !== undefined) return exit
   checkSent(sent, sending.target)
   return exitCodes.ok

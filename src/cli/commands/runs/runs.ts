@@ -6,7 +6,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
-import { sameFile, selecting, spending } from '../../batch/options.js'
+import { quota, sameFile, selecting, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
 import { toRunHome } from '../../batch/run-home.js'
@@ -48,7 +48,9 @@ const listCommand: CommandFactory = ({ command }) =>
 
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a run: it remembers its file, columns, options and output'), stored)
-    .addOptions(toOptions({ ...sameFile, ...spending }).map((option) => option.helpGroup(groups.batch)))
+    .addOptions(
+      toOptions({ ...sameFile, ...spending, ...quota }).map((option) => option.helpGroup(groups.batch)),
+    )
     .option('--dry-run', 'show what the rest can cost, and send nothing')
     .withOptions(sharedOptions)
     .addLayout()

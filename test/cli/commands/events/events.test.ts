@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { verify } from '../../../../src/api/webhooks/signature.js'
 import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
@@ -238,5 +239,43 @@ describe('events replay and forward', () => {
     const without = await run('events', ...line.split(' '))
     const wrong = await run('events', ...line.split(' '), '--to', 'file:///etc/passwd')
     expect([without.code, wrong.code, got]).toEqual([2, 2, []])
+  })
+})
+
+describe('events trigger', () => {
+  it('sends a sample of any event, signed like the deliveries of this workspace', async () => {
+    const got: { headers: Record<string, string>; body: string }[] = []
+    const receiver = await answering(async (request, response) => {
+      const { body } = await received(request)
+      got.push({ headers: request.headers as Record<string, string>, body: String(body) })
+      response.end()
+    })
+    closeAfterTest(receiver)
+    const { code, json } = await run(
+      ...['events', 'trigger', 'lead_search.completed', '--to', `http://127.0.0.1:${receiver.port}/hooks`],
+    )
+    const secret = await here.json<{ secret: string }>('engine', 'webhooks', 'secret')
+    const [{ headers = {}, body = '' } = {}] = got
+    expect([code, json]).toEqual([
+      0,
+      [expect.objectContaining({ event: 'lead_search.completed', answer: '200' })],
+    ])
+    expect(verify(headers, body, [secret.secret], now).valid).toBe(true)
+    expect(JSON.parse(body)).toMatchObject({ event: 'lead_search.completed', total: expect.any(Number) })
+  })
+
+  it('reaches prospect listen, which stores it as verified', async () => {
+    const listening = await here.start(['listen', '--port', '0', '--json'])
+    const { url } = JSON.parse(listening.line) as { url: string }
+    expect((await here.run(['events', 'trigger', 'list_import.failed', '--to', url])).code).toBe(0)
+    await listening.stop()
+    expect(await here.json('events', 'list')).toMatchObject([{ event: 'list_import.failed', verified: true }])
+  })
+
+  it('says that nothing listens, and names the events where one does not exist', async () => {
+    const silent = await run('events', 'trigger', 'lead_search.failed', '--to', 'http://127.0.0.1:1/')
+    expect([silent.code, silent.stderr]).toEqual([10, expect.stringContaining('does not accept events')])
+    const wrong = await run('events', 'trigger', 'lead_search.done')
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('lead_search.completed')])
   })
 })

@@ -1,0 +1,198 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parse } from 'csv-parse/sync'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { chaosTo, type Fault } from '../../client/chaos.js'
+import { type Machine, machine } from '../../support/command.js'
+import { launch, prospect } from '../../support/processes.js'
+
+/** Five companies with people, one without, an invalid row, and a company again. */
+const companies = ['one', 'two', 'three', 'four', 'five', 'empty', '', 'two']
+const people = companies
+  .slice(0, 5)
+  .flatMap((name, at) =>
+    Array.from({ length: at + 1 }, (_, number) => `Ada,${name}-${number},CTO,${name}.example`),
+  )
+/** The people of the file's rows, at most two each. */
+const expected = companies.flatMap((name, at) => {
+  const own = people.filter((person) => person.endsWith(`,${name}.example`)).slice(0, 2)
+  return own.length === 0 ? [''] : own.map((person) => `${at + 2} ${person.split(',')[1]}`)
+})
+
+const fill = async (home: Machine) => {
+  const known = companies.filter((name, at) => name !== '' && companies.indexOf(name) === at)
+  await home.run(['data', 'import', 'companies', '-'], {
+    stdin: `name,domain\n${known.map((name) => `${name},${name}.example`).join('\n')}\n`,
+  })
+  await home.run(['data', 'import', 'people', '-'], {
+    stdin: `first_name,last_name,title,company_domain\n${people.join('\n')}\n`,
+  })
+  return home
+}
+
+let here: Machine
+beforeEach(async () => {
+  here = await fill(machine())
+  const rows = companies.map((name, at) => `${at},${name === '' ? '' : `${name}.example`}`)
+  writeFileSync(join(here.home, 'in.csv'), `Record ID,Website\n${rows.join('\n')}\n`)
+})
+afterEach(() => here.remove())
+
+const asked = ['leads', 'search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
+const search = (...more: string[]) => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more])
+const rowsOf = (name: string) =>
+  parse(readFileSync(join(here.home, name)), { columns: true }) as Record<string, string>[]
+const found = (name = 'out.csv') =>
+  rowsOf(name).map(({ _line, 'lead.last_name': last }) => (last ? `${_line} ${last}` : ''))
+const profilesUsed = async (of: Machine = here) => {
+  const { credits } = await of.json<{ credits: { daily_profile_scraping: number } }>('credits')
+  return 2_500 - credits.daily_profile_scraping
+}
+/** Each person once: an equal row costs nothing. */
+const profiles = 9
+
+describe('leads search --csv', () => {
+  it('writes a row for each person with the columns and the line of the company, and costs profiles, not credits', async () => {
+    const { code, stderr } = await search()
+    expect([code, found()]).toEqual([0, expected])
+    expect(stderr).toContain(`${expected.length} rows written.`)
+    expect(rowsOf('out.csv')[1]).toMatchObject({
+      'Record ID': '1',
+      Website: 'two.example',
+      'lead.title': 'CTO',
+      'company.domain': 'two.example',
+      ...{ _status: 'found', _credits: '0' },
+    })
+    expect(await profilesUsed()).toBe(profiles)
+    expect((await search()).stderr).toContain('nothing is spent')
+    expect(await profilesUsed()).toBe(profiles)
+  })
+
+  it('quotes the profiles of the day that it can use, and sends nothing', async () => {
+    const quote = (await here.run([...asked, '--dry-run', '--max-profiles', '7'])).json
+    expect(quote).toMatchObject({ rows: 8, lookups: 6, profiles_max: 7, credits: { max: 0 }, shortage: null })
+    await here.json('engine', 'quotas', 'set', '--daily-profiles', '3')
+    const { code, stderr } = await here.run([...asked, '--dry-run'])
+    expect([code, JSON.parse(stderr.split('\n').at(-2) ?? '')]).toEqual([
+      6,
+      expect.objectContaining({ error: expect.stringContaining('The quota does not cover 12 profiles') }),
+    ])
+    expect(await here.json('searches', 'list', '--no-enriched')).toMatchObject({ searches: [] })
+  })
+
+  it('never extracts more than --max-profiles over all parts of a run, and resumes with a larger budget', async () => {
+    const stopped = await search('--max-profiles', '5')
+    expect(stopped.code).toBe(12)
+    expect(stopped.stderr).toContain('Budget reached: 5 profiles for this run')
+    expect(await profilesUsed()).toBeLessThanOrEqual(5)
+    expect((await search('--max-profiles', '5')).code).toBe(12)
+    expect(await profilesUsed()).toBeLessThanOrEqual(5)
+    expect((await here.run(['runs', 'resume', '--last', '--max-profiles', '11'])).stderr).toContain('of')
+    expect([found(), await profilesUsed()]).toEqual([expected, profiles])
+  })
+
+  it('keeps what a selection wants: a condition on people, columns, the layout of a CRM', async () => {
+    await search('--where', 'lead.last_name.endsWith("-1")', '--columns', 'Record ID,lead.last_name')
+    expect(rowsOf('out.csv')).toEqual(
+      ['two', 'three', 'four', 'five', 'two']
+        .map((name) => ({
+          'Record ID': String(companies.indexOf(name)),
+          'lead.last_name': `${name}-1`,
+        }))
+        .map((row, at) => (at === 4 ? { ...row, 'Record ID': '7' } : row)),
+    )
+    await search('--layout', 'hubspot')
+    expect(rowsOf('out.csv')[0]).toMatchObject({ 'First Name': 'Ada', 'Last Name': 'one-0' })
+    expect(await profilesUsed()).toBe(profiles)
+  })
+
+  it('gives the output of an undisturbed run after it was killed, and starts no search twice', async () => {
+    const env = { PROSPECT_HOME: here.home }
+    for (let kill = 0; kill < 3 && !existsSync(join(here.home, 'out.csv')); kill++) {
+      const running = launch(prospect, [...asked, '--fail-on', 'none', '-o', 'out.csv'], here.home, env)
+      while (running.nodeChildProcess.exitCode === null && !existsSync(join(here.home, 'out.csv.partial')))
+        await pause(1)
+      for (let turn = 0; turn < 5 * kill; turn++) await pause(1)
+      running.kill('SIGKILL')
+      await running
+    }
+    const { code } = await search()
+    expect([code, found()]).toEqual([0, expected])
+    const { searches } = await here.json<{ searches: unknown[] }>('searches', 'list', '--no-enriched')
+    expect([searches.length, await profilesUsed()]).toEqual([6, profiles])
+  })
+
+  it.each([
+    [['--csv', 'in.csv', '--job-titles', 'CTO'], '--limit is missing'],
+    [['--csv', 'in.csv', '--limit', '2'], 'Provide at least one of: --persona-id'],
+    [['--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO', '--distribute'], '--distribute is not for'],
+    [['--csv', 'in.csv', '--limit', '0', '--job-titles', 'CTO'], '--limit'],
+  ])('refuses %j before anything is sent', async (options, sentence) => {
+    const { code, stderr } = await here.run(['leads', 'search', ...options])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)])
+  })
+})
+
+describe('at a server', () => {
+  let there: Machine
+  let origin: string
+  let stop: () => Promise<unknown>
+  beforeEach(async () => {
+    there = await fill(machine())
+    const started = await there.start(['serve', '--port', '0', '--json'])
+    origin = new URL((JSON.parse(started.line) as { base_url: string }).base_url).origin
+    stop = started.stop
+  })
+  afterEach(async () => {
+    await stop()
+    there.remove()
+  })
+  const at = async (base: string) => {
+    const { key } = await there.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+    return { env: { PROSPECT_BASE_URL: `${base}/api/v2`, PROSPECT_API_KEY: key }, sleep: async () => {} }
+  }
+
+  it('gives the same output, also with --direct', async () => {
+    const given = await at(origin)
+    for (const more of [[], ['--direct', '--fresh']]) {
+      rmSync(join(here.home, 'out.csv'), { force: true })
+      const { code } = await here.run([...asked, '--fail-on', 'none', '-o', 'out.csv', ...more], given)
+      expect([code, found()]).toEqual([0, expected])
+    }
+    expect(await profilesUsed(there)).toBe(2 * profiles)
+  })
+
+  it('starts no search twice where replies are lost', async () => {
+    const left: Fault[] = ['reset after', 'none', 'reset after', 'truncate', 'none', '503', 'reset after']
+    const chaos = await chaosTo(origin, () => left.shift() ?? 'none')
+    const given = await at(`http://127.0.0.1:${chaos.port}`)
+    const run = () => here.run([...asked, '--fail-on', 'none', '-o', 'out.csv'], given)
+    for (let part = 0; part < 4 && (await run()).code !== 0; part++);
+    const { stderr } = await here.run(
+      [...asked, '--retry-unknown', '--fail-on', 'none', '-o', 'out.csv'],
+      given,
+    )
+    await chaos.close()
+    expect([found(), stderr]).toEqual([expected, expect.any(String)])
+    expect(await profilesUsed(there)).toBe(profiles)
+  })
+})
+
+describe('leads advanced-search --csv', () => {
+  it('searches among the people of each company only', async () => {
+    // One request a second.
+    writeFileSync(join(here.home, 'in.csv'), 'Website\ntwo.example\nnobody.example\n')
+    const argv = ['leads', 'advanced-search', '--csv', 'in.csv', '--limit', '2', '--job-titles', 'CTO']
+    const { code } = await here.run([...argv, '--fail-on', 'none', '-o', 'out.csv'], {
+      sleep: async () => {},
+    })
+    expect([code, found()]).toEqual([0, ['2 two-0', '2 two-1', '']])
+    const env = {
+      PROSPECT_BASE_URL: 'https://vendor.example/api/v2',
+      PROSPECT_API_KEY: 'pk_0123456789abcdef',
+    }
+    const { stderr } = await here.run(argv, { env })
+    expect(stderr).toContain('needs --webhook-url at a server')
+  })
+})
