@@ -19,7 +19,7 @@ export type FilePorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'c
 /** Returns what opens the files of the flow at a path, whose paths are relative to it. */
 export const flowFiles = (ports: FilePorts, file: string): FlowFiles => ({
   async openTable(input) {
-    const path = await tableOf(input, dirname(file))
+    const path = await tableOf(input, dirname(file), ports)
     if (path === undefined) return undefined
     if (!existsSync(path)) throw new Refusal('flow.no_file', { path })
     ports.claimFile(path, 'input', 'read')
@@ -40,11 +40,16 @@ export const flowFiles = (ports: FilePorts, file: string): FlowFiles => ({
 })
 
 /** Returns the path of the table that an input reads; `undefined` where it reads none. */
-async function tableOf(input: FlowInput, folder: string): Promise<string | undefined> {
+async function tableOf(
+  input: FlowInput,
+  folder: string,
+  { claimFile }: Pick<FilePorts, 'claimFile'>,
+): Promise<string | undefined> {
   if (input.kind === 'csv') return resolve(folder, input.csv)
   if (input.kind === 'xlsx') return resolve(folder, input.xlsx)
   if (input.kind !== 'flow') return undefined
   const other = resolve(folder, input.flow)
+  claimFile(other, 'input', 'read')
   const text = await readFile(other, 'utf8').catch(() => {
     throw new Refusal('flow.no_file', { path: other })
   })

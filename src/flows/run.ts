@@ -59,6 +59,8 @@ export interface FlowPorts extends RunPorts {
   /** Returns the request of an import, with ids for names. */
   importInput(step: Pick<LookupStep, 'operation' | 'shape' | 'constants'>): Promise<Input>
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Called with the id of its record when it begins. */
+  onBegin(id: string): void
   onProgress(counts: readonly StepCount[]): void
 }
 
@@ -132,6 +134,7 @@ export async function runFlow(
     stop.signal,
   )
   const record = await beginRecord(ports, asked, identity, known, records, outputs.files)
+  ports.onBegin(record.id)
   const { credits } = flow.budget
   const together = credits === undefined ? undefined : { credits, runs: [] as number[] }
   const context = {

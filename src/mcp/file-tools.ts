@@ -4,7 +4,7 @@ import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
 import type { Fields } from '../api/values/objects.js'
 import type { JsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Started, waitFor } from './session.js'
+import { resultOf, type Session, type Started, type Step, waitFor } from './session.js'
 import { commandWords, schemaOf, type Tool, type ToolCall, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
@@ -62,12 +62,12 @@ type BatchInput = z.output<z.ZodObject<typeof batchFields>>
 /** What is on record of a run. */
 const runFields = {
   id: z.string(),
-  operation: z.string(),
+  operation: z.string().optional(),
   file: z.string(),
   output: z.string().nullable(),
   status: z.string().describe('running, stopped or finished'),
-  rows: z.int(),
-  done: z.int().describe('Rows with an answer'),
+  rows: z.int().optional(),
+  done: z.int().optional().describe('Rows with an answer'),
   credits: z.int().describe('Credits spent'),
   counts: z.looseObject({}).optional().describe('What became of the rows, when the run has ended'),
   problem: z.looseObject({ error: z.string(), hint: z.string() }).optional().describe('Why it stopped'),
@@ -85,7 +85,7 @@ function fileTool<Shape extends z.ZodRawShape>(
   const schema = z.strictObject(fields)
   return {
     ...{ name, description, annotations, outputSchema: output },
-    area: name === 'ledger' ? 'ledger' : 'files',
+    area: name === 'ledger' ? 'ledger' : name.startsWith('flow_') ? 'flows' : 'files',
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
       const { data, error } = schema.safeParse(input)
@@ -100,8 +100,8 @@ const loose = (fields: z.ZodRawShape) => schemaOf(z.looseObject(fields))
 const reads = { readOnlyHint: true, openWorldHint: false }
 const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: true }
 
-/** The tools about files and runs, and the ledger. */
-export const fileTools: readonly Tool[] = [
+/** Returns the tools about files, runs and flows, and the ledger. Flows may start programs and use addresses where that is allowed. */
+export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
     'What looking up every row of a file would cost and how long it would take. Free: nothing is sent.',
@@ -153,16 +153,8 @@ export const fileTools: readonly Tool[] = [
         ...[`--output=${output}`, ...options({ only: only?.join(','), where, layout, fresh })],
       ]
       const row = batches.get(input.operation)
-      return startRun(
-        session,
-        row !== undefined && isPriced(row),
-        max_credits,
-        0,
-        args,
-        valuesOf(input),
-        input.wait,
-        call,
-      )
+      const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
+      return startRun(session, { args, stdin: valuesOf(input), ...paid }, input.wait, call)
     },
   ),
   fileTool(
@@ -172,10 +164,10 @@ export const fileTools: readonly Tool[] = [
     loose(runFields),
     reads,
     async (session, { run, wait: seconds = 0 }, { signal, onStep }) => {
-      const { id } = (await session.read(['runs', 'show', run])) as { readonly id: string }
+      const { id, show } = await findRun(session, run)
       const started = session.runs.get(id)
       if (started) await waitFor(session, started, seconds * 1_000, signal, onStep)
-      return statusOf(session, id)
+      return statusOf(session, id, show)
     },
   ),
   fileTool(
@@ -191,23 +183,18 @@ export const fileTools: readonly Tool[] = [
     loose(runFields),
     writes,
     async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
-      const view = (await session.read(['runs', 'show', run])) as unknown as RunView
+      const view = await findRun(session, run)
+      const flow = { allowsCommands, max_credits, wait: seconds, before: view.credits }
+      if (view.show === 'flow') return runFlow(session, view.file, flow, call)
       session.port.fileIn('file', view.file, 'read')
       const output = given ?? view.output
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
       const args = ['runs', 'resume', view.id, ...options({ retry_unknown })]
       args.push(`--output=${session.port.fileIn('output', output, 'write')}`)
       const isPaid = isPriced(operation(view.operation as OperationId))
-      return startRun(
-        session,
-        isPaid,
-        max_credits,
-        view.credits + view.credits_reserved,
-        args,
-        '',
-        seconds,
-        call,
-      )
+      const before = view.credits + view.credits_reserved
+      const paid = isPaid ? { held: session.hold(max_credits), before } : { held: 0 }
+      return startRun(session, { args, ...paid }, seconds, call)
     },
   ),
   fileTool(
@@ -217,12 +204,12 @@ export const fileTools: readonly Tool[] = [
     loose(runFields),
     { ...writes, openWorldHint: false },
     async (session, { run }) => {
-      const { id, status } = (await session.read(['runs', 'show', run])) as unknown as RunView
+      const { id, status, show } = await findRun(session, run)
       const started = session.runs.get(id)
       started?.stop()
       await started?.ended
       if (!started && status === 'running') throw new Refusal('tools.run_elsewhere', { run: id })
-      return statusOf(session, id)
+      return statusOf(session, id, show)
     },
   ),
   fileTool(
@@ -250,6 +237,33 @@ export const fileTools: readonly Tool[] = [
       if (ended.exit !== 11) resultOf({ ...ended, stdout: '' })
       return { ...ended.counts, output }
     },
+  ),
+  fileTool(
+    'flow_quote',
+    'What a flow is expected to take and to cost in each step. A flow is a file with a chain of lookups. Free.',
+    { file: text('The file of the flow, in the folder of this server') },
+    loose({
+      flow: z.string(),
+      steps: z.array(z.looseObject({})),
+      credits: z.object({ least: z.number(), expected: z.number(), most: z.number() }),
+      balance: z.number().nullable(),
+    }),
+    reads,
+    async (session, { file }) =>
+      (await session.read(['flow', 'quote', session.port.fileIn('file', file, 'read')])) as Fields,
+  ),
+  fileTool(
+    'flow_run',
+    'Runs a flow, or resumes it where it was stopped; it writes the files that it names. Answers at once, like run_file; run_status and stop_run take its id, too. Ask flow_quote first.',
+    {
+      file: text('The file of the flow, in the folder of this server'),
+      max_credits: maxCredits,
+      fresh: z.boolean().optional().describe('Start a new run where the same one is on record'),
+      wait,
+    },
+    loose({ ...runFields, flow: z.string(), written: z.int() }),
+    writes,
+    (session, { file, ...given }, call) => runFlow(session, file, { ...given, allowsCommands }, call),
   ),
   fileTool(
     'ledger',
@@ -320,27 +334,36 @@ function batchArgs(
 
 const valuesOf = ({ values }: BatchInput): string => (values === undefined ? '' : JSON.stringify(values))
 
+/** What is started: its arguments, what it may spend, and how it is shown. */
+interface NewRun {
+  readonly args: readonly string[]
+  readonly stdin?: string
+  readonly held: number
+  /** Credits that an earlier part of it has spent; absent where it may spend nothing at all. */
+  readonly before?: number
+  readonly show?: Shown
+}
+
+/** The command that shows a run. */
+type Shown = 'runs' | 'flow'
+
 /**
- * Starts a run and returns how it stands, at once or when it has ended. `before` are the credits that an earlier part of it
- * has spent. A call that is cancelled while it waits stops the run.
+ * Starts a run and returns how it stands, at once or when it has ended. A call that is cancelled while it waits stops the run.
  */
 async function startRun(
   session: Session,
-  isPaid: boolean,
-  maxCredits: number | undefined,
-  before: number,
-  args: readonly string[],
-  stdin: string,
+  { args, stdin, held, before, show = 'runs' }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
-  const held = isPaid ? session.hold(maxCredits) : 0
-  const budget = isPaid ? [`--max-credits=${before + held}`] : []
-  const started = session.startPaid(held, [...args, ...budget, '--yes'], stdin, async ({ spent }) => {
+  const budget = before === undefined ? [] : [`--max-credits=${before + held}`]
+  const all = [...args, ...budget, '--yes']
+  const started = session.startPaid(held, all, stdin, async ({ spent, counts }) => {
     // Rows whose outcome is unknown may have been charged.
-    const id = await started.id
-    if (id === undefined) return spent
-    const { credits_reserved: reserved } = (await session.read(['runs', 'show', id])) as unknown as RunView
+    const steps = counts?.steps as readonly { readonly run: string | null }[] | undefined
+    let reserved = 0
+    for (const run of steps?.map((step) => step.run) ?? [await started.id])
+      if (run) reserved += (await showRun(session, run)).credits_reserved
     return spent + reserved
   })
   const id = await started.id
@@ -352,14 +375,50 @@ async function startRun(
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
-  await waitFor(session, started, seconds * 1_000, signal, (step) => step.total !== undefined && onStep(step))
+  const onRows = (step: Step) => (step.total !== undefined || show === 'flow') && onStep(step)
+  await waitFor(session, started, seconds * 1_000, signal, onRows)
   signal.removeEventListener('abort', onAbort)
-  return statusOf(session, id)
+  return statusOf(session, id, show)
 }
 
+/** Finds a run by its id, or the beginning of it; it may be that of a flow. */
+async function findRun(session: Session, run: string): Promise<RunView & { readonly show: Shown }> {
+  const view = await showRun(session, run)
+  if (view.operation !== 'flow') return { ...view, show: 'runs' }
+  return { ...((await session.read(['flow', 'show', view.id])) as RunView), show: 'flow' }
+}
+
+/** Runs a flow, or resumes it. One without paid steps needs no budget. */
+function runFlow(
+  session: Session,
+  file: string,
+  {
+    max_credits,
+    fresh,
+    wait: seconds,
+    before = 0,
+    allowsCommands,
+  }: Pick<NewRun, 'before'> &
+    Readonly<{
+      allowsCommands: boolean
+      max_credits?: number | undefined
+      fresh?: boolean | undefined
+      wait?: number | undefined
+    }>,
+  call: ToolCall,
+): Promise<Fields> {
+  const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]
+  if (!allowsCommands) args.push('--no-outward')
+  const held = session.hold(max_credits ?? Math.max(0, session.budget))
+  return startRun(session, { args, held, before, show: 'flow' }, seconds, call)
+}
+
+const showRun = async (session: Session, run: string): Promise<RunView> =>
+  (await session.read(['runs', 'show', run])) as unknown as RunView
+
 /** Returns how a run stands by its records, and how it ended where it was started here. */
-async function statusOf(session: Session, id: string): Promise<Fields> {
-  const view = (await session.read(['runs', 'show', id])) as Fields
+async function statusOf(session: Session, id: string, show: Shown = 'runs'): Promise<Fields> {
+  const view = (await session.read([show, 'show', id])) as Fields
   const { counts, problem } = (session.runs.get(id) as Started | undefined)?.outcome ?? {}
   return { ...view, ...(counts ? { counts } : {}), ...(problem ? { problem } : {}) }
 }

@@ -140,7 +140,7 @@ function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) 
   const isMany = row.needs === 'records' || row.price.job !== undefined
   if (isMany && limit > 0 && (most === null || most > session.budget))
     return { input: { ...input, limit }, held: session.hold(limit * unitPrice(row)) }
-  return { input, held: session.hold(most === null ? undefined : Math.max(most, unitPrice(row))) }
+  return { input, held: session.hold(most ?? undefined) }
 }
 
 /** Calls an operation and returns the body of its reply. */

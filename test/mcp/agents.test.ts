@@ -95,6 +95,22 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(7)
   })
 
+  it('sets aside the price of what is asked for, and no more', async () => {
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '3'])
+    const contact = { network_url: 'https://www.network.example/in/lenya-hertel-0000' }
+    expect(
+      await refused('contacts_enrich', { ...contact, enrichment_type: ['email', 'phone'] }),
+    ).toMatchObject({
+      error: 'Budget reached: this can cost 33 credits, and this server may spend 3 more.',
+    })
+    // Spellings that the API takes for the same cost the same.
+    await refused('contacts_enrich', { ...contact, enrichment_type: 'phone' })
+    expect(await call('contacts_enrich', { ...contact, enrichment_type: ['email'] })).toMatchObject({
+      status: 'finished',
+    })
+    expect(await spent()).toBe(3)
+  })
+
   it('spends nothing without a budget by any calls in any order', async () => {
     const target = answering({ body: {} })
     const { client } = await connectAgent(here.home, [], { caller: target })
@@ -301,6 +317,53 @@ describe('prospect mcp', () => {
     expect(await call('accounts_technologies', { query: 'react' })).toEqual({ technologies: 'none' })
   })
 
+  it('quotes and runs a flow within the budget and the folder, and starts no program unasked', async () => {
+    const { preview } = await here.json<{ preview: { network_url: string }[] }>(
+      ...['accounts', 'search', '--preview', '--keyword', 'software'],
+    )
+    const urls = preview.slice(0, 4).map(({ network_url }) => network_url)
+    write('list.csv', `network_url\n${urls.join('\n')}\n`)
+    const flow = (name: string, output: string, ...steps: string[]) =>
+      write(
+        `${name}.yaml`,
+        [
+          `name: ${name}`,
+          'input: { csv: list.csv }',
+          'steps:',
+          ...steps,
+          `output: { csv: ${output} }`,
+          '',
+        ].join('\n'),
+      )
+    flow('paid', 'paid.csv', '  - accounts.enrich')
+    flow('outside', '../outside.csv', '  - accounts.enrich')
+    flow('program', 'program.csv', '  - command: [touch, started]', '    fields: [score]')
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '3'])
+    expect(await call('flow_quote', { file: 'paid.yaml' })).toMatchObject({
+      flow: 'paid',
+      credits: { most: 4 },
+    })
+    const { id, ...stopped } = await call('flow_run', { file: 'paid.yaml', max_credits: 2, wait: 60 })
+    expect(stopped).toMatchObject({ status: 'stopped', credits: 2, problem: { exit_code: 12 } })
+    expect(await call('run_status', { run: id })).toMatchObject({ flow: 'paid', credits: 2 })
+    expect(await spent()).toBe(2)
+    // What is left of the budget of this server pays for the third one; a person pays for the last.
+    expect(await call('resume_run', { run: id, max_credits: 1, wait: 60 })).toMatchObject({
+      status: 'stopped',
+    })
+    expect(await spent()).toBe(3)
+    expect((await here.run(['flow', 'run', 'paid.yaml', '--yes'])).code).toBe(0)
+    expect(await spent()).toBe(4)
+    expect(await refused('flow_run', { file: 'outside.yaml' })).toMatchObject({ code: 'usage' })
+    expect(await refused('flow_run', { file: 'program.yaml' })).toMatchObject({
+      error: 'program starts programs or sends rows to addresses, which is not permitted here.',
+    })
+    expect(() => readFileSync(join(here.home, 'started'))).toThrow('ENOENT')
+    const allowed = await connectAgent(here.home, ['--allow-commands'])
+    await allowed.call('flow_run', { file: 'program.yaml', wait: 60 })
+    expect(readFileSync(join(here.home, 'started'), 'utf8')).toBe('')
+  })
+
   it('serves over HTTP whoever has the token, and no page of a browser', async () => {
     const [started, ended] = [Promise.withResolvers<string>(), new EventEmitter()]
     const env = { PROSPECT_HOME: here.home, PROSPECT_MCP_TOKEN: '0123456789abcdef0123' }
@@ -334,5 +397,19 @@ describe('prospect mcp', () => {
     }
     ended.emit('SIGINT')
     expect((await serving).stdout).toBe('')
+  })
+
+  it('makes a token where none is given, and keeps it out of the log', async () => {
+    const started = Promise.withResolvers<string>()
+    const onErrorOutput = (text: string) => {
+      const [, token] = /^Authorization: Bearer (\S{40,})$/m.exec(text) ?? []
+      if (token) started.resolve(token)
+    }
+    const argv = ['mcp', '--http', '--port', '0', '--quiet', '--log', 'log.ndjson']
+    const serving = here.run(argv, { columns: 40, onErrorOutput })
+    const token = await started.promise
+    here.signals.emit('SIGTERM')
+    expect((await serving).code).toBe(0)
+    expect(readFileSync(join(here.home, 'log.ndjson'), 'utf8')).not.toContain(token)
   })
 })

@@ -85,6 +85,11 @@ describe('prospect mcp as a process', () => {
       expect((await call('ledger', { by: ['operation'] })).items).toContainEqual(
         expect.objectContaining({ operation: 'accounts.enrich' }),
       )
+      const flow =
+        'name: all\ninput: { csv: list.csv }\nsteps:\n  - accounts.enrich\noutput: { csv: flow.csv }\n'
+      writeFileSync(join(here.home, 'flow.yaml'), flow)
+      expect(await call('flow_quote', { file: 'flow.yaml' })).toMatchObject({ flow: 'all' })
+      expect(await call('flow_run', { file: 'flow.yaml', wait: 60 })).toMatchObject({ status: 'finished' })
       expect([...left]).toEqual([])
       if (client instanceof Client) expect(client.getNegotiatedProtocolVersion()).toBe(protocol)
       await client.close()

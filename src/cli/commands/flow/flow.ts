@@ -19,7 +19,7 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import { runPlaceOf, serverAddress, sharedOptions } from '../../options/databases.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { addStoredId } from '../../options/stored-ids.js'
-import { positiveWhole } from '../../options/values.js'
+import { positiveWhole, whole } from '../../options/values.js'
 import { fileOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirm, showAbove } from '../../output/prompt.js'
@@ -76,6 +76,8 @@ const quoteCommand: CommandFactory = ({ command }) =>
 const runOptions = optionRows({
   until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
   rows: ['<n>', 'take the first rows of the input, and print what becomes of them', positiveWhole],
+  maxCredits: ['<n>', 'the most credits it may spend, where its file permits more', whole],
+  noOutward: ['', 'refuse a flow that starts programs or sends rows to addresses'],
   fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
   concurrency: ['<n>', 'rows of a step to look up at the same time (default: 128)', positiveWhole],
@@ -107,6 +109,11 @@ const resumeCommand: CommandFactory = ({ command }) =>
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(outer: Context, file: string, given: Given): Promise<number> {
   const { path, flow } = await openFlow(outer, file)
+  if (given.outward === false && sendsOut(flow))
+    throw new UsageError(
+      `${flow.name} starts programs or sends rows to addresses, which is not permitted here.`,
+      'A person can run it: prospect flow run FILE',
+    )
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
   const output = fileOf(outer.globals)
@@ -117,7 +124,12 @@ async function start(outer: Context, file: string, given: Given): Promise<number
     ...(given.database === undefined ? {} : { database: given.database }),
   }
   const { context, command: own } = withRunDatabase(outer, { ...command, choices: {} })
-  const budget = { ...flow.budget, per_day: flow.budget.per_day ?? perDay }
+  const { maxCredits: most = Number.POSITIVE_INFINITY } = given
+  const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
+  const budget = {
+    ...{ ...flow.budget, per_day: flow.budget.per_day ?? perDay },
+    ...(Number.isFinite(credits) ? { credits } : {}),
+  }
   const listed = await readListed(context, flow)
   if (canAsk(context)) {
     const quote = await makeFlowQuote(context, flow, path, listed.length)
@@ -155,6 +167,7 @@ async function start(outer: Context, file: string, given: Given): Promise<number
         importInput: (step) => importInput(context, step),
         rows: () => rowsOf(flow, listed),
         sleep: (ms, aborted) => context.sleep(ms, aborted),
+        onBegin: (id) => context.log?.write('begun', { id }),
         onProgress: (counts) =>
           progress.update({
             rows: counts.at(-1)?.in ?? 0,
@@ -169,8 +182,25 @@ async function start(outer: Context, file: string, given: Given): Promise<number
     progress.stop()
     stopWatching()
   })
+  logReport(context, report)
   showReport(context, report)
   return report.exit
+}
+
+/** Whether a flow reaches more than the target and files. */
+const sendsOut = ({ steps, outputs }: Flow): boolean =>
+  [...steps, ...outputs].some(({ kind }) => kind === 'command' || kind === 'http')
+
+/** Writes the counts of a flow to the log of `--log`. */
+function logReport({ log }: Context, { run, steps, written, stopped }: FlowReport): void {
+  const sum = steps.reduce((all, { credits, credits_before: before }) => all + credits - before, 0)
+  log?.write('result', { run, written, steps })
+  log?.spend(sum)
+  if (stopped)
+    log?.write('error', {
+      ...{ error: stopped.reason, code: 'stopped', status: null },
+      ...{ exit_code: stopped.exit_code, hint: stopped.hint },
+    })
 }
 
 /** Returns how many steps are taken. Throws UsageError for a step that there is not. */

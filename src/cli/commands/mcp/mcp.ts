@@ -20,7 +20,7 @@ import { startListening } from '../serve/http-server.js'
 const defaultPort = 4012
 
 /** The areas that are no operation's. */
-const ownAreas = ['files', 'ledger'] as const
+const ownAreas = ['files', 'flows', 'ledger'] as const
 
 const areas = [...new Set(operations().map(({ id }) => areaOf(id))), ...ownAreas]
 
@@ -29,6 +29,7 @@ const mcpOptions = optionRows({
   root: ['<folder>', 'the only folder that files are read from and written to (default: the current one)'],
   tools: ['<names>', 'only these tools: accounts_enrich,quote_file'],
   areas: ['<names>', `only the tools of these areas: ${areas.slice(0, 3).join(',')},files`, listOf(areas)],
+  allowCommands: ['', 'let flows start programs and send rows to addresses'],
   http: ['', 'serve over HTTP on this machine, to clients with a token'],
   port: ['<n>', `with --http: the port, 0 for a free one (default: ${defaultPort})`, port],
 })
@@ -66,6 +67,10 @@ async function serve(
     try {
       if (options.http) return await serveHttp(context, options, mcp, served, signal)
       const { stdin, stdout } = context.streams
+      if (stdin.isTTY)
+        context.notify(
+          'Waiting for a client, which starts this command itself: see docs/agents.md. Ctrl-C ends it.',
+        )
       const { closed, close } = mcp.serveStreams(served, stdin as Readable, stdout as Writable)
       await Promise.race([closed, aborted(signal)])
       await close()
@@ -98,9 +103,9 @@ async function serveHttp(
   )
   try {
     context.notify(`Serving agents at ${listening.origin}/mcp. Ctrl-C ends it.`)
-    context.notify(
-      given === undefined ? `Authorization: Bearer ${token}` : 'The token is that of PROSPECT_MCP_TOKEN.',
-    )
+    // A log must not have it, and a line of a narrow terminal must not break it.
+    if (given === undefined) context.streams.stderr.write(`Authorization: Bearer ${token}\n`)
+    else context.notify('The token is that of PROSPECT_MCP_TOKEN.')
     await aborted(signal)
   } finally {
     await close()
@@ -109,10 +114,10 @@ async function serveHttp(
 }
 
 /** Returns the chosen tools. Throws UsageError for a name that no tool has. */
-async function chooseTools({ tools: names, areas: chosen }: Options, isServer: boolean) {
+async function chooseTools({ tools: names, areas: chosen, allowCommands }: Options, isServer: boolean) {
   const { operationTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
-  const all = [...(await operationTools(isServer)), ...fileTools]
+  const all = [...(await operationTools(isServer)), ...fileTools(allowCommands === true)]
   const read = listOf(all.map(({ name }) => name))
   let wanted: readonly string[] | undefined
   try {
