@@ -33,6 +33,7 @@ const files: Readonly<Record<string, string | { copyOf: string }>> = {
   'people.csv': { copyOf: 'people.csv' },
   'crm.csv': crm,
   'crm-june.csv': crm.replace('headcount', 'Employees'),
+  'do-not-contact.csv': 'Email\njo@acme-robotics.example\n',
   'my-companies.csv': 'Name,Website\nHarbour Mill,harbour-mill.example\n',
   'contacts.csv': 'Name,Email\nJo Day,jo@acme-robotics.example\nJoan Day,not-an-address\n',
 }
