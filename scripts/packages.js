@@ -9,6 +9,10 @@ export const external = [
   'jq-web',
   '@marcbachmann/cel-js',
   '@modelcontextprotocol/server',
+  'yaml',
+  'cockatiel',
+  'disposable-email-domains-js',
+  'role-based-email-addresses',
 ]
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */

@@ -27,6 +27,15 @@ const ours: Record<string, readonly string[]> = {
   ],
   lists: ['api', 'csv', 'catalogue/normalize', 'runs/input'],
   client: ['api', 'engine/ports', 'catalogue/normalize'],
+  providers: [
+    'api',
+    'client',
+    'engine/ports',
+    'engine/tables',
+    'lists/expressions',
+    'catalogue/normalize',
+    'storage/driver/connection',
+  ],
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work'],
   runs: ['api', 'csv', 'engine/ports', 'engine/credits/cost', 'catalogue/normalize', 'storage', 'lists'],
   flows: ['api', 'csv', 'engine/credits/cost', 'lists', 'runs'],
@@ -50,6 +59,7 @@ const ours: Record<string, readonly string[]> = {
     'lists',
     'suppression',
     'mcp',
+    'providers',
   ],
 }
 
@@ -70,6 +80,10 @@ const others: Record<string, readonly string[]> = {
   lists: ['better-sqlite3', '@marcbachmann/cel-js'],
   suppression: ['node:crypto'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
+  providers: [
+    ...['zod', 'yaml', 'undici', 'cockatiel', 'p-limit', 'disposable-email-domains-js'],
+    ...['role-based-email-addresses', 'node:'],
+  ],
   http: ['hono', '@hono/node-server', 'node:'],
   runs: ['better-sqlite3', 'zod', 'node:'],
   flows: ['yaml', 'zod', 'node:'],

@@ -11,12 +11,13 @@ const marker = '<!-- generated:'
 
 /** Every document with generated parts, and every generated example, as it should be now. */
 export async function generatedDocs() {
-  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls, flows] =
+  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls, flows, providers] =
     await Promise.all([
       load('scripts/docs/api-tables.ts'),
       load('scripts/docs/output-columns.ts'),
       load('src/catalogue/search-url/filter-types.ts'),
       load('src/flows/format.ts'),
+      load('src/providers/definition.ts'),
     ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
@@ -33,7 +34,11 @@ export async function generatedDocs() {
     path: 'docs/flow.schema.json',
     text: `${JSON.stringify(await flows.flowJsonSchema(), null, 2)}\n`,
   }
-  return [...documents, ...eventBodyFiles(), schema]
+  const providerSchema = {
+    path: 'docs/provider.schema.json',
+    text: `${JSON.stringify(providers.providerJsonSchema(), null, 2)}\n`,
+  }
+  return [...documents, ...eventBodyFiles(), schema, providerSchema]
 }
 
 /** What `prospect commands --json` prints: every command with its options. */
@@ -53,7 +58,8 @@ export async function commandMap() {
 async function load(path) {
   // Loaded late: when this module is, it is not yet certain that there are packages.
   const { build } = await import('esbuild')
-  const options = { bundle: true, write: false, format: 'esm', platform: 'node' }
+  // What is imported only when it is used is not needed here.
+  const options = { bundle: true, write: false, format: 'esm', platform: 'node', external: ['yaml'] }
   const { outputFiles } = await build({ ...options, entryPoints: [root + path] })
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`)
 }

@@ -113,6 +113,32 @@ const interruptedWhile = (during: Text): Message => ({
 /** The system's codes of an output that could never be written: its folder is missing, or its name is a folder's. */
 const misplaced: readonly unknown[] = ['EISDIR', 'ENOENT', 'ENOTDIR']
 
+/** What is wrong with a provider file. */
+const providerProblems: Readonly<Record<string, Text>> = {
+  aliases: 'it refers to its own parts too often.',
+  condition: ({ at, refused, inner }) =>
+    describe(new Refusal(refused as Refusal['code'], { ...(inner as Details), option: at })),
+  invalid: '{at}: {cause}.',
+  missing: '{at} is missing.',
+  no_kinds: 'kinds is empty: name what the provider can be asked for.',
+  path: '{at}: "{text}" is no path. Write one such as body.data.email.',
+  reserved: 'name: this is the name of something built in; use another one.',
+  syntax: '{cause}.',
+  too_long: 'the file is longer than {max,} bytes.',
+  unknown: '{at} is not known.',
+  value: '{at} must be one of {known}.',
+}
+
+const nearOrAll = ({ meant, known }: Details, what: string): string =>
+  meant === undefined ? `${what}: ${(known as string[]).join(', ')}.` : `Did you mean ${meant}?`
+
+function hintForFile(details: Details): string {
+  const { problem, meant, refused, inner } = details
+  if (problem === 'unknown') return nearOrAll(details, 'Known here')
+  if (problem === 'condition') return fill(messages[String(refused)]?.hint ?? '', inner as Details)
+  return meant === undefined ? '' : `Did you mean ${meant}?`
+}
+
 /** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
 // biome-ignore format: one row, one line
 const messages: Readonly<Record<string, Message>> = {
@@ -248,6 +274,11 @@ const messages: Readonly<Record<string, Message>> = {
   'output.no_layout': { text: '--layout writes companies or people, and this result has neither.', hint: 'Leave it out; where a search is started, add --wait.' },
   'output.stream_failed': { text: 'The output cannot be written: {cause}.', hint: 'Free some disk space, or choose another location, then run the command again.', exit: exitCodes.unreachable },
   'output.too_many_rows': { text: 'The input has {rows,} rows, and a workbook holds {max,}.', hint: 'Use -o FILE.csv.' },
+  'provider.address': { text: ({ url, reason, cause }) => `${url} cannot be the address of a provider: ${reason === 'query' ? 'it must not have a query (?…).' : reason === 'plain' ? 'it begins with http://, so that others could read the key.' : cause}`, hint: ({ reason }) => (reason === 'query' ? '' : 'Is it on your own network? Allow that with --allow-target NETWORK.') },
+  'provider.file': { text: (details) => `${details.path}${details.row === undefined ? '' : `:${details.row}:${details.column}`}: ${fill(providerProblems[String(details.problem)] ?? '', details)}`, hint: hintForFile },
+  'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },
+  'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
+  'provider.none': { text: 'There is no provider {name}.', hint: (details) => ((details.known as string[]).length === 0 ? 'Add one: prospect providers add FILE' : nearOrAll(details, 'There are')), exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
   'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
@@ -340,7 +371,7 @@ export function describe({ code, details, message }: Refusal): string {
   const known = messages[code]
   if (!known) return message
   const { option } = details
-  const isOption = code.startsWith('expression.') && option !== 'keep'
+  const isOption = code.startsWith('expression.') && option !== 'keep' && !String(option).includes('.')
   const text = fill(known.text, isOption ? { ...details, option: `--${option}` } : details)
   return details.line === undefined ? text : `Line ${details.line}: ${text}`
 }

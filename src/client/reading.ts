@@ -142,7 +142,7 @@ export function sentenceOf(error: unknown, host: string): string {
 }
 
 /** Returns the code of an error, or of the first of its causes that has one; else an empty string. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if ('code' in error && typeof error.code === 'string') return error.code
   return codeOf(error instanceof AggregateError ? error.errors[0] : error.cause)

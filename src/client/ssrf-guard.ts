@@ -102,20 +102,20 @@ function sentenceOfRefusals(
   refusals: readonly AddressRefusal[],
   host: string,
   isLiteral: boolean,
-  { adviceToAllow = () => '' }: Targets,
+  { adviceToAllow = () => '', what = 'Webhooks' }: Targets,
 ): string {
   const advised = (blocked: string, networks: readonly string[]) =>
     `${blocked} ${adviceToAllow(networks)}`.trim()
   const all = refusals.flatMap(({ networks = [] }) => networks)
   if (refusals.every(({ networks }) => networks?.every(isLoopback)))
-    return advised('Webhooks to this machine are blocked.', all.map(toNetwork))
+    return advised(`${what} to this machine are blocked.`, all.map(toNetwork))
   const [refusal = refusals[0]] = refusals.filter(({ kind }) => kind !== publicAddress)
   const { kind, networks } = refusal as AddressRefusal
-  const what = `${isLiteral ? 'is' : 'has'} ${kind}`
-  if (!networks) return `${host} ${what}, which is never permitted`
-  if (kind === publicAddress) return advised(`${host} ${what}, which takes https.`, all.map(toNetwork))
+  const trait = `${isLiteral ? 'is' : 'has'} ${kind}`
+  if (!networks) return `${host} ${trait}, which is never permitted`
+  if (kind === publicAddress) return advised(`${host} ${trait}, which takes https.`, all.map(toNetwork))
   return advised(
-    `Webhooks to ${host} are blocked, because it ${what}.`,
+    `${what} to ${host} are blocked, because it ${trait}.`,
     isLiteral ? networks.map(toNetwork) : ['NETWORK'],
   )
 }

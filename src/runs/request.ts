@@ -78,6 +78,8 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly fields: readonly string[] | undefined
   /** A row for each result, where a lookup has several. */
   readonly explode?: boolean
+  /** Columns that say who gave a value. */
+  readonly sources?: boolean
   /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
   readonly onlyMissing?: string | undefined
   /** The run to compare with: an id, or how long ago it began at least, in milliseconds. */

@@ -2,7 +2,7 @@ import type { Input, Reply } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { firstText } from '../catalogue/normalize/value-kinds.js'
-import type { CompanyQuery, Contact, PhoneDetail, Provider, Source } from '../engine/ports/source.js'
+import type { CompanyQuery, Contact, PhoneDetail, Provider, Source, Vendors } from '../engine/ports/source.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { keysOf } from './identifiers.js'
 import {
@@ -25,6 +25,8 @@ export function createSuppressor(driver: Driver, owner: string) {
     find,
     source: (source: Source) => suppressing(source, find),
     request: (operation: Operation, input: Input) => requestWithout(find, operation, input),
+    /** `source` says who is meant. */
+    vendors: (vendors: Vendors, source: Source) => guardedVendors(vendors, source, find),
     /** `source` says who is in a stored preview, which names neither address nor domain. */
     reply: async (operation: Operation, reply: Reply, source?: Source) => {
       const { body } = reply
@@ -58,8 +60,7 @@ export function createSuppressor(driver: Driver, owner: string) {
  * Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is.
  */
 function suppressing(source: Source, find: FindSuppressed): Source {
-  const isSuppressed = async (...records: readonly (object | undefined)[]) =>
-    (await find(records.flatMap((record) => (record ? [...keysOf({ ...record }).keys] : [])))).size > 0
+  const { isSuppressed, isContact } = checksOf(source, find)
   const unless = async <T extends object>(record: T | undefined) =>
     record && !(await isSuppressed(record)) ? record : undefined
   const isCompany = async (query: CompanyQuery) =>
@@ -87,13 +88,8 @@ function suppressing(source: Source, find: FindSuppressed): Source {
       const found = await source.find(search, page)
       return { ...found, records: await withoutSuppressed(found.records, find) }
     },
-    providers: async () => {
-      const companyOf = async ({ domain, companyName: name }: Contact) =>
-        domain || name ? source.company({ domain, name }) : undefined
-      const isContact = async (contact: Contact) =>
-        isSuppressed(toFields(contact), await source.person(contact), await companyOf(contact))
-      return (await source.providers()).map((provider) => guarded(provider, isContact, unless, find))
-    },
+    providers: async () =>
+      (await source.providers()).map((provider) => guarded(provider, isContact, unless, find)),
     technologies: (...given) => source.technologies(...given),
     count: (...given) => source.count(...given),
     unknownCompanies: (...given) => source.unknownCompanies(...given),
@@ -104,6 +100,36 @@ function suppressing(source: Source, find: FindSuppressed): Source {
   }
 }
 
+/** Returns what finds out who is suppressed, with what a source knows of them. */
+function checksOf(source: Source, find: FindSuppressed) {
+  const isSuppressed = async (...records: readonly (object | undefined)[]) =>
+    (await find(records.flatMap((record) => (record ? [...keysOf({ ...record }).keys] : [])))).size > 0
+  const companyOf = async ({ domain, companyName: name }: Contact) =>
+    domain || name ? source.company({ domain, name }) : undefined
+  const isContact = async (contact: Contact) =>
+    isSuppressed(toFields(contact), await source.person(contact), await companyOf(contact))
+  return { isSuppressed, isContact }
+}
+
+/** Returns data vendors that are told of nobody who is suppressed, and whose answers name nobody. */
+function guardedVendors(vendors: Vendors, source: Source, find: FindSuppressed): Vendors {
+  const { isSuppressed, isContact } = checksOf(source, find)
+  return {
+    has: (workspaceId) => vendors.has(workspaceId),
+    ask: async function* (kind, subject, ...rest) {
+      const { email } = subject
+      if ((await isContact(subject)) || (email && (await isSuppressed({ email })))) return
+      for await (const reply of vendors.ask(kind, subject, ...rest)) {
+        const { phone = [], ...fields } = reply.fields ?? {}
+        const phones = await withoutSuppressed(phone as readonly PhoneDetail[], find)
+        if (reply.fields === undefined) yield reply
+        else if (!(await isSuppressed(fields)) && (kind !== 'phone' || phones.length > 0))
+          yield { ...reply, fields: { ...reply.fields, ...(kind === 'phone' && { phone: phones }) } }
+      }
+    },
+  }
+}
+
 /** Returns a provider that is asked about nobody who is suppressed, and whose answers name nobody. */
 const guarded = (
   provider: Provider,
@@ -111,13 +137,13 @@ const guarded = (
   unless: <T extends object>(record: T | undefined) => Promise<T | undefined>,
   find: FindSuppressed,
 ): Provider => {
-  const { name, person, email, personalEmail, phones } = provider
+  const { name, isGuess = false, person, email, personalEmail, phones } = provider
   const ask =
     <T>(question: (contact: Contact) => T, none: Awaited<T>) =>
     async (contact: Contact): Promise<Awaited<T>> =>
       (await isSuppressed(contact)) ? none : await question.call(provider, contact)
   return {
-    name,
+    ...{ name, isGuess },
     ...(person && { person: ask(person, undefined) }),
     ...(email && { email: async (contact: Contact) => unless(await ask(email, undefined)(contact)) }),
     ...(personalEmail && {

@@ -7,6 +7,7 @@ import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { buildProgram } from '../../src/cli/program/program.js'
 import { createContext } from '../../src/cli/target/create.js'
 import { type CommandResult, command, folder, machine, removed, streamsOf } from '../support/command.js'
+import { acmemail } from '../support/vendors.js'
 
 /** An example of the help of a command, without the leading `prospect`. */
 interface Example {
@@ -92,6 +93,7 @@ const lastWork = [
 
 const aFault = ['engine faults add all --delay 1s --count 1']
 const nightly = ['profiles add nightly --max-wait 600']
+const vendor = ['providers add acmemail.yaml --key-stdin < acmemail.key']
 
 /** What else is done before the examples of a command. */
 const beforeOf: Readonly<Record<string, readonly string[]>> = {
@@ -106,10 +108,16 @@ const beforeOf: Readonly<Record<string, readonly string[]>> = {
   'config set': nightly,
   'profiles use': nightly,
   'profiles remove': nightly,
+  'providers remove': vendor,
+  'providers enable': vendor,
+  'providers disable': vendor,
+  'providers order': vendor,
 }
 
 const network = 'https://www.network.example'
 const files: Readonly<Record<string, string>> = {
+  'acmemail.yaml': acmemail(),
+  'acmemail.key': 'an-invented-key',
   'companies.csv': [
     'Company,Website,Country,Profile',
     `Acme Robotics,acme-robotics.example,DE,${network}/company/acme-robotics`,

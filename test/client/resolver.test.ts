@@ -31,7 +31,7 @@ let answering: (name: string, type: 'A' | 'AAAA') => Known
 const known = (name: string): Known => (name.startsWith('dead') ? 'silence' : (zone[name] ?? 'NXDOMAIN'))
 
 beforeAll(async () => {
-  server = await nameServer((name, type) => answering(name, type))
+  server = await nameServer((name, type) => answering(name, type as 'A' | 'AAAA'))
   folder = mkdtempSync(join(tmpdir(), 'prospect-hosts-'))
   hostsFile = join(folder, 'hosts')
   writeFileSync(hostsFile, '')

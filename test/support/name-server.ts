@@ -11,22 +11,26 @@ export interface NameServer {
   close(): Promise<void>
 }
 
-/** What is known of a name: addresses, after the names it is an alias of; a failure; or no answer at all. */
+/** What is known of a name: addresses, after the names it is an alias of, or its mail servers; a failure; or no answer at all. */
 export type Known = readonly string[] | 'NXDOMAIN' | 'SERVFAIL' | 'silence'
 
-const types = { A: 1, CNAME: 5, AAAA: 28 }
+const types = { A: 1, CNAME: 5, MX: 15, AAAA: 28 }
+
+/** What a name server is asked for. */
+type Asked = 'A' | 'AAAA' | 'MX'
 const statuses = { NXDOMAIN: 3, SERVFAIL: 2 }
 
 /** Starts a name server that answers over UDP. */
 export async function nameServer(
-  known: (name: string, type: 'A' | 'AAAA') => Known,
+  known: (name: string, type: Asked) => Known,
   { host = '127.0.0.1', port = 0 } = {},
 ): Promise<NameServer> {
   const socket = createSocket('udp4')
   const asked: string[] = []
   socket.on('message', (query, from) => {
     const { name, end } = nameAt(query, 12)
-    const type = query.readUInt16BE(end) === types.A ? 'A' : 'AAAA'
+    const number = query.readUInt16BE(end)
+    const type = number === types.MX ? 'MX' : number === types.A ? 'A' : 'AAAA'
     asked.push(name)
     const found = known(name, type)
     if (found === 'silence') return
@@ -56,7 +60,11 @@ function nameAt(message: Buffer, start: number): { readonly name: string; readon
   return { name: labels.join('.').toLowerCase(), end: end + 1 }
 }
 
-function recordsOf(name: string, type: 'A' | 'AAAA', found: readonly string[]): Buffer[] {
+function recordsOf(name: string, type: Asked, found: readonly string[]): Buffer[] {
+  if (type === 'MX')
+    return found.map((server) =>
+      record(name, types.MX, Buffer.concat([Buffer.from([0, 10]), bytesOfName(server)])),
+    )
   const records: Buffer[] = []
   let owner = name
   for (const one of found) {

@@ -21,6 +21,16 @@ export interface CallMember {
   readonly weeklyLimit: number | null
 }
 
+/** What the calls of a run may cost at data vendors of the workspace, each in its own credits. */
+export interface VendorSpending {
+  /** Id of the run that the calls belong to. */
+  readonly run: string
+  /** The most by vendor; there is no limit for those that are not named. */
+  readonly most?: Readonly<Record<string, number>> | undefined
+  /** Whether to go on until an address is valid. */
+  readonly accept?: 'valid' | undefined
+}
+
 /** What accompanies a request without being part of it. */
 export interface CallOptions {
   /** The caller's API key. */
@@ -30,6 +40,8 @@ export interface CallOptions {
   readonly freshKey?: (() => string) | undefined
   /** Replaces the idempotency key for a target on this machine: the reply is kept until `discardReplies`. */
   readonly row?: RunRow | undefined
+  /** Ignored by servers, whose vendors are their own. */
+  readonly vendors?: VendorSpending | undefined
   readonly signal?: AbortSignal | undefined
   /** Called when a reply of a server that was returned turns out to be perhaps the one to another request. */
   readonly onDoubted?: (() => void) | undefined

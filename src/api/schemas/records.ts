@@ -31,6 +31,7 @@ export const accountRecord = () =>
     network_url: value.address('Profile on the network'),
     company_profile_picture: value.address('Logo'),
     technologies: value.strings('Slugs of the technologies it uses'),
+    source: value.string('The data vendor of the workspace that said it; absent where none did').optional(),
   })
 
 /** The results of a bulk request, in the order of its items. */
@@ -93,6 +94,7 @@ export const personRecord = () =>
     most_probable_email: value.maybe('Email address; omitted with live: false').optional(),
     most_probable_email_status: emailStatus('the email address').nullable().optional(),
     phones: value.strings('Phone numbers in E.164; omitted with live: false').optional(),
+    source: value.string('The data vendor of the workspace that said it; absent where none did').optional(),
   })
 
 /** A person in a search or a delivery. */
@@ -206,9 +208,15 @@ export const contactResult = () =>
         country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
       })
       .optional(),
+    email_source: value
+      .maybe('Who gave the email address; absent without data vendors of your own')
+      .optional(),
+    personal_email_source: value.maybe('Who gave the personal email address').optional(),
+    phone_source: value.maybe('Who gave the phone numbers').optional(),
+    answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),
     credits_used: value.count('Credits charged for this contact'),
     custom: value.echo(),
-    message: value.string('No data found, when nothing was').optional(),
+    message: value.string('No data found, when nothing was, and why').optional(),
   })
 
 /** A list and the status of its import. */

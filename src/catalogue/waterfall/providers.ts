@@ -71,6 +71,7 @@ interface Colleague {
 /** Guesses an address from the pattern of the colleagues' addresses; its status is always `risky`. */
 const createPatternProvider = (driver: Driver): Provider => ({
   name: 'pattern',
+  isGuess: true,
   email: (contact) => driver.read((connection) => guessEmail(connection, contact)),
 })
 

@@ -28,6 +28,7 @@ export type BatchCommand = Omit<BatchRequest, 'output' | 'targetOptions' | 'loca
 /** The global options that choose the target. None of them holds a secret. */
 const targetOptions: readonly string[] = [
   ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
+  ...['maxCost', 'accept'],
 ]
 
 /** Returns the options that choose the target, for the record of a run. */

@@ -45,7 +45,8 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
     ...{ ...given, maxAgeMs, overrides, explode: given.explode || isImport },
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
   }
-  const choices = withSavedMap(context, asked, options.useMap)
+  const sources = await context.hasVendors()
+  const choices = withSavedMap(context, { ...asked, sources }, options.useMap)
   const { database } = options
   const place = typeof database === 'string' ? { database } : {}
   const constants = { ...input, ...overrides }

@@ -38,6 +38,10 @@ export interface GlobalOptions {
   readonly networkName?: string
   /** The server's word for `premium` in field names. */
   readonly premiumName?: string
+  /** The most that the command may cost at data vendors, by their names. */
+  readonly maxCost?: Readonly<Record<string, number>>
+  /** Which addresses end a waterfall. */
+  readonly accept?: 'valid'
   readonly format?: FormatName
   /** The format on a terminal, of the setting `format`. */
   readonly terminalFormat?: FormatName | undefined
@@ -203,6 +207,8 @@ export interface TargetContext {
   notifySource(member?: string): Promise<void>
   /** Opens a caller whose calls are answered by the workers that share the engine's database. */
   distributedCaller(run: DistributedRun): Promise<Caller>
+  /** Whether the chosen target asks data vendors of its workspace, as far as this machine knows. */
+  hasVendors(): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
 }

@@ -22,6 +22,10 @@ interface StoredKey {
 /** Returns the origin under which the key of a local workspace is stored. */
 export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
 
+/** Returns the name under which the key of a workspace's data vendor is stored. */
+export const providerKeyName = (workspaceId: string, provider: string): string =>
+  `${localOrigin(workspaceId)} provider ${provider}`
+
 /** Whose key a command uses: that of a profile at an origin. */
 export interface KeyOwner {
   readonly origin: string

@@ -262,6 +262,7 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   input: ['--input', 'read'],
   apiKeyFile: ['--api-key-file', 'read'],
   secretFile: ['--secret-file', 'read'],
+  keyFile: ['--key-file', 'read'],
   output: ['-o', 'write'],
   rejects: ['--rejects', 'write'],
   summaryJson: ['--summary-json', 'write'],

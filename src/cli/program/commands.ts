@@ -17,6 +17,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   industries: ['local', async () => (await import('../commands/data/data.js')).industriesCommand],
   config: ['machine', async () => (await import('../commands/setup/config.js')).configCommand],
   profiles: ['machine', async () => (await import('../commands/setup/profiles.js')).profilesCommand],
+  providers: ['local', async () => (await import('../commands/providers/providers.js')).providersCommand],
   ledger: ['machine', async () => (await import('../commands/ledger/ledger.js')).ledgerCommand],
   serve: ['servers', async () => (await import('../commands/serve/serve.js')).serveCommand],
   dashboard: ['servers', async () => (await import('../commands/serve/dashboard.js')).dashboardCommand],

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
@@ -16,6 +16,7 @@ import { runSync } from '../operation/run-sync.js'
 import { findStored } from '../operation/stored-lookups.js'
 import type { CommandEnvironment, ProspectCommand } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
+import { type OptionsOf, optionRows, toOptions } from '../options/option-rows.js'
 import {
   argumentText,
   type Field,
@@ -72,13 +73,16 @@ export async function operationCommand(
   if (hasPages(shape))
     command.addOption(new Option('--all', 'get every page, as one answer').helpGroup(groups.request))
   addBatchOptions(command, operation, shape)
+  if (asksVendors.includes(operation.id))
+    for (const option of toOptions(vendorOptions)) command.addOption(option.helpGroup(groups.request))
   if (hasRecords(operation, shape)) command.addLayout()
   // The technologies are those of the catalogue.
   if (operation.method === 'GET' && operation.id !== 'accounts.technologies') command.reads('engine')
   return command
     .addNote(factsText(operation))
     .addExamples(...examplesOf[operation.id])
-    .run(async (context, given) => {
+    .run(async (plain, given) => {
+      const context = withVendorOptions(plain, given.options)
       const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
       const invocation = { ...given, options, args: await resolveLocalId(context, operation, given) }
       const input = await collectInput(context, operation, shape, invocation)
@@ -243,4 +247,30 @@ async function resolveLocalId(
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)
   // The engine says what is wrong with an id that nothing has.
   return [(await expandId(id, kind, ids)) ?? id]
+}
+
+/** Operations that ask data vendors of the workspace. */
+const asksVendors: readonly OperationId[] = [
+  ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
+  ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),
+]
+
+const vendorOptions = optionRows({
+  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', readCost],
+  accept: ['<status>', 'end only at an address that is valid', ['valid']],
+})
+
+function readCost(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const [, name, amount] = /^([a-z][\w-]*)=(\d+(?:\.\d+)?)$/.exec(text) ?? []
+  if (name === undefined)
+    throw new InvalidArgumentError('Give a provider and an amount, such as acmemail=100.')
+  return { ...before, [name]: Number(amount) }
+}
+
+function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
+  const { maxCost, accept } = given
+  if (maxCost === undefined && accept === undefined) return context
+  if (!context.isLocal())
+    throw new UsageError('--max-cost and --accept are for providers of this machine; a server has its own.')
+  return context.withGlobals({ maxCost, accept })
 }

@@ -132,9 +132,13 @@ function contextOf(
         return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
       },
       isLocal: () => chosen().kind === 'local' && caller === undefined,
+      hasVendors: async () => context.isLocal() && local.hasVendors(),
       caller: async () => {
         const target = chosen()
-        return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
+        if (caller) return caller
+        return target.kind === 'local'
+          ? withVendors(await local.caller(), globals, shared.ids)
+          : callServer(target)
       },
       suppressor: () => suppressorOf(chosen()),
       source: async (member) => (await import('./local-target.js')).sourceOf(context, member),
@@ -163,6 +167,17 @@ function contextOf(
     return context
   }
   return withGlobals(given)
+}
+
+/** Returns a caller whose calls may cost at data vendors what the command permits. */
+function withVendors(caller: Caller, { maxCost: most, accept }: GlobalOptions, ids: Ids): Caller {
+  if (most === undefined && accept === undefined) return caller
+  const run = ids.uuid()
+  return {
+    ...caller,
+    call: (id, input, options) =>
+      caller.call(id, input, { ...options, vendors: { run: options?.row?.run ?? run, most, accept } }),
+  }
 }
 
 /** Shorter secrets are not removed, because ordinary words would disappear with them. */

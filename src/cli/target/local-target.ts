@@ -6,7 +6,7 @@ import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Origins } from '../../catalogue/records/origins.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Sender, Source, Targets } from '../../engine/ports/ports.js'
+import type { Sender, Source, Targets, Vendors } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import { countFaults } from '../../engine/tables/faults.js'
@@ -25,7 +25,7 @@ import type {
   StreamsContext,
   TargetOptions,
 } from '../context/context.js'
-import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
+import { localOrigin, providerKeyName, storedKey, storedMember, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
@@ -48,6 +48,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const { createAdmin } = await import('../../engine/admin/admin.js')
     return createAdmin({ ...(await shared()), ids })
   })
+  const vendors = lazyVendors(machine, shared)
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
@@ -55,7 +56,10 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const onTrouble = reportTrouble(machine)
     // Only a PostgreSQL database can be shared with other workers.
     const taking = isPostgres(machine.home.engine) ? { rowCaller: engineRowCaller(await engine()) } : {}
-    const made = createWorker({ ...(await shared()), source, ids, sender, targets, onTrouble, ...taking })
+    const made = createWorker({
+      ...{ ...(await shared()), source, vendors, ids, sender, targets, onTrouble },
+      ...taking,
+    })
     machine.onClose(() => made.stop())
     working = made
     return made
@@ -65,7 +69,9 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
     const source = lazily<Source>(catalogue)
-    return createEngine({ ...(await shared()), source, ids, sender, targets, accepted, observedLimits })
+    return createEngine({
+      ...{ ...(await shared()), source, vendors, ids, sender, targets, accepted, observedLimits },
+    })
   })
   const caller = once(async () => {
     const made = await engine()
@@ -77,6 +83,11 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     return workspace ? keepKeys(machine, made, localOrigin(workspace.id)) : made
   })
   return {
+    /** Whether the workspace in use has data vendors. */
+    hasVendors: async () => {
+      const workspace = await (await shared()).store.read((tx) => findWorkspace(tx))
+      return workspace !== undefined && vendors.has(workspace.id)
+    },
     catalogue,
     admin,
     worker,
@@ -166,6 +177,31 @@ function lazySender({ clock, onClose }: Machine, { names, deliveryShape }: Local
     send: async (attempt) => (await sender()).send(attempt),
     check: async (...checked) => (await sender()).check(...checked),
     close: async () => {},
+  }
+}
+
+/** Returns what asks data vendors, loaded when a workspace has any. */
+function lazyVendors(
+  { home, clock, sleep, streams, onClose }: Machine,
+  shared: () => Promise<Awaited<ReturnType<typeof openEngineStore>>>,
+): Vendors {
+  const desk = once(async () => {
+    const { openVendors } = await import('../../providers/vendors.js')
+    const keyOf = (workspaceId: string, name: string) => storedKey(home, providerKeyName(workspaceId, name))
+    const servers = streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== '')
+    const opened = openVendors({ store: (await shared()).store, clock, keyOf, sleep, servers })
+    onClose(() => opened.close())
+    return opened
+  })
+  return {
+    has: async (workspaceId) => {
+      const { store } = await shared()
+      const { hasProviders } = await import('../../engine/tables/providers.js')
+      return (await store.read((tx) => hasProviders(tx, workspaceId))) && (await desk()).has(workspaceId)
+    },
+    ask: async function* (...question) {
+      yield* (await desk()).ask(...question)
+    },
   }
 }
 

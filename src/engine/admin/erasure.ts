@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
@@ -52,6 +53,7 @@ const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
   personalReplies(subject),
   personalRowReplies(subject),
   personalLists(subject),
+  personalCalls(subject),
 ]
 
 /** With these values a worker loses the job, which then continues from its last step. */
@@ -218,6 +220,23 @@ const personalLists = (subject: SubjectMatcher): PersonalTable<{ readonly name: 
   key: ['id'],
   columns: ['name'],
   erase: ({ name }) => (subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined),
+})
+
+/** What providers were asked about the person, and what they answered. What it cost stays. */
+const personalCalls = (
+  subject: SubjectMatcher,
+): PersonalTable<StoredRow & { readonly identity: string; readonly attempt: number }> => ({
+  table: 'provider_calls',
+  counted: 'replies',
+  key: ['workspace_id', 'provider', 'kind', 'identity', 'attempt'],
+  columns: ['subject', 'answer', 'state'],
+  erase({ identity, attempt, ...row }) {
+    const [asked, answer] = [row.subject, row.answer].map((text) => (text ? parseExact(String(text)) : null))
+    if (!subject.isAbout({ ...(asked as object), ...(answer as object | null) })) return undefined
+    const gone = { subject: '{}', answer: null, vendor_id: null, error: null }
+    // A hash of a name is personal data, too.
+    return { change: { ...gone, identity: `forgotten ${randomUUID()}` } }
+  },
 })
 
 /** Jobs deleted per transaction; a job may have many records. */

@@ -3,21 +3,33 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Account, CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
 import type { HandlersOf } from './handler.js'
 import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
+import { askVendorsFor, toVendorAccount } from './vendors.js'
 
 /** Handlers of the area `accounts`. */
 export const accounts: HandlersOf<'accounts'> = {
   /** One company; free when not found. `live: false` omits the phone. */
-  'accounts.enrich': async ({ input, source }) => {
-    const query = toEnrichQuery(input)
-    const account = await source.company(query)
-    if (!account) throw new ApiError('no_company_found')
-    return { output: input.live ? account : withoutPhone(account), used: { company: 1 } }
+  'accounts.enrich': async (context) => {
+    const { input, source } = context
+    const account = await source.company(toEnrichQuery(input))
+    if (account) return { output: accountFor(input, account), used: { company: 1 } }
+    const other = await askVendorsFor(context, 'company', toVendorQuery(input))
+    if (!other) throw new ApiError('no_company_found')
+    return { output: accountFor(input, toVendorAccount(other)) }
   },
   /** `POST /accounts/bulk_enrich`: each resolved company is paid for. */
-  'accounts.bulk_enrich': async ({ input, source }) => {
+  'accounts.bulk_enrich': async (context) => {
+    const { input, source } = context
     const found = await Promise.all(input.accounts.map(async (one) => source.company(toEnrichQuery(one))))
+    const all = await Promise.all(
+      found.map(async (account, at) => {
+        const other = account
+          ? undefined
+          : await askVendorsFor(context, 'company', toVendorQuery(input.accounts[at] ?? {}))
+        return account ?? (other && toVendorAccount(other))
+      }),
+    )
     return {
-      output: { results: found.map((one) => (one ? (input.live ? one : withoutPhone(one)) : null)) },
+      output: { results: all.map((account) => (account ? accountFor(input, account) : null)) },
       used: { company: found.filter(Boolean).length },
     }
   },
@@ -113,9 +125,20 @@ const toEnrichQuery = ({
   country,
 }: Omit<InputOf<'accounts.enrich'>, 'live'>): CompanyQuery => ({ url, domain, name, country })
 
-/** Returns a company as a request with `live: false` gets it. */
-function withoutPhone({ phone: _, ...account }: Account): Account {
-  return account
+const toVendorQuery = ({
+  company_network_url,
+  domain,
+  name,
+  country,
+}: Partial<InputOf<'accounts.enrich'>>) => ({
+  ...{ url: company_network_url, domain, companyName: name, country },
+})
+
+/** Returns a company as a request gets it: `live: false` omits the phone. */
+function accountFor({ live }: { readonly live: boolean }, account: Account): Account {
+  if (live) return account
+  const { phone: _, ...rest } = account
+  return rest
 }
 
 const snippetLength = 300

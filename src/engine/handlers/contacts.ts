@@ -4,8 +4,14 @@ import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
-import type { Contact } from '../ports/ports.js'
-import { type ContactResult, runWaterfall, toContactRecord, toPendingRecord } from '../records/waterfall.js'
+import type { Asking, Contact } from '../ports/ports.js'
+import {
+  type ContactResult,
+  outsideOf,
+  runWaterfall,
+  toContactRecord,
+  toPendingRecord,
+} from '../records/waterfall.js'
 import {
   type AsyncJob,
   type Enrichment,
@@ -30,17 +36,17 @@ export const contacts: HandlersOf<'contacts'> = {
     return { output: withTenure(person, now), used: { person: 1 } }
   },
   /** `POST /contacts/single_enrich`: its highest cost is held until it is done. */
-  'contacts.enrich': ({ input, ids }) => {
+  'contacts.enrich': ({ input, ids, asking }) => {
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const { firstName: first_name, lastName: last_name } = enrichment
     return {
       output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoCustom(enrichment) },
-      job: toJob(id, input, [input], [enrichment]),
+      job: toJob(id, input, [input], [enrichment], asking),
     }
   },
   /** `POST /contacts/bulk_enrich`: one result for each contact. */
-  'contacts.bulk_enrich': ({ input, ids }) => {
+  'contacts.bulk_enrich': ({ input, ids, asking }) => {
     const id = ids.uuid()
     const enrichments = input.contacts.map((contact, at) => toEnrichment(ids.uuid(), id, at + 1, contact))
     return {
@@ -49,18 +55,24 @@ export const contacts: HandlersOf<'contacts'> = {
         status: 'queued',
         contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoCustom(one) })),
       },
-      job: toJob(id, input, input.contacts, enrichments),
+      job: toJob(id, input, input.contacts, enrichments, asking),
     }
   },
   /** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
   'contacts.enrich_sync': async (work) => {
-    const { input, source, ids, now, principal } = work
+    const { input, source, ids, now, principal, vendors, asking } = work
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const row = operation('contacts.enrich_sync')
-    const result = await runWaterfall(await source.providers(), toContact(input), toWaterfallAsk(input))
+    const outside = await outsideOf(vendors, asking, source)
+    const result = await runWaterfall(
+      await source.providers(),
+      toContact(input),
+      toWaterfallAsk(input),
+      outside,
+    )
     const record = toContactRecord(row, result, enrichment)
-    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment]), now)
+    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment], asking), now)
     return {
       output: withPhones(record),
       used: result.used,
@@ -196,8 +208,9 @@ function toJob(
   input: WaterfallInput,
   contacts: readonly ContactInput[],
   enrichments: readonly Enrichment[],
+  { run, most, accept }: Asking,
 ): NewJob {
-  const ask = toWaterfallAsk(input)
+  const ask = { ...toWaterfallAsk(input), vendors: { run, most, accept } }
   return {
     id,
     name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,

@@ -3,7 +3,7 @@ import type { OperationId } from '../../api/operations/table.js'
 import type { Awaitable, Connection, Driver } from '../../storage/driver/connection.js'
 import type { NewJob } from '../credits/accept.js'
 import type { Used } from '../credits/cost.js'
-import type { Ids, Source } from '../ports/ports.js'
+import type { Asking, Ids, Source, Vendors } from '../ports/ports.js'
 import type { Principal } from '../tables/members.js'
 
 /** The input of a handler. Everything that can refuse the request has been checked. */
@@ -15,6 +15,10 @@ export interface HandlerContext<Id extends OperationId> {
   /** Units that balance and weekly allowance could pay for, at the operation's price; 0 when it is free. */
   readonly affordable: number
   readonly source: Source
+  /** Data vendors of the workspace, where this machine asks any. */
+  readonly vendors: Vendors | undefined
+  /** For whom they are asked. */
+  readonly asking: Asking
   readonly store: Driver
   readonly ids: Ids
 }

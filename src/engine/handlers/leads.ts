@@ -15,20 +15,33 @@ import {
   withAccounts,
 } from './imports.js'
 import { findPersona } from './personas.js'
+import { askVendorsFor, toVendorPerson } from './vendors.js'
 
 /** Handlers of the area `leads`. */
 export const leads: HandlersOf<'leads'> = {
   /** One person; free when not found. `live: false` omits email address and phones. */
-  'leads.enrich': async ({ input, source, now }) => {
+  'leads.enrich': async (context) => {
+    const { input, source, now } = context
     const person = await source.person(toPersonQuery(input))
-    if (!person) throw new ApiError('no_person_found')
-    return { output: personFor(input, person, now), used: { person: 1 } }
+    if (person) return { output: personFor(input, person, now), used: { person: 1 } }
+    const other = await askVendorsFor(context, 'person', toPersonQuery(input))
+    if (!other) throw new ApiError('no_person_found')
+    return { output: personFor(input, toVendorPerson(other), now) }
   },
   /** `POST /leads/bulk_enrich`: each resolved person is paid for. */
-  'leads.bulk_enrich': async ({ input, source, now }) => {
+  'leads.bulk_enrich': async (context) => {
+    const { input, source, now } = context
     const found = await Promise.all(input.leads.map(async (one) => source.person(toPersonQuery(one))))
+    const all = await Promise.all(
+      found.map(async (person, at) => {
+        const other = person
+          ? undefined
+          : await askVendorsFor(context, 'person', toPersonQuery(input.leads[at] ?? {}))
+        return person ?? (other && toVendorPerson(other))
+      }),
+    )
     return {
-      output: { results: found.map((person) => (person ? personFor(input, person, now) : null)) },
+      output: { results: all.map((person) => (person ? personFor(input, person, now) : null)) },
       used: { person: found.filter(Boolean).length },
     }
   },

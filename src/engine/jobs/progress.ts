@@ -6,7 +6,7 @@ import { costOf, type Used } from '../credits/cost.js'
 import { releaseHold, settleHold } from '../credits/ledger.js'
 import { takeQuota } from '../credits/quotas.js'
 import { createDeliveries, sliceCompleted, sliceEach, sliceFailed } from '../deliveries/payloads.js'
-import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
+import type { Clock, Ids, Sender, Source, Targets, Vendors } from '../ports/ports.js'
 import type { RowCaller } from '../settlement/settlement.js'
 import { insertDeliveries } from '../tables/deliveries.js'
 import { type AsyncJob, insertRecords, type JobRecord, lockJob, updateJob } from '../tables/jobs.js'
@@ -17,6 +17,8 @@ import { findWorkspace, readClock, type Workspace } from '../tables/members.js'
 export interface WorkerPorts {
   readonly store: Driver
   readonly source: Source
+  /** The data vendors of workspaces; without them, only the source is asked. */
+  readonly vendors?: Vendors | undefined
   readonly clock: Clock
   readonly ids: Ids
   /** Posts deliveries. Without one, deliveries wait for a process that has one. */

@@ -20,6 +20,8 @@ export interface Targets {
   readonly allow: readonly string[]
   /** Whether this machine's loopback addresses are allowed, over http too. */
   readonly loopback: boolean
+  /** What is sent there, in a sentence that says it is blocked; webhooks by default. */
+  readonly what?: string
   /** Returns a sentence that says how to allow networks, for the person or program that is refused. */
   readonly adviceToAllow?: (networks: readonly string[]) => string
 }

@@ -1,4 +1,5 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
+import type { VendorSpending } from '../../api/calls/caller.js'
 import type { importFields } from '../../api/schemas/enumerations.js'
 import type { Awaitable } from '../../storage/driver/connection.js'
 
@@ -144,12 +145,45 @@ export interface FoundEmail {
  */
 export interface Provider {
   readonly name: string
+  /** Whether it guesses, and is asked after everybody else. */
+  readonly isGuess?: boolean
   /** Identifies the person: name, profile and employer. Free, and it does not end a waterfall. */
   person?(contact: Contact): Awaitable<Contact | undefined>
   email?(contact: Contact): Awaitable<FoundEmail | undefined>
   personalEmail?(contact: Contact): Awaitable<FoundEmail | undefined>
   /** Returns all known numbers, each with its kind. */
   phones?(contact: Contact): Awaitable<readonly PhoneDetail[]>
+}
+
+/** What a data vendor of a workspace may be asked for. */
+export type VendorKind = 'email' | 'personal_email' | 'phone' | 'person' | 'company' | 'verify'
+
+/** For whom vendors are asked, and what that may cost. */
+export interface Asking extends VendorSpending {
+  readonly workspaceId: string
+  readonly memberId: string
+}
+
+/** What became of a question to a vendor. `unknown`: its answer was lost, and it may have charged. */
+export interface VendorReply {
+  readonly name: string
+  readonly is: 'found' | 'not_found' | 'unknown' | 'skipped'
+  readonly fields?: Readonly<Record<string, unknown>>
+  /** Why it was not asked. */
+  readonly why?: string
+}
+
+/** The data vendors of workspaces, which are asked after the catalogue. */
+export interface Vendors {
+  /** Whether a workspace has any. */
+  has(workspaceId: string): Promise<boolean>
+  /** Asks them in their order; each only when the next reply is wanted. `company` says what is known of the company. */
+  ask(
+    kind: VendorKind,
+    subject: PersonQuery & { readonly email?: string | undefined; readonly country?: string | undefined },
+    asking: Asking,
+    company?: () => Awaitable<Account | undefined>,
+  ): AsyncIterable<VendorReply>
 }
 
 /** Where companies, people, jobs and posts come from: the local catalogue, or a server. */

@@ -3,7 +3,17 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { Awaitable } from '../../storage/driver/connection.js'
 import { costOf, type Used } from '../credits/cost.js'
-import type { Contact, ContactType, FoundEmail, PhoneDetail, Provider } from '../ports/ports.js'
+import type {
+  Asking,
+  Contact,
+  ContactType,
+  FoundEmail,
+  PhoneDetail,
+  Provider,
+  Source,
+  VendorKind,
+  Vendors,
+} from '../ports/ports.js'
 import type { Enrichment, WaterfallAsk } from '../tables/jobs.js'
 
 /** A contact's result, as it is stored and delivered. */
@@ -17,70 +27,152 @@ export function requireConsent(types: readonly ContactType[], consentGiven: bool
   if (types.includes('personal_email') && !consentGiven) throw new ApiError('consent_required')
 }
 
+/** The data vendors of a workspace, which are asked before anybody guesses. */
+export interface Outside {
+  readonly vendors: Vendors
+  readonly asking: Asking
+  readonly source: Pick<Source, 'company'>
+}
+
+/** Returns the vendors that a waterfall asks; `undefined` where the workspace has none. */
+export const outsideOf = async (
+  vendors: Vendors | undefined,
+  asking: Asking,
+  source: Outside['source'],
+): Promise<Outside | undefined> =>
+  (await vendors?.has(asking.workspaceId)) && vendors ? { vendors, asking, source } : undefined
+
 /**
  * Asks the providers in order, type by type, until one has an acceptable answer, and counts what is to be paid. A
  * provider that fails is skipped. When all providers of a type failed, the first failure is thrown, because there may
- * be an answer.
+ * be an answer. What a vendor finds costs nothing here.
  */
 export async function runWaterfall(
   providers: readonly Provider[],
   contact: Contact,
   { types, ...only }: WaterfallAsk,
+  outside?: Outside,
 ): Promise<{ readonly found: Reached; readonly used: Used }> {
-  const who = await identifyContact({ providers, contact })
-  const tour: Tour = { providers, contact: who }
+  const notes = { outside, lost: new Set<string>(), skipped: new Map<string, string>() }
+  const who = await identifyContact({ providers, contact, ...notes })
+  const tour: Tour = { providers, contact: who, ...notes }
   const asked = (type: ContactType) => types.includes(type)
-  const email = asked('email') ? await firstEmail(tour, ({ email }) => email) : undefined
+  const email = asked('email') ? await firstEmail(tour, 'email', ({ email }) => email) : undefined
   const personal = asked('personal_email')
-    ? await firstEmail(tour, ({ personalEmail }) => personalEmail)
+    ? await firstEmail(tour, 'personal_email', ({ personalEmail }) => personalEmail)
     : undefined
-  const phones = asked('phone') ? await firstPhones(tour, only) : []
-  const nothing = !email && !personal && phones.length === 0
+  const phones = asked('phone') ? await firstPhones(tour, only) : undefined
+  const numbers = phones?.value ?? []
+  const nothing = !email && !personal && numbers.length === 0
+  const sources = outside !== undefined
   const found: Reached = {
     first_name: who.firstName ?? null,
     last_name: who.lastName ?? null,
     network_profile_url: who.url ?? null,
-    ...(asked('email') && { email: email?.email ?? null, email_status: email?.status ?? null }),
+    ...(asked('email') && { email: email?.value.email ?? null, email_status: email?.value.status ?? null }),
+    ...(asked('email') && sources && { email_source: email?.source ?? null }),
     ...(asked('personal_email') && {
-      personal_email: personal?.email ?? null,
-      personal_email_status: personal?.status ?? null,
+      personal_email: personal?.value.email ?? null,
+      personal_email_status: personal?.value.status ?? null,
+      ...(sources && { personal_email_source: personal?.source ?? null }),
     }),
-    ...(asked('phone') && { phone: phones.map(({ number }) => number), phone_details: [...phones] }),
-    ...(nothing && { message: 'No data found' }),
+    ...(asked('phone') && { phone: numbers.map(({ number }) => number), phone_details: [...numbers] }),
+    ...(asked('phone') && sources && { phone_source: phones?.source ?? null }),
+    ...(nothing && { message: messageOf(tour) }),
+    ...(nothing && tour.lost.size > 0 && { answers_lost: [...tour.lost] }),
   }
+  const isPaid = (one: Sourced<FoundEmail> | undefined) => one?.isOurs === true && isAcceptable(one.value)
   const used: Used = {
-    ...(isAcceptable(email) && { email: 1 }),
-    ...(isAcceptable(personal) && { personal_email: 1 }),
-    ...(phones.length > 0 && { phone: 1 }),
+    ...(isPaid(email) && { email: 1 }),
+    ...(isPaid(personal) && { personal_email: 1 }),
+    ...(phones?.isOurs && numbers.length > 0 && { phone: 1 }),
   }
   return { found, used }
 }
 
-/** The providers to ask, and the contact to ask about. */
+/** What to say where nothing was found. */
+function messageOf({ lost, skipped }: Tour): string {
+  const notAsked = [...skipped].map(([name, why]) => `${name} (${why.replaceAll('_', ' ')})`)
+  return [
+    'No data found',
+    ...(lost.size > 0 ? [`the answer of ${[...lost].join(', ')} was lost and may be charged`] : []),
+    ...(notAsked.length > 0 ? [`not asked: ${notAsked.join(', ')}`] : []),
+  ].join('; ')
+}
+
+/** The providers to ask, the contact to ask about, and what happened on the way. */
 interface Tour {
   readonly providers: readonly Provider[]
+  readonly outside: Outside | undefined
   readonly contact: Contact
+  /** Vendors whose answer was lost. */
+  readonly lost: Set<string>
+  /** Vendors that could not be asked, and why. */
+  readonly skipped: Map<string, string>
+}
+
+/** An answer, who gave it, and whether it is one of ours, which is paid for. */
+interface Sourced<T> {
+  readonly value: T
+  readonly source: string
+  readonly isOurs: boolean
 }
 
 /** Returns the method of a provider that answers the question; `undefined` when it has none. */
 type Question<T> = (provider: Provider) => ((contact: Contact) => Awaitable<T>) | undefined
 
-/** Yields the answers of the providers one by one; the next provider is asked only when the next answer is wanted. */
-async function* askProviders<T>({ providers, contact }: Tour, question: Question<T>): AsyncGenerator<T> {
+/** What vendors are asked for, and how their fields are read. */
+interface VendorQuestion<T> {
+  readonly kind: VendorKind
+  read(fields: Readonly<Record<string, unknown>>): T | undefined
+}
+
+/**
+ * Yields the answers one by one; the next provider is asked only when the next answer is wanted. Vendors come before those
+ * that guess.
+ */
+async function* askProviders<T>(
+  tour: Tour,
+  question: Question<T>,
+  ofVendors?: VendorQuestion<T>,
+): AsyncGenerator<Sourced<T>> {
+  const { providers, contact } = tour
   const failures: unknown[] = []
   let answered = 0
-  for (const provider of providers) {
+  const askOne = async function* (provider: Provider): AsyncGenerator<Sourced<T>> {
     const ask = question(provider)
-    if (!ask) continue
+    if (!ask) return
     try {
-      const answer = await ask.call(provider, contact)
+      const value = await ask.call(provider, contact)
       answered++
-      yield answer
+      yield { value, source: provider.name, isOurs: true }
     } catch (error) {
       failures.push(error)
     }
   }
+  for (const provider of providers) if (!provider.isGuess) yield* askOne(provider)
+  if (ofVendors)
+    for await (const found of askVendors(tour, ofVendors)) {
+      answered++
+      yield found
+    }
+  for (const provider of providers) if (provider.isGuess) yield* askOne(provider)
   if (answered === 0 && failures.length > 0) throw failures[0]
+}
+
+async function* askVendors<T>(
+  { outside, contact, lost, skipped }: Tour,
+  { kind, read }: VendorQuestion<T>,
+): AsyncGenerator<Sourced<T>> {
+  if (!outside) return
+  const { vendors, asking, source } = outside
+  const company = () => source.company({ domain: contact.domain, name: contact.companyName })
+  for await (const reply of vendors.ask(kind, contact, asking, company)) {
+    if (reply.is === 'unknown') lost.add(reply.name)
+    if (reply.is === 'skipped') skipped.set(reply.name, reply.why ?? '')
+    const value = reply.fields && read(reply.fields)
+    if (value !== undefined) yield { value, source: reply.name, isOurs: false }
+  }
 }
 
 const isAcceptable = (found: FoundEmail | undefined): boolean =>
@@ -89,23 +181,49 @@ const isAcceptable = (found: FoundEmail | undefined): boolean =>
 /** Returns the first address that can be written to, otherwise one that is known to be wrong. */
 async function firstEmail(
   tour: Tour,
+  kind: 'email' | 'personal_email',
   question: Question<FoundEmail | undefined>,
-): Promise<FoundEmail | undefined> {
-  let wrong: FoundEmail | undefined
-  for await (const found of askProviders(tour, question)) {
-    if (isAcceptable(found)) return found
-    wrong ??= found
+): Promise<Sourced<FoundEmail> | undefined> {
+  let best: Sourced<FoundEmail> | undefined
+  const read = (fields: Readonly<Record<string, unknown>>) =>
+    ({ email: fields[kind], status: fields[`${kind}_status`] }) as FoundEmail
+  for await (const { value: found, ...from } of askProviders(tour, question, { kind, read })) {
+    if (!found) continue
+    const value = await verified(tour, found, from)
+    const isWanted = tour.outside?.asking.accept === 'valid' ? value.status === 'valid' : isAcceptable(value)
+    if (isWanted) return { value, ...from }
+    if (!best || (!isAcceptable(best.value) && isAcceptable(value))) best = { value, ...from }
   }
-  return wrong
+  return best
+}
+
+/** Returns a guess with the status that a vendor says it has; vendors verify what they find themselves. */
+async function verified(
+  { outside, contact }: Tour,
+  found: FoundEmail,
+  { isOurs }: Pick<Sourced<FoundEmail>, 'isOurs'>,
+): Promise<FoundEmail> {
+  if (!outside || !isOurs || found.status !== 'risky') return found
+  const { vendors, asking } = outside
+  for await (const { fields } of vendors.ask('verify', { ...contact, email: found.email }, asking))
+    if (fields) return { ...found, status: fields.email_status as FoundEmail['status'] }
+  return found
 }
 
 /** Returns the wanted numbers of the first provider that has some. */
-async function firstPhones(tour: Tour, only: Omit<WaterfallAsk, 'types'>): Promise<readonly PhoneDetail[]> {
-  for await (const phones of askProviders(tour, ({ phones }) => phones)) {
-    const wanted = new Map(phones.filter((phone) => isWanted(phone, only)).map((one) => [one.number, one]))
-    if (wanted.size > 0) return [...wanted.values()]
+async function firstPhones(
+  tour: Tour,
+  only: Omit<WaterfallAsk, 'types'>,
+): Promise<Sourced<readonly PhoneDetail[]> | undefined> {
+  const read = ({ phone }: Readonly<Record<string, unknown>>) => phone as readonly PhoneDetail[]
+  for await (const { value, ...from } of askProviders(tour, ({ phones }) => phones, {
+    kind: 'phone',
+    read,
+  })) {
+    const wanted = new Map(value.filter((phone) => isWanted(phone, only)).map((one) => [one.number, one]))
+    if (wanted.size > 0) return { value: [...wanted.values()], ...from }
   }
-  return []
+  return undefined
 }
 
 /** Where landlines and mobiles share their numbers, as in North America, they cannot be told apart: those count. */
@@ -122,7 +240,7 @@ async function identifyContact(tour: Tour): Promise<Contact> {
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
   try {
     for await (const known of askProviders(tour, ({ person }) => person))
-      if (known) return mergeContact(contact, known)
+      if (known.value) return mergeContact(contact, known.value)
   } catch {
     // Identifying was not requested, so a failure to identify is no failure.
   }

@@ -8,6 +8,7 @@ import type {
   ReadRequest,
   Reply,
   RunRow,
+  VendorSpending,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { fingerprintOf } from '../../api/calls/fingerprint.js'
@@ -24,7 +25,7 @@ import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
 import { handlers } from '../handlers/registry.js'
-import type { Clock, Ids, Sender, Source, Targets } from '../ports/ports.js'
+import type { Asking, Clock, Ids, Sender, Source, Targets, Vendors } from '../ports/ports.js'
 import { requireConsent } from '../records/waterfall.js'
 import {
   billOf,
@@ -48,6 +49,8 @@ import { countRequest, rateHeaders } from './rates.js'
 interface EnginePorts {
   readonly store: Driver
   readonly source: Source
+  /** The data vendors of workspaces; without them, only the source is asked. */
+  readonly vendors?: Vendors | undefined
   readonly clock: Clock
   readonly ids: Ids
   /** Posts deliveries and checks their targets; without one every address is accepted. */
@@ -82,10 +85,12 @@ export interface Engine extends Caller {
 
 /** Creates an engine over a store and a source: it checks, answers and charges every request. */
 export function createEngine(engine: EnginePorts): Engine {
-  const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {}, observedLimits } = engine
+  const { store, source, vendors, clock, ids, sleep = pause, topUpUrl } = engine
+  const { accepted = () => {}, observedLimits } = engine
   const ports = {
     store,
     source,
+    vendors,
     ids,
     realNow: () => clock.now(),
     noticeTime: createClockWatch(store),
@@ -143,6 +148,7 @@ function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
 interface PipelinePorts extends ClaimPorts {
   readonly store: Driver
   readonly source: Source
+  readonly vendors: Vendors | undefined
   /** Settles what counts time when the clock went back. */
   readonly noticeTime: (now: number) => Awaitable<void>
   readonly access: (apiKey: string | undefined) => Promise<Principal>
@@ -158,6 +164,11 @@ interface PipelinePorts extends ClaimPorts {
   readonly checkFencing?: FencingCheck
   /** Waits in real time. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+}
+
+/** A request, and for whom vendors are asked. */
+interface AskingRequest extends Request {
+  readonly asking: Asking
 }
 
 /**
@@ -190,13 +201,15 @@ export async function answer(
     if (isCounted && isChosenByLive) await count(given.input.live)
     const input = await check(ports, operation, given, principal)
     const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
-    const request = { operation, principal, now, input, topUpUrl }
-    const suppressor = principal.suppresses
-      ? await openSuppressor(ports.store, principal.workspace.id)
-      : undefined
+    const { workspace, member } = principal
+    const asking = { ...toAsking(ports, options), workspaceId: workspace.id, memberId: member.id }
+    const request = { operation, principal, now, input, topUpUrl, asking }
+    const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
     const source = suppressor?.source(ports.source) ?? ports.source
+    const vendors =
+      ports.vendors && suppressor ? suppressor.vendors(ports.vendors, ports.source) : ports.vendors
     const work = async () => {
-      const found = await replyTo({ ...ports, source }, request, given, options)
+      const found = await replyTo({ ...ports, source, vendors }, request, given, options)
       return (await suppressor?.reply(operation, found, ports.source)) ?? found
     }
     reply = await (principal.faults > 0 ? answerUnderFaults(ports, request, options, work) : work())
@@ -208,10 +221,14 @@ export async function answer(
   return readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 }
 
+/** What the call may cost at vendors: as its run says, else it is a run of its own. */
+const toAsking = ({ ids }: PipelinePorts, { vendors, row }: CallOptions): VendorSpending =>
+  vendors ?? { run: row?.run ?? ids.uuid() }
+
 /** Returns the stored reply to a permitted request, or the reply of its work. */
 function replyTo(
   ports: PipelinePorts,
-  request: Request,
+  request: AskingRequest,
   given: ReadRequest,
   { row, idempotencyKey: header }: CallOptions,
 ): Promise<Reply> {
@@ -250,7 +267,7 @@ function validFields({ result }: Checked): Input {
 /** With an idempotency key: returns the stored reply, or does the work under a claim. */
 async function answerOnce(
   ports: PipelinePorts,
-  request: Request,
+  request: AskingRequest,
   { input, checked }: ReadRequest,
   key: string,
 ): Promise<Reply> {
@@ -264,7 +281,7 @@ async function answerOnce(
 }
 
 /** For a row of a run on this machine: returns its stored reply, or does the work under its claim. */
-async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): Promise<Reply> {
+async function answerRow(ports: PipelinePorts, request: AskingRequest, row: RunRow): Promise<Reply> {
   const { id } = request.principal.workspace
   const found = row.fresh
     ? undefined
@@ -283,7 +300,7 @@ const toReplayedReply = (
   credits: 0,
 })
 
-async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Reply> {
+async function underClaim(ports: PipelinePorts, request: AskingRequest, claim: Claim): Promise<Reply> {
   try {
     return await doWork(ports, request, claim)
   } catch (error) {
@@ -293,9 +310,9 @@ async function underClaim(ports: PipelinePorts, request: Request, claim: Claim):
 }
 
 /** Checks what can be paid, does the work, and charges for what it found, in this order. */
-async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
-  const { operation, principal, now } = request
-  const { ids, source, store } = ports
+async function doWork(ports: PipelinePorts, request: AskingRequest, claim?: Claim): Promise<Reply> {
+  const { operation, principal, now, asking } = request
+  const { ids, source, store, vendors } = ports
   const affordable = await checkLimits(store, request)
   try {
     const found = await handlers[operation.id]({
@@ -304,6 +321,8 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
       now,
       affordable,
       source,
+      vendors,
+      asking,
       store,
       ids,
     })

@@ -7,7 +7,7 @@ const engineTables: ExportedTables = {
   format: 'prospect engine',
   schema: engineSchema,
   keys: listEngineTables(),
-  large: ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries'],
+  large: ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries', 'provider_calls'],
 }
 
 /** Writes a snapshot of an engine's state to a file, which any database takes. Returns the number of rows. */

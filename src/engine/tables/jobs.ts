@@ -1,3 +1,4 @@
+import type { VendorSpending } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import {
@@ -22,6 +23,8 @@ export interface WaterfallAsk {
   readonly mobileOnly: boolean
   /** Only numbers of these countries; all when empty. */
   readonly phoneCountryCodes: readonly string[]
+  /** What it may cost at vendors, where its run says so. */
+  readonly vendors?: VendorSpending
 }
 
 /** What a job does: plain data, so that any process can do or resume it. */

@@ -6,6 +6,7 @@ import { sqliteDialect } from '../../storage/driver/sqlite/dialect.js'
 import suppressions from '../../suppression/suppressions.sql'
 import faults from './faults.sql'
 import postgresTriggers from './postgres-triggers.sql'
+import providers from './providers.sql'
 import sqliteTriggers from './sqlite-triggers.sql'
 import tables from './tables.sql'
 
@@ -15,7 +16,7 @@ const jobsDue =
 
 /** Returns the tables of the engine, each after those that it refers to, with the columns that identify its rows. */
 export const listEngineTables = (): Readonly<Record<string, readonly string[]>> =>
-  Object.fromEntries(tablesIn(tables + suppressions + faults).map(({ name, key }) => [name, key]))
+  Object.fromEntries(tablesIn(tables + suppressions + faults + providers).map(({ name, key }) => [name, key]))
 
 /** Builds before the first release had an index that goes through the jobs of all workspaces together. */
 const fromUnreleased = `DROP INDEX jobs_due;${jobsDue}`
@@ -34,6 +35,10 @@ export const engineSchema: Schema = {
     {
       sqlite: fillSql(faults, { ...sqliteDialect.types }),
       postgres: fillSql(faults, { ...postgresDialect.types }),
+    },
+    {
+      sqlite: fillSql(providers, { ...sqliteDialect.types }),
+      postgres: fillSql(providers, { ...postgresDialect.types }),
     },
   ],
   unreleased: 5,

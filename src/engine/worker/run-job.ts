@@ -5,7 +5,7 @@ import { leaseFrom, leaseMsOf, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { fail, type JobStep, keepStep, LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import type { FoundLead, Lead } from '../ports/ports.js'
-import { runWaterfall, toContactRecord } from '../records/waterfall.js'
+import { outsideOf, runWaterfall, toContactRecord } from '../records/waterfall.js'
 import { type AsyncJob, type JobPlan, listEnrichments, renewJob, updateJob } from '../tables/jobs.js'
 import { listCompanies, setMatchedAccount, updateList } from '../tables/lists.js'
 import { openSuppressor } from '../tables/members.js'
@@ -110,7 +110,9 @@ const isTemporary = (error: unknown): boolean => error instanceof ApiError && er
 async function doStep(given: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   const { plan } = job
   const suppressor = await openSuppressor(given.store, job.workspaceId)
-  const ports = suppressor ? { ...given, source: suppressor.source(given.source) } : given
+  const { source, vendors } = given
+  const others = vendors && suppressor?.vendors(vendors, source)
+  const ports = suppressor ? { ...given, source: suppressor.source(source), vendors: others } : given
   if (plan.does === 'search') return searchStep(ports, job, plan)
   return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
 }
@@ -146,14 +148,21 @@ function toLead({ lead, company, network_id }: FoundLead, scale: boolean): Lead 
 const contactsPerStep = 20
 
 async function waterfallStep(
-  { source, store }: WorkerPorts,
+  { source, store, vendors }: WorkerPorts,
   job: AsyncJob,
   { ask, contacts }: Extract<JobPlan, { does: 'waterfall' }>,
 ): Promise<JobStep> {
   const enrichments = await store.read((tx) => listEnrichments(tx, job.id))
   const providers = await source.providers()
-  const next = contacts.slice(job.done, job.done + contactsPerStep)
-  const found = await Promise.all(next.map((contact) => runWaterfall(providers, contact, ask)))
+  const { workspaceId, memberId } = job
+  const outside = await outsideOf(
+    vendors,
+    { ...(ask.vendors ?? { run: job.id }), workspaceId, memberId },
+    source,
+  )
+  // Vendors are asked about many at once, and their answers are kept as they come.
+  const next = contacts.slice(job.done, job.done + (outside ? contacts.length : contactsPerStep))
+  const found = await Promise.all(next.map((contact) => runWaterfall(providers, contact, ask, outside)))
   return {
     records: found.flatMap((result, at) => {
       const enrichment = enrichments[job.done + at]

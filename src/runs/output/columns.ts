@@ -135,6 +135,7 @@ export interface ResultRequest {
   readonly shape: Shape
   /** What is the same in every row. */
   readonly constants: Input
+  readonly choices?: { readonly explode?: boolean; readonly sources?: boolean }
 }
 
 /** Returns how a reply holds several results; `undefined` where it has one. */
@@ -162,7 +163,15 @@ export function rowColumnsOf(asked: ResultRequest, explode: boolean): RowColumns
   return { usual, all: [...usual, ...others] }
 }
 
-function usualColumns(
+/** Columns that say who gave a value: only data vendors of the user's own fill them. */
+const sourceColumns = ['source', 'email_source', 'personal_email_source', 'phone_source', 'answers_lost']
+
+function usualColumns(request: ResultRequest, many: Many | undefined): ResultColumn[] {
+  const columns = askedColumns(request, many)
+  return request.choices?.sources ? columns : columns.filter(({ name }) => !sourceColumns.includes(name))
+}
+
+function askedColumns(
   { operation, shape, constants }: ResultRequest,
   many: Many | undefined,
 ): ResultColumn[] {
@@ -183,6 +192,9 @@ const typeOf: Readonly<Record<string, string>> = {
   personal_email_status: 'personal_email',
   phone: 'phone',
   phone_details: 'phone',
+  email_source: 'email',
+  personal_email_source: 'personal_email',
+  phone_source: 'phone',
 }
 
 /** Whether a column of a waterfall can hold something: only what was asked for is in the reply. */

@@ -1,0 +1,54 @@
+-- Data vendors of a workspace, without their keys; `next_at` is when the next call may begin, in microseconds.
+CREATE TABLE providers (
+  workspace_id {text} NOT NULL REFERENCES workspaces (id),
+  name {text} NOT NULL,
+  definition {text} NOT NULL,
+  allow {text} NOT NULL,
+  enabled {integer} NOT NULL,
+  created_at BIGINT NOT NULL,
+  next_at BIGINT NOT NULL,
+  paused_until BIGINT NOT NULL,
+  paused_by {text},
+  PRIMARY KEY (workspace_id, name)
+);
+CREATE TABLE provider_orders (
+  workspace_id {text} NOT NULL REFERENCES workspaces (id),
+  kind {text} NOT NULL,
+  condition {text} NOT NULL,
+  names {text} NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (workspace_id, kind, condition)
+);
+-- What a provider was asked about someone: recorded before the request is sent. Costs are millionths of its own credits.
+CREATE TABLE provider_calls (
+  workspace_id {text} NOT NULL REFERENCES workspaces (id),
+  provider {text} NOT NULL,
+  kind {text} NOT NULL,
+  identity {text} NOT NULL,
+  attempt {integer} NOT NULL,
+  state {text} NOT NULL CHECK (state IN ('asked', 'submitted', 'found', 'not_found', 'unknown', 'failed')),
+  subject {text} NOT NULL,
+  vendor_id {text},
+  place {integer} NOT NULL,
+  of_rows {integer} NOT NULL,
+  answer {text},
+  error {text},
+  cost BIGINT NOT NULL,
+  reserved BIGINT NOT NULL,
+  member_id {text} NOT NULL,
+  run {text} NOT NULL,
+  asked_at BIGINT NOT NULL,
+  answered_at BIGINT,
+  lease_until BIGINT NOT NULL,
+  PRIMARY KEY (workspace_id, provider, kind, identity, attempt)
+);
+CREATE INDEX provider_calls_newest ON provider_calls (workspace_id, asked_at);
+CREATE INDEX provider_calls_open ON provider_calls (workspace_id, provider, lease_until) WHERE state = 'asked';
+-- What a run, or a day, may cost at a provider and has cost so far.
+CREATE TABLE provider_budgets (
+  workspace_id {text} NOT NULL REFERENCES workspaces (id),
+  run {text} NOT NULL,
+  provider {text} NOT NULL,
+  spent BIGINT NOT NULL,
+  PRIMARY KEY (workspace_id, run, provider)
+);

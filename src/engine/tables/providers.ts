@@ -1,0 +1,280 @@
+import { type Connection, insertInto, readNumber, type StoredRow } from '../../storage/driver/connection.js'
+import { booleans, json, plain, RecordTable } from './record-table.js'
+
+/** A data vendor of a workspace. Its key is not stored here. */
+export interface StoredProvider {
+  readonly workspaceId: string
+  readonly name: string
+  /** Its file, as JSON. */
+  readonly definition: unknown
+  /** Networks (CIDR) that its address may be in, over http too. */
+  readonly allow: readonly string[]
+  readonly enabled: boolean
+  readonly createdAt: number
+  /** When the next call may begin, in microseconds of real time. */
+  readonly nextAt: number
+  /** Until when it is not asked, such as without credits. */
+  readonly pausedUntil: number
+  readonly pausedBy: string | null
+}
+
+/** In which order the providers of a kind are asked: of all, or of those that a condition is true of. */
+export interface ProviderOrder {
+  readonly workspaceId: string
+  readonly kind: string
+  /** Empty where the order is for all. */
+  readonly condition: string
+  readonly names: readonly string[]
+  readonly createdAt: number
+}
+
+/** The state of a call: under way, accepted by the vendor, or ended. */
+export type ProviderCallState = 'asked' | 'submitted' | 'found' | 'not_found' | 'unknown' | 'failed'
+
+/** What a provider was asked about someone, and what came of it. */
+export interface ProviderCall {
+  readonly workspaceId: string
+  readonly provider: string
+  readonly kind: string
+  /** Hash of what it was asked. */
+  readonly identity: string
+  readonly attempt: number
+  readonly state: ProviderCallState
+  /** What it was asked. */
+  readonly subject: unknown
+  /** The vendor's id of accepted work. */
+  readonly vendorId: string | null
+  /** Where it stands among the rows of one request, and how many these are. */
+  readonly place: number
+  readonly ofRows: number
+  readonly answer: unknown
+  readonly error: string | null
+  /** Millionths of the provider's credits, as of all amounts here. */
+  readonly cost: number
+  /** The most that it may cost, while that is not known. */
+  readonly reserved: number
+  readonly memberId: string
+  readonly run: string
+  readonly askedAt: number
+  readonly answeredAt: number | null
+  readonly leaseUntil: number
+}
+
+const providerTable = new RecordTable<StoredProvider>(
+  'providers',
+  plain('workspaceId', 'name', 'createdAt', 'nextAt', 'pausedUntil', 'pausedBy'),
+  json('definition', 'allow'),
+  booleans('enabled'),
+)
+
+const orderTable = new RecordTable<ProviderOrder>(
+  'provider_orders',
+  plain('workspaceId', 'kind', 'condition', 'createdAt'),
+  json('names'),
+)
+
+const callTable = new RecordTable<ProviderCall>(
+  'provider_calls',
+  plain(
+    'workspaceId',
+    'provider',
+    'kind',
+    'identity',
+    'attempt',
+    'state',
+    'vendorId',
+    'place',
+    'ofRows',
+    'error',
+  ),
+  plain('cost', 'reserved', 'memberId', 'run', 'askedAt', 'answeredAt', 'leaseUntil'),
+  json('subject', 'answer'),
+)
+
+/** The providers of a workspace, in the order of their addition. */
+export const listProviders = (tx: Connection, workspaceId: string): Promise<StoredProvider[]> =>
+  providerTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, name', workspaceId)
+
+/** Whether a workspace has a provider that is in use. */
+export const hasProviders = async (tx: Connection, workspaceId: string): Promise<boolean> =>
+  (await providerTable.count(tx, 'workspace_id = ? AND enabled = 1', workspaceId)) > 0
+
+const ofName = 'workspace_id = ? AND name = ?'
+
+/** Adds a provider; one of that name gets the new file. */
+export async function putProvider(tx: Connection, provider: StoredProvider): Promise<void> {
+  const { definition, allow, enabled, pausedUntil, pausedBy, workspaceId, name } = provider
+  const change = { definition, allow, enabled, pausedUntil, pausedBy }
+  if ((await providerTable.update(tx, change, ofName, workspaceId, name)) === 0)
+    await providerTable.insert(tx, provider)
+}
+
+/** Changes a provider; returns whether there is one. */
+export const updateProvider = async (
+  tx: Connection,
+  workspaceId: string,
+  name: string,
+  change: Partial<Pick<StoredProvider, 'enabled' | 'pausedUntil' | 'pausedBy'>>,
+): Promise<boolean> => (await providerTable.update(tx, change, ofName, workspaceId, name)) > 0
+
+/** Removes a provider; what it was asked stays. Returns whether there was one. */
+export const dropProvider = async (tx: Connection, workspaceId: string, name: string): Promise<boolean> =>
+  (await tx.run(`DELETE FROM providers WHERE ${ofName}`, workspaceId, name)) > 0
+
+/** The orders of a workspace; those with a condition come first, the oldest before the others. */
+export const listOrders = (tx: Connection, workspaceId: string): Promise<ProviderOrder[]> =>
+  orderTable.all(
+    tx,
+    "WHERE workspace_id = ? ORDER BY kind, CASE WHEN condition = '' THEN 1 ELSE 0 END, created_at, condition",
+    workspaceId,
+  )
+
+/** Sets an order in place of the one with the same condition; without names there is none. */
+export async function putOrder(tx: Connection, order: ProviderOrder): Promise<void> {
+  const { workspaceId, kind, condition, names } = order
+  await tx.run(
+    'DELETE FROM provider_orders WHERE workspace_id = ? AND kind = ? AND condition = ?',
+    workspaceId,
+    kind,
+    condition,
+  )
+  if (names.length > 0) await orderTable.insert(tx, order)
+}
+
+/** What identifies a question to a provider. */
+export type CallKey = Pick<ProviderCall, 'workspaceId' | 'provider' | 'kind' | 'identity'>
+
+const ofCall = 'workspace_id = ? AND provider = ? AND kind = ? AND identity = ?'
+const keyOf = ({ workspaceId, provider, kind, identity }: CallKey) =>
+  [workspaceId, provider, kind, identity] as const
+
+/** Returns the last time that a question was asked. */
+export const findCall = (tx: Connection, key: CallKey): Promise<ProviderCall | undefined> =>
+  callTable.get(tx, `WHERE ${ofCall} ORDER BY attempt DESC LIMIT 1`, ...keyOf(key))
+
+/** Records a question before it is sent. It fails where another process has done so. */
+export const insertCall = (tx: Connection, call: ProviderCall): Promise<void> => callTable.insert(tx, call)
+
+/** Changes a call that is in a state; returns whether it was. */
+export const updateCall = async (
+  tx: Connection,
+  call: ProviderCall,
+  from: ProviderCallState,
+  change: Partial<ProviderCall>,
+): Promise<boolean> =>
+  (await callTable.update(
+    tx,
+    change,
+    `${ofCall} AND attempt = ? AND state = ?`,
+    ...keyOf(call),
+    call.attempt,
+    from,
+  )) > 0
+
+/** Forgets a question that was not sent. */
+export const dropCall = (tx: Connection, call: ProviderCall) =>
+  tx.run(
+    `DELETE FROM provider_calls WHERE ${ofCall} AND attempt = ? AND state = 'asked'`,
+    ...keyOf(call),
+    call.attempt,
+  )
+
+/** How many requests to a provider are in flight in all processes. */
+export const countInFlight = (tx: Connection, workspaceId: string, provider: string, now: number) =>
+  callTable.count(
+    tx,
+    "workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ?",
+    ...[workspaceId, provider, now],
+  )
+
+/** Takes the next moment at which a call may begin, in microseconds; those that follow begin `intervalUs` later. */
+export async function takeSlot(
+  tx: Connection,
+  workspaceId: string,
+  name: string,
+  nowUs: number,
+  intervalUs: number,
+): Promise<number> {
+  const set = 'UPDATE providers SET next_at = CASE WHEN next_at > ? THEN next_at ELSE ? END + ?'
+  await tx.run(`${set} WHERE ${ofName}`, nowUs, nowUs, intervalUs, workspaceId, name)
+  const sql = `SELECT next_at FROM providers WHERE ${ofName}`
+  return (await readNumber(tx, sql, workspaceId, name)) - intervalUs
+}
+
+/** Lets the next call begin no earlier than a moment in microseconds. */
+export const postpone = (tx: Connection, workspaceId: string, name: string, untilUs: number) =>
+  tx.run(
+    `UPDATE providers SET next_at = ? WHERE ${ofName} AND next_at < ?`,
+    ...[untilUs, workspaceId, name, untilUs],
+  )
+
+const budgetInsert = insertInto(
+  'provider_budgets',
+  ['workspace_id', 'run', 'provider', 'spent'],
+  'ON CONFLICT DO NOTHING',
+)
+
+/** Adds to what a run, or a day, costs at a provider, unless that would be more than `most`. Returns whether it was added. */
+export async function spendBudget(
+  tx: Connection,
+  { workspaceId, run, provider }: Pick<ProviderCall, 'workspaceId' | 'run' | 'provider'>,
+  amount: number,
+  most = Number.MAX_SAFE_INTEGER,
+): Promise<boolean> {
+  await tx.run(budgetInsert.sql, workspaceId, run, provider, 0)
+  const sql =
+    'UPDATE provider_budgets SET spent = spent + ? WHERE workspace_id = ? AND run = ? AND provider = ? AND spent + ? <= ?'
+  return (await tx.run(sql, amount, workspaceId, run, provider, amount, most)) > 0
+}
+
+/** What a provider was asked and what that cost, by one of these. */
+export interface ProviderSpending {
+  readonly provider: string
+  readonly kind: string
+  readonly by: string
+  readonly asked: number
+  readonly found: number
+  readonly notFound: number
+  readonly unknown: number
+  readonly failed: number
+  readonly cost: number
+  /** What the unknown ones may have cost. */
+  readonly atRisk: number
+  readonly costFound: number
+  readonly ms: number
+}
+
+const groupings = {
+  provider: "''",
+  day: 'asked_at / 86400000',
+  member: "coalesce((SELECT email FROM members WHERE id = member_id), '')",
+  run: 'run',
+} as const
+
+/** Sums what the providers of a workspace were asked in `[from, to)` real time. */
+export async function sumCalls(
+  tx: Connection,
+  workspaceId: string,
+  { from = 0, to = Number.MAX_SAFE_INTEGER, by = 'provider' as keyof typeof groupings } = {},
+): Promise<ProviderSpending[]> {
+  const of = (state: ProviderCallState) => `sum(CASE WHEN state = '${state}' THEN 1 ELSE 0 END)`
+  const rows = await tx.all<StoredRow>(
+    `SELECT provider, kind, ${groupings[by]} AS group_key, count(*) AS asked, ${of('found')} AS found,
+       ${of('not_found')} AS not_found, ${of('unknown')} AS unknown, ${of('failed')} AS failed, sum(cost) AS cost,
+       sum(CASE WHEN state IN ('unknown', 'asked', 'submitted') THEN reserved ELSE 0 END) AS at_risk,
+       sum(CASE WHEN state = 'found' THEN cost ELSE 0 END) AS cost_found,
+       sum(CASE WHEN state IN ('found', 'not_found') THEN answered_at - asked_at ELSE 0 END) AS ms
+     FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+    ...[workspaceId, from, to],
+  )
+  return rows.map((row) => ({
+    ...{ provider: String(row.provider), kind: String(row.kind) },
+    by:
+      by === 'day'
+        ? new Date(Number(row.group_key) * 86_400_000).toISOString().slice(0, 10)
+        : String(row.group_key),
+    ...{ asked: Number(row.asked), found: Number(row.found), notFound: Number(row.not_found) },
+    ...{ unknown: Number(row.unknown), failed: Number(row.failed), cost: Number(row.cost) },
+    ...{ atRisk: Number(row.at_risk), costFound: Number(row.cost_found), ms: Number(row.ms) },
+  }))
+}

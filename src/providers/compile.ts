@@ -1,0 +1,307 @@
+import { Refusal } from '../api/calls/errors.js'
+import { type Fields, isObject } from '../api/values/objects.js'
+import { type Expression, parseExpression } from '../lists/expressions.js'
+import {
+  hasPlaceholder,
+  type KindFile,
+  type Mapped,
+  type OutcomeWord,
+  type ProviderFile,
+  type ProviderKind,
+  type ReadProvider,
+  type RequestFile,
+  type SubjectField,
+  toIntervalMs,
+  toMs,
+} from './definition.js'
+
+/** Millionths of a credit in one. */
+export const micros = 1_000_000
+
+/** An answer of a vendor, and the item of it that is about one row. */
+export interface VendorAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+  readonly item?: unknown
+}
+
+/** A request to a vendor without its key. */
+export interface VendorRequest {
+  readonly method: 'GET' | 'POST'
+  /** With the query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** What a row is known by. */
+export type Subject = Partial<Readonly<Record<SubjectField, string>>>
+
+/** What a provider does for a kind, ready to be used. */
+export interface CompiledKind {
+  readonly file: KindFile
+  /** Returns what is sent of a row; `undefined` where it lacks what is needed. */
+  fieldsOf(subject: Subject): Subject | undefined
+  /** Returns the first request about some rows, each with its {row}. */
+  request(rows: readonly (Subject & { readonly row: string })[]): VendorRequest
+  poll(id: string): VendorRequest
+  outcomeOf(
+    answer: VendorAnswer,
+  ): { readonly is: OutcomeWord; readonly waitMs: number | undefined } | undefined
+  resultOf(answer: VendorAnswer): Fields
+  /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
+  costOf(answer: VendorAnswer, is: OutcomeWord): number | undefined
+  /** The most that a row can cost. */
+  readonly most: number
+  /** Returns the item of the answer about one of several rows: by its row, or by its place among so many. */
+  itemOf(answer: VendorAnswer, row: string, place: number, rows: number): unknown
+  idOf(answer: VendorAnswer): string | undefined
+  readonly isAccepted: (answer: VendorAnswer) => boolean
+  readonly isDone: (answer: VendorAnswer) => boolean
+  readonly isLost: (answer: VendorAnswer) => boolean
+}
+
+/** A provider that is ready to be used. */
+export interface CompiledProvider {
+  readonly file: ProviderFile
+  readonly kinds: Partial<Readonly<Record<ProviderKind, CompiledKind>>>
+  readonly intervalUs: number
+  readonly timeoutMs: number
+  readonly maxAgeMs: number
+  readonly balance: { readonly request: VendorRequest; credits(answer: VendorAnswer): unknown } | undefined
+}
+
+type Read = (value: VendorAnswer | Fields) => unknown
+
+/** Compiles a provider; its conditions and paths are checked. Throws a Refusal with the place of what is wrong. */
+export async function compileProvider({ file, refuse }: ReadProvider): Promise<CompiledProvider> {
+  const condition = async (text: string, at: readonly PropertyKey[]): Promise<Expression> => {
+    try {
+      return await parseExpression(text, answerScope, 'where')
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return refuse('condition', at, { refused: error.code, inner: error.details })
+    }
+  }
+  const path = (text: string, at: readonly PropertyKey[]) =>
+    readPath(
+      text,
+      (inner) => condition(inner, at),
+      () => refuse('path', at, { text }),
+    )
+  const kinds: Partial<Record<ProviderKind, CompiledKind>> = {}
+  for (const [name, kind] of Object.entries(file.kinds)) {
+    const at = ['kinds', name]
+    const test = async (
+      text: string | undefined,
+      where: readonly string[],
+      other: (answer: VendorAnswer) => boolean,
+    ) => {
+      if (text === undefined) return other
+      const found = await condition(text, [...at, ...where])
+      return (answer: VendorAnswer) => found.test({ ...answer })
+    }
+    const outcomes = await Promise.all(
+      kind.outcomes.map(async ({ when, is, wait }, n) => ({
+        expression: await condition(when, [...at, 'outcomes', n, 'when']),
+        outcome: { is, waitMs: wait === undefined ? undefined : toMs(wait) },
+      })),
+    )
+    const result = await Promise.all(
+      Object.entries(kind.result).map(
+        async ([field, mapped]) =>
+          [field, await readMapped(mapped, (text) => path(text, [...at, 'result', field]))] as const,
+      ),
+    )
+    const { cost = {}, batch, needs, submit, poll } = kind
+    const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
+    const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
+    const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
+    const id = submit && (await path(submit.id, [...at, 'submit', 'id']))
+    const fixed = { found: cost.found ?? 0, not_found: cost.not_found ?? 0 }
+    kinds[name as ProviderKind] = {
+      file: kind,
+      fieldsOf: (subject) => fieldsFor(needs, subject),
+      request: (rows) => fillRequest((submit ?? kind.request) as RequestFile, rows, batch !== undefined),
+      poll: (one) => fillRequest(poll as RequestFile, [{ id: one }], false),
+      outcomeOf: (answer) =>
+        outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
+      resultOf: (answer) =>
+        Object.fromEntries(
+          result.flatMap(([field, read]) => {
+            const value = read(answer)
+            return value === undefined || value === null || value === '' ? [] : [[field, value]]
+          }),
+        ),
+      costOf: ({ headers, ...answer }, is) => {
+        const said =
+          cost.header !== undefined ? headers[cost.header.toLowerCase()] : costFrom?.({ headers, ...answer })
+        if (cost.header !== undefined || costFrom) return toMicros(said)
+        return is === 'found' || is === 'not_found' ? Math.round(fixed[is] * micros) : 0
+      },
+      most: Math.round(
+        (cost.most ??
+          Math.max(
+            fixed.found,
+            fixed.not_found,
+            cost.from !== undefined || cost.header !== undefined ? 1 : 0,
+          )) * micros,
+      ),
+      itemOf: (answer, row, place, rows) => {
+        const list = items?.(answer)
+        if (!Array.isArray(list)) return undefined
+        // One that is missing would move those behind it to the wrong rows.
+        if (!rowOf) return list.length === rows ? list[place] : undefined
+        return list.find((item) => String(rowOf(rowOf.isOfItem ? { item } : item)) === row)
+      },
+      idOf: (answer) => {
+        const found = id?.(answer)
+        return found === undefined || found === null || typeof found === 'boolean' ? undefined : String(found)
+      },
+      isAccepted: await test(submit?.accepted, ['submit', 'accepted'], () => true),
+      isDone: await test(poll?.done, ['poll', 'done'], () => true),
+      isLost: await test(poll?.lost, ['poll', 'lost'], ({ status }) => status === 404 || status === 410),
+    }
+  }
+  const { balance, limits = {}, timeout, max_age } = file
+  const credits = balance && (await path(balance.credits, ['balance', 'credits']))
+  return {
+    ...{ file, kinds },
+    // A little slower than allowed: requests do not arrive as evenly as they leave.
+    intervalUs: Math.ceil(Math.max(0, ...(limits.rates ?? []).map(toIntervalMs)) * 1_000 * 1.02),
+    timeoutMs: timeout === undefined ? 30_000 : toMs(timeout),
+    maxAgeMs: max_age === undefined ? 90 * 86_400_000 : toMs(max_age),
+    balance: balance && credits && { request: fillRequest(balance as RequestFile, [{}], false), credits },
+  }
+}
+
+const answerScope = { status: true, headers: true, body: true, item: true } as const
+
+/** Returns an amount of credits as millionths. */
+function toMicros(said: unknown): number | undefined {
+  const amount = said === undefined || said === null || said === '' ? Number.NaN : Number(String(said))
+  return Number.isFinite(amount) && amount >= 0 && amount < 1e9 ? Math.round(amount * micros) : undefined
+}
+
+/** Returns the fields of the first set that a row has whole, and those that no set names. */
+function fieldsFor(needs: KindFile['needs'], subject: Subject): Subject | undefined {
+  const set = needs.find((names) => names.every((name) => subject[name]))
+  if (!set) return undefined
+  const others = new Set<string>(needs.flat().filter((name) => !set.includes(name)))
+  return Object.fromEntries(Object.entries(subject).filter(([name, value]) => value && !others.has(name)))
+}
+
+/** Returns what a value of an answer is for us; digits of long numbers stay. */
+async function readMapped(mapped: Mapped, path: (text: string) => Promise<Read>): Promise<Read> {
+  const { from, map, else: other } = typeof mapped === 'string' ? { from: mapped } : mapped
+  const read = await path(from)
+  return (answer) => {
+    const value = plain(read(answer))
+    if (!map) return value ?? other
+    return Object.hasOwn(map, String(value)) ? map[String(value)] : other
+  }
+}
+
+/** Long integers are read exactly, and are texts here. */
+const plain = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+
+const step = /^(?:\.?([A-Za-z_$][\w$-]*)|\[(\d+)\]|\["([^"\]]*)"\])/
+
+/** Reads a path such as `body.emails[0].email`; in brackets also a condition, which the first such item meets. */
+async function readPath(
+  text: string,
+  condition: (text: string) => Promise<Expression>,
+  refuse: () => never,
+): Promise<Read & { readonly isOfItem?: boolean }> {
+  const steps: ((value: unknown) => unknown)[] = []
+  for (let rest = text; rest !== ''; ) {
+    const match = step.exec(rest)
+    if (match) {
+      const key = match[1] ?? match[2] ?? match[3] ?? ''
+      steps.push((value) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+          ? (value as Fields)[key]
+          : undefined,
+      )
+      rest = rest.slice(match[0].length)
+      continue
+    }
+    const end = rest.startsWith('[') ? closingOf(rest) : -1
+    if (end < 0 || steps.length === 0) refuse()
+    const fits = await condition(rest.slice(1, end))
+    steps.push((value) =>
+      Array.isArray(value)
+        ? value.find((item) => fits.test({ status: null, headers: null, body: null, item }))
+        : undefined,
+    )
+    rest = rest.slice(end + 1)
+  }
+  const read: Read = (value) => steps.reduce<unknown>((at, next) => next(at), value)
+  return Object.assign(read, { isOfItem: /^item\b/.test(text) })
+}
+
+/** Returns where the bracket that begins a text is closed; -1 where it is not. */
+function closingOf(text: string): number {
+  let depth = 0
+  let quote = ''
+  for (const [at, character] of [...text].entries()) {
+    if (quote !== '') quote = character === quote ? '' : quote
+    else if (character === '"' || character === "'") quote = character
+    else if (character === '[') depth++
+    else if (character === ']') {
+      depth -= 1
+      if (depth === 0) return at
+    }
+  }
+  return -1
+}
+
+type Words = Readonly<Record<string, string | undefined>>
+
+/** Fills the placeholders of a request. Where it is about several rows, the array with one template has one for each. */
+function fillRequest(
+  { get, post, query = {}, headers = {}, body }: RequestFile,
+  rows: readonly Words[],
+  isBatch: boolean,
+): VendorRequest {
+  const [first = {}] = rows
+  const path = (get ?? post ?? '').replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(first[name] ?? ''),
+  )
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    const filled = fillValue(value, first)
+    if (filled !== undefined) parameters.append(name, String(filled))
+  }
+  const search = parameters.size === 0 ? '' : `${path.includes('?') ? '&' : '?'}${parameters}`
+  return {
+    method: get === undefined ? 'POST' : 'GET',
+    path: path + search,
+    headers,
+    body: body === undefined ? undefined : isBatch ? fillBatch(body, rows) : fillValue(body, first),
+  }
+}
+
+/** Fills a template; a text that is a placeholder alone and has no value is left out. */
+function fillValue(template: unknown, words: Words): unknown {
+  if (typeof template === 'string') {
+    const whole = /^\{(\w+)\}$/.exec(template)?.[1]
+    if (whole !== undefined) return words[whole]
+    return template.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? '')
+  }
+  if (Array.isArray(template))
+    return template.map((one) => fillValue(one, words)).filter((one) => one !== undefined)
+  if (!isObject(template)) return template
+  const fields = Object.entries(template).map(([name, value]) => [name, fillValue(value, words)] as const)
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+}
+
+function fillBatch(template: unknown, rows: readonly Words[]): unknown {
+  if (Array.isArray(template) && template.length === 1 && hasPlaceholder(template))
+    return rows.map((row) => fillValue(template[0], row))
+  if (Array.isArray(template)) return template.map((one) => fillBatch(one, rows))
+  if (isObject(template))
+    return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBatch(value, rows)]))
+  return fillValue(template, rows[0] ?? {})
+}

@@ -1,0 +1,359 @@
+import type { Node, Pair } from 'yaml'
+import * as z from 'zod'
+import { Refusal } from '../api/calls/errors.js'
+import { nearest } from '../api/values/nearest.js'
+import { isObject, resultOr } from '../api/values/objects.js'
+
+/** What a provider may be asked for. */
+export const providerKinds = ['email', 'personal_email', 'phone', 'person', 'company', 'verify'] as const
+export type ProviderKind = (typeof providerKinds)[number]
+
+/** What identifies a person or a company in a request, and what `needs` may name. */
+export const subjectFields = [
+  ...['first_name', 'last_name', 'full_name', 'domain', 'company_name', 'network_url', 'network_handle'],
+  ...['email', 'country'],
+] as const
+export type SubjectField = (typeof subjectFields)[number]
+
+/** What the answer of a vendor means. */
+export const outcomeWords = [
+  ...(['found', 'not_found', 'again', 'rate_limited', 'out_of_credits', 'invalid_key'] as const),
+  ...(['failed', 'unknown'] as const),
+]
+export type OutcomeWord = (typeof outcomeWords)[number]
+
+/** The values that a provider of a kind may give. */
+export const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
+  email: ['email', 'email_status'],
+  personal_email: ['personal_email', 'personal_email_status'],
+  phone: ['phone'],
+  verify: ['email_status'],
+  person: [
+    ...['first_name', 'last_name', 'full_name', 'title', 'headline', 'summary', 'seniority', 'function'],
+    ...['location', 'city', 'country', 'network_profile_url', 'email', 'email_status', 'phone'],
+    ...['company_name', 'company_domain'],
+  ],
+  company: [
+    ...['name', 'domain', 'website', 'description', 'industry', 'company_type', 'headcount', 'headquarters'],
+    ...['location', 'city', 'country', 'founded_year', 'phone', 'network_url'],
+  ],
+}
+
+const say = <T extends z.ZodType>(schema: T, description: string): T => schema.describe(description) as T
+
+const durationPattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** Returns the milliseconds of a duration such as `90s`. */
+export function toMs(text: string): number {
+  const [, count, unit] = durationPattern.exec(text) ?? []
+  return Number(count) * unitMs[unit as keyof typeof unitMs]
+}
+
+const duration = (description: string) =>
+  say(z.string().regex(durationPattern, 'write a duration such as 30s or 10m'), description)
+
+const ratePattern = /^(\d+(?:\.\d+)?)\/(s|sec|second|min|m|minute|h|hour|d|day)$/
+
+/** Returns the milliseconds between the requests of a rate such as `500/min`. */
+export function toIntervalMs(rate: string): number {
+  const [, count, unit = 's'] = ratePattern.exec(rate) ?? []
+  return unitMs[unit.charAt(0) as 's' | 'm' | 'h' | 'd'] / Number(count)
+}
+
+const condition = (description: string) =>
+  say(z.string().min(1), `${description}: CEL over status, headers, body and item`)
+const path = (description: string) => say(z.string().min(1), `${description}: a path such as body.data.email`)
+const template: z.ZodType<unknown> = z.any()
+
+const requestFields = {
+  get: say(z.string(), 'the path of a GET request; {field} stands for a value of the row').optional(),
+  post: say(z.string(), 'the path of a POST request').optional(),
+  query: say(z.record(z.string(), template), 'the query; what has no value is left out').optional(),
+  headers: say(z.record(z.string(), z.string()), 'headers of this request').optional(),
+  body: say(template, 'the body, sent as JSON; what has no value is left out').optional(),
+}
+
+const oneMethod = ({ get, post }: { get?: string | undefined; post?: string | undefined }) =>
+  (get === undefined) !== (post === undefined)
+const methodProblem = { error: 'give get or post' }
+
+const requestSchema = z.strictObject(requestFields).refine(oneMethod, methodProblem)
+
+const outcomeSchema = z.strictObject({
+  when: condition('when it fits'),
+  is: say(z.enum(outcomeWords), 'what the answer means'),
+  wait: duration('how long to wait before the request is repeated, for again and rate_limited').optional(),
+})
+
+const mappedSchema = z.strictObject({
+  from: path('where the value is'),
+  map: say(z.record(z.string(), z.any()), "the vendor's words and what they become").optional(),
+  else: say(z.any(), 'what any other word becomes').optional(),
+})
+
+const costSchema = z.strictObject({
+  found: say(z.number().nonnegative(), 'credits of the provider for what is found').optional(),
+  not_found: say(z.number().nonnegative(), 'credits for what is not found').optional(),
+  from: path('where the answer says its cost').optional(),
+  header: say(z.string(), 'the header that says its cost').optional(),
+  most: say(
+    z.number().positive(),
+    'the most that an answer costs, where the vendor says it afterwards',
+  ).optional(),
+})
+
+const kindSchema = z
+  .strictObject({
+    needs: say(
+      z.array(z.array(z.enum(subjectFields)).min(1)).min(1),
+      'sets of fields; the first that the row has is sent',
+    ),
+    request: say(requestSchema, 'the request that is answered at once').optional(),
+    submit: z
+      .strictObject({
+        ...requestFields,
+        id: path('where the answer has the id of the work'),
+        accepted: condition('when the work was accepted'),
+      })
+      .refine(oneMethod, methodProblem)
+      .optional(),
+    poll: z
+      .strictObject({
+        ...requestFields,
+        every: duration('how often to ask'),
+        done: condition('when the answer is there'),
+        lost: condition('when the vendor does not know the work (default: status 404 or 410)').optional(),
+        give_up: duration('how long to ask'),
+      })
+      .refine(oneMethod, methodProblem)
+      .optional(),
+    batch: z
+      .strictObject({
+        size: say(z.int().min(1).max(1_000), 'rows in one request'),
+        items: path('where the answer has its items'),
+        by: say(z.string(), 'order, or where an item has the {row} that was sent, such as id'),
+      })
+      .optional(),
+    outcomes: say(z.array(outcomeSchema).min(1), 'what an answer means: the first that fits decides'),
+    result: say(z.record(z.string(), z.union([z.string(), mappedSchema])), 'which values the answer has'),
+    cost: costSchema.optional(),
+  })
+  .refine(({ request, submit }) => (request === undefined) !== (submit === undefined), {
+    error: 'give request, or submit with poll',
+  })
+  .refine(({ submit, poll }) => (submit === undefined) === (poll === undefined), {
+    error: 'submit and poll belong together',
+  })
+
+const authSchema = z
+  .strictObject({
+    header: say(z.string(), 'the header that has the key').optional(),
+    query: say(z.string(), 'the query parameter that has the key').optional(),
+    bearer: say(z.literal(true), 'the key as a bearer token').optional(),
+    headers: say(
+      z.record(z.string(), z.string()),
+      'headers; {key} stands for the key, {key_base64} for its Base64',
+    ).optional(),
+    oauth: z
+      .strictObject({
+        token_url: say(z.string(), 'where client_id:client_secret, the key, becomes a token'),
+        scope: z.string().optional(),
+      })
+      .optional(),
+  })
+  .refine((auth) => Object.values(auth).filter((one) => one !== undefined).length === 1, {
+    error: 'give one of header, query, bearer, headers, oauth',
+  })
+
+/** The file of a provider. */
+export const providerSchema = z.strictObject({
+  name: say(
+    z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/, 'use lower-case letters, digits, - and _'),
+    'what it is called here',
+  ),
+  base_url: say(
+    z.string().regex(/^https?:\/\/[^\s{}]+$/, 'give an address that begins with https://'),
+    'the address that paths are added to',
+  ),
+  auth: authSchema,
+  limits: z
+    .strictObject({
+      rates: say(
+        z.array(z.string().regex(ratePattern, 'write a rate such as 15/s or 500/min')),
+        'rates that all hold',
+      ).optional(),
+      concurrent: say(z.int().min(1), 'requests at the same time').optional(),
+    })
+    .optional(),
+  timeout: duration('how long an answer may take (default: 30s)').optional(),
+  max_age: duration('how old an answer may be that is used again (default: 90d)').optional(),
+  max_cost_per_day: say(z.number().nonnegative(), 'the most of its credits in a day (UTC)').optional(),
+  balance: z
+    .strictObject({ ...requestFields, credits: path('where the answer has what is left') })
+    .refine(oneMethod, methodProblem)
+    .optional(),
+  test: z
+    .strictObject({
+      key: say(z.string(), "the vendor's free test key").optional(),
+      row: say(z.record(z.enum(subjectFields), z.string()), 'whom providers test asks about'),
+    })
+    .optional(),
+  kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for'),
+})
+
+/** A provider as its file describes it. */
+export type ProviderFile = z.output<typeof providerSchema>
+export type KindFile = z.output<typeof kindSchema>
+export type RequestFile = z.output<typeof requestSchema>
+export type Mapped = string | z.output<typeof mappedSchema>
+
+/** The published schema of the file, for editors. */
+export const providerJsonSchema = () => ({
+  ...z.toJSONSchema(providerSchema, { io: 'input' }),
+  title: 'A data provider of prospect',
+})
+
+/** Names that stand for what is built in. */
+const builtIn = ['catalogue', 'pattern', 'mx']
+
+const mostBytes = 256 * 1_024
+
+/** What is wrong, and where: below a place of the file. */
+type Refuse = (problem: string, at: Path, details?: Readonly<Record<string, unknown>>) => never
+type Path = readonly PropertyKey[]
+
+/** A file that was read, and what refuses a place in it. */
+export interface ReadProvider {
+  readonly file: ProviderFile
+  readonly refuse: Refuse
+}
+
+/** Reads a provider file, YAML or JSON. Throws a Refusal with the line and column of what is wrong. */
+export async function readProvider(text: string, name: string): Promise<ReadProvider> {
+  if (Buffer.byteLength(text) > mostBytes)
+    throw new Refusal('provider.file', { path: name, problem: 'too_long', max: mostBytes })
+  const { LineCounter, parseDocument } = await import('yaml')
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const placeOf = (offset: number) => {
+    const { line, col: column } = lines.linePos(offset)
+    return { row: line, column }
+  }
+  const [fault] = document.errors
+  if (fault)
+    throw new Refusal('provider.file', {
+      path: name,
+      ...placeOf(fault.pos[0]),
+      problem: 'syntax',
+      cause: fault.message,
+    })
+  const refuse: Refuse = (problem, at, details) => {
+    const node = nodeAt(document.contents, at)
+    throw new Refusal('provider.file', {
+      path: name,
+      ...placeOf(node?.range?.[0] ?? 0),
+      at: writePath(at),
+      problem,
+      ...details,
+    })
+  }
+  const value: unknown = resultOr(undefined, () => document.toJS({ maxAliasCount: 20 }))
+  if (value === undefined) refuse('aliases', [])
+  const { data: file, error } = providerSchema.safeParse(value, { reportInput: true })
+  if (error) refuseIssue(error.issues, refuse)
+  if (!file) throw new Error('a file is valid or not')
+  if (builtIn.includes(file.name)) refuse('reserved', ['name'])
+  if (Object.keys(file.kinds).length === 0) refuse('no_kinds', ['kinds'])
+  for (const [kind, { result }] of Object.entries(file.kinds))
+    for (const field of Object.keys(result))
+      if (!resultFields[kind as ProviderKind].includes(field))
+        refuseKey(refuse, ['kinds', kind, 'result'], field, resultFields[kind as ProviderKind])
+  return { file, refuse }
+}
+
+function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never {
+  // A mistyped name is also one that is missing.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
+  if (!issue) throw new Error('an error has issues')
+  if (issue.code === 'unrecognized_keys')
+    refuseKey(refuse, issue.path, issue.keys[0] ?? '', namesAt(issue.path))
+  if (issue.code === 'invalid_union')
+    return refuseIssue(
+      issue.errors
+        .at(-1)
+        ?.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) as z.core.$ZodIssue[],
+      refuse,
+    )
+  if (issue.code === 'invalid_value') {
+    const known = issue.values.map(String)
+    const { input } = issue
+    return refuse('value', issue.path, {
+      known,
+      meant: typeof input === 'string' ? nearest(input, known) : undefined,
+    })
+  }
+  const isMissing = issue.code === 'invalid_type' && issue.input === undefined
+  return refuse(isMissing ? 'missing' : 'invalid', isMissing ? issue.path : issue.path, {
+    cause: issue.message,
+  })
+}
+
+const refuseKey = (refuse: Refuse, at: Path, word: string, known: readonly string[]): never =>
+  refuse('unknown', [...at, word], { word, meant: nearest(word, known), known })
+
+/** A node of the published schema, as far as its names go. */
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>
+  readonly additionalProperties?: SchemaNode | boolean
+  readonly items?: SchemaNode
+  readonly anyOf?: readonly SchemaNode[]
+  readonly propertyNames?: { readonly enum?: readonly string[] }
+}
+
+/** Returns the names that the file may have at a place. */
+function namesAt(at: Path): string[] {
+  let nodes: readonly SchemaNode[] = [providerJsonSchema() as SchemaNode]
+  for (const step of at)
+    nodes = nodes.flatMap(({ properties, additionalProperties, items, anyOf = [] }) => {
+      const inner = typeof additionalProperties === 'object' ? additionalProperties : undefined
+      return [properties?.[String(step)] ?? inner ?? items ?? [], ...anyOf].flat()
+    })
+  return nodes.flatMap(({ properties = {}, anyOf = [], propertyNames }) => [
+    ...(propertyNames?.enum ?? Object.keys(properties)),
+    ...anyOf.flatMap((one) => Object.keys(one.properties ?? {})),
+  ])
+}
+
+const writePath = (at: Path): string =>
+  at.reduce<string>(
+    (text, step) =>
+      typeof step === 'number' ? `${text}[${step}]` : text === '' ? String(step) : `${text}.${String(step)}`,
+    '',
+  )
+
+/** Returns the node at a place: of a name that is not expected, its key; of one that is missing, what it is missing in. */
+function nodeAt(root: Node | null, at: Path): Node | null {
+  let node: Node | null = root
+  for (const [depth, step] of at.entries()) {
+    const items = node && 'items' in node ? (node.items as readonly (Pair | Node)[]) : []
+    const pair = items.find((one) => 'key' in one && String(one.key) === String(step))
+    const found =
+      pair && 'key' in pair
+        ? depth === at.length - 1
+          ? (pair.key as Node)
+          : (pair.value as Node | null)
+        : items[Number(step)]
+    if (!found || (typeof step === 'string' && !pair)) return node
+    node = found as Node
+  }
+  return node
+}
+
+/** Returns whether a value of a template names a field of the row. */
+export function hasPlaceholder(value: unknown): boolean {
+  if (typeof value === 'string') return /\{\w+\}/.test(value)
+  return Array.isArray(value)
+    ? value.some(hasPlaceholder)
+    : isObject(value) && Object.values(value).some(hasPlaceholder)
+}

@@ -1,0 +1,131 @@
+import { Refusal } from '../api/calls/errors.js'
+import { nearest } from '../api/values/nearest.js'
+import { parseUrl } from '../api/values/url.js'
+import { createResolver } from '../client/resolver.js'
+import { destinationOf } from '../client/ssrf-guard.js'
+import type { Clock } from '../engine/ports/ports.js'
+import { findWorkspace, type Workspace } from '../engine/tables/members.js'
+import {
+  dropProvider,
+  listOrders,
+  listProviders,
+  type ProviderOrder,
+  putOrder,
+  putProvider,
+  type StoredProvider,
+  updateProvider,
+} from '../engine/tables/providers.js'
+import { parseExpression } from '../lists/expressions.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
+import { compileProvider } from './compile.js'
+import { type ProviderKind, providerKinds, readProvider } from './definition.js'
+import { orderScope } from './order.js'
+
+/** What the providers of a workspace are kept in. */
+export interface RegistryPorts {
+  readonly store: Driver
+  readonly clock: Clock
+}
+
+/** The providers of the workspace in use, without their keys. */
+export type Registry = ReturnType<typeof createRegistry>
+
+/** Creates what lists and changes the providers of the workspace in use. */
+export function createRegistry({ store, clock }: RegistryPorts) {
+  const reading = <T>(work: (tx: Connection, workspace: Workspace) => Promise<T>) =>
+    store.read(async (tx) => work(tx, await workspaceIn(tx)))
+  const writing = <T>(work: (tx: Connection, workspace: Workspace) => Promise<T>) =>
+    store.transaction(async (tx) => work(tx, await workspaceIn(tx)))
+  const change = (name: string, to: Parameters<typeof updateProvider>[3]) =>
+    writing(async (tx, { id }) => {
+      if (!(await updateProvider(tx, id, name, to))) await refuseName(tx, id, name)
+    })
+  return {
+    workspaceId: () => reading(async (_, { id }) => id),
+    list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
+    orders: (): Promise<ProviderOrder[]> => reading((tx, { id }) => listOrders(tx, id)),
+    /**
+     * Adds a provider from the text of its file, in place of one with its name. Throws a Refusal for what is wrong in it, and
+     * for an address that it may not have.
+     */
+    add: async (text: string, path: string, allow: readonly string[]): Promise<StoredProvider> => {
+      const read = await readProvider(text, path)
+      const { file } = read
+      await compileProvider(read)
+      for (const url of [file.base_url, file.auth.oauth?.token_url])
+        if (url !== undefined) await refuseAddress(url, allow)
+      const now = clock.now()
+      return await writing(async (tx, { id: workspaceId }) => {
+        const provider: StoredProvider = {
+          ...{ workspaceId, name: file.name, definition: file, allow, enabled: true, createdAt: now },
+          ...{ nextAt: 0, pausedUntil: 0, pausedBy: null },
+        }
+        await putProvider(tx, provider)
+        return provider
+      })
+    },
+    remove: (name: string): Promise<void> =>
+      writing(async (tx, { id }) => {
+        if (!(await dropProvider(tx, id, name))) await refuseName(tx, id, name)
+        for (const order of await listOrders(tx, id))
+          if (order.names.includes(name))
+            await putOrder(tx, { ...order, names: order.names.filter((one) => one !== name) })
+      }),
+    /** Lets a provider be asked, or not. Enabling one ends its pause. */
+    enable: (name: string, enabled: boolean): Promise<void> =>
+      change(name, enabled ? { enabled, pausedUntil: 0, pausedBy: null } : { enabled }),
+    /** Sets the order for a kind, where a condition is true or always; without names, that of their addition. */
+    order: async (kind: string, names: readonly string[], condition = ''): Promise<void> => {
+      if (!providerKinds.some((one) => one === kind))
+        throw new Refusal('provider.no_kind', {
+          kind,
+          meant: nearest(kind, providerKinds),
+          known: providerKinds,
+        })
+      if (condition !== '') await parseExpression(condition, orderScope, 'when')
+      await writing(async (tx, { id: workspaceId }) => {
+        const known = await listProviders(tx, workspaceId)
+        for (const name of names) {
+          const found = known.find((one) => one.name === name)
+          if (!found) await refuseName(tx, workspaceId, name)
+          else if (!kindsOf(found).includes(kind as ProviderKind))
+            throw new Refusal('provider.lacks_kind', { name, kind, kinds: kindsOf(found) })
+        }
+        await putOrder(tx, {
+          workspaceId,
+          kind,
+          condition,
+          names: [...new Set(names)],
+          createdAt: clock.now(),
+        })
+      })
+    },
+  }
+}
+
+/** What a stored provider can be asked for. */
+export const kindsOf = ({ definition }: StoredProvider): ProviderKind[] =>
+  Object.keys((definition as { readonly kinds: object }).kinds) as ProviderKind[]
+
+async function workspaceIn(tx: Connection): Promise<Workspace> {
+  const workspace = await findWorkspace(tx)
+  if (!workspace) throw new Error('there is no workspace')
+  return workspace
+}
+
+async function refuseName(tx: Connection, workspaceId: string, name: string): Promise<never> {
+  const known = (await listProviders(tx, workspaceId)).map((one) => one.name)
+  throw new Refusal('provider.none', { name, meant: nearest(name, known), known })
+}
+
+/** Throws for an address that no request may go to. A name that does not resolve now is checked with each request. */
+async function refuseAddress(url: string, allow: readonly string[]): Promise<void> {
+  if (parseUrl(url)?.search !== '') throw new Refusal('provider.address', { url, reason: 'query' })
+  if (url.startsWith('http:') && allow.length === 0)
+    throw new Refusal('provider.address', { url, reason: 'plain' })
+  const found = await destinationOf(url, targetsOf(allow), createResolver()).catch(() => undefined)
+  if (found && 'refused' in found) throw new Refusal('provider.address', { url, cause: found.refused })
+}
+
+/** Returns where requests to a provider may go. */
+export const targetsOf = (allow: readonly string[]) => ({ allow, loopback: false, what: 'Requests' })

@@ -1,0 +1,92 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { errorOf, type Machine, machine } from '../../support/command.js'
+import { acmemail } from '../../support/vendors.js'
+
+const key = 'acme-secret-key-1234567890'
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+  writeFileSync(join(here.home, 'acme.yaml'), acmemail())
+  writeFileSync(join(here.home, 'acme.key'), `${key}\n`, { mode: 0o600 })
+})
+afterEach(() => here.remove())
+
+const add = (...options: string[]) =>
+  here.run(['providers', 'add', 'acme.yaml', '--key-file', 'acme.key', ...options])
+const listed = () => here.json<{ name: string; state: string; orders: string[] }[]>('providers', 'list')
+const names = async () => (await listed()).map(({ name }) => name)
+
+describe('providers', () => {
+  it('lists what a waterfall asks without any of them', async () => {
+    expect(await names()).toEqual(['catalogue', 'pattern', 'mx'])
+  })
+
+  it('adds one between the catalogue and the patterns, and keeps its key like an API key', async () => {
+    const added = await add()
+    expect(added.stdout + added.stderr).not.toContain(key)
+    expect(await listed()).toMatchObject([
+      { name: 'catalogue' },
+      { name: 'acmemail', state: 'in use' },
+      {},
+      {},
+    ])
+    const path = join(here.home, 'credentials.json')
+    expect(readFileSync(path, 'utf8')).toContain(key)
+    expect(statSync(path).mode & 0o077).toBe(0)
+    expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
+  })
+
+  it('asks for the key without showing it', async () => {
+    const { code, stdout, stderr } = await here.run(['providers', 'add', 'acme.yaml'], {
+      typed: [['API key for acme.yaml', `${key}\r`]],
+    })
+    expect({ code, shown: (stdout + stderr).includes(key) }).toEqual({ code: 0, shown: false })
+  })
+
+  it('takes the key from stdin, and refuses to go on without one', async () => {
+    expect((await here.run(['providers', 'add', 'acme.yaml', '--key-stdin'], { stdin: key })).code).toBe(0)
+    expect((await here.run(['providers', 'add', 'acme.yaml'])).code).toBe(3)
+  })
+
+  it('disables, enables and removes one with its key and its place in the orders', async () => {
+    await add()
+    await here.json('providers', 'order', 'email', 'acmemail', '--when', 'headcount > 500')
+    expect((await listed())[1]).toMatchObject({ orders: ['email 1 when headcount > 500'] })
+    await here.json('providers', 'disable', 'acmemail')
+    expect((await listed())[1]).toMatchObject({ state: 'disabled' })
+    await here.json('providers', 'enable', 'acmemail')
+    await here.json('providers', 'remove', 'acmemail')
+    expect(await names()).toEqual(['catalogue', 'pattern', 'mx'])
+    expect(readFileSync(join(here.home, 'credentials.json'), 'utf8')).not.toContain(key)
+    await add()
+    expect((await listed())[1]).toMatchObject({ orders: [] })
+  })
+
+  it.each([
+    ['remove acmemial', 9, 'Did you mean acmemail?'],
+    ['order emial acmemail', 2, 'Did you mean email?'],
+    ['order company acmemail', 2, 'Its file has: email, phone.'],
+    ['order email acmemail --when headcont>5', 2, 'Did you mean headcount?'],
+    ['add nothing.yaml --key-file acme.key', 2, ''],
+  ])('refuses %s', async (line, code, hint) => {
+    await add()
+    const result = await here.run(['providers', ...line.split(' ')])
+    expect(errorOf(result)).toMatchObject({ exit_code: code, hint: expect.stringContaining(hint) })
+  })
+
+  it.each([
+    ['http://api.acmemail.example', true],
+    ['https://127.0.0.1:9', true],
+    ['https://10.0.0.1', false],
+    ['https://user:pass@api.acmemail.example', false],
+    ['https://api.acmemail.example/?key=1', false],
+    ['http://127.0.0.1:9', true],
+  ])('takes %s only where its network is allowed', async (base, isAllowable) => {
+    writeFileSync(join(here.home, 'acme.yaml'), acmemail(base))
+    expect((await add()).code).toBe(2)
+    expect((await add('--allow-target', '127.0.0.0/8')).code).toBe(isAllowable ? 0 : 2)
+  })
+})
