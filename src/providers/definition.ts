@@ -196,7 +196,7 @@ export const providerSchema = z.strictObject({
   test: z
     .strictObject({
       key: say(z.string(), "the vendor's free test key").optional(),
-      row: say(z.record(z.enum(subjectFields), z.string()), 'whom providers test asks about'),
+      row: say(z.partialRecord(z.enum(subjectFields), z.string()), 'whom providers test asks about'),
     })
     .optional(),
   kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for'),

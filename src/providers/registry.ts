@@ -13,12 +13,13 @@ import {
   putOrder,
   putProvider,
   type StoredProvider,
+  sumCalls,
   updateProvider,
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileProvider } from './compile.js'
-import { type ProviderKind, providerKinds, readProvider } from './definition.js'
+import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
 import { orderScope } from './order.js'
 
 /** What the providers of a workspace are kept in. */
@@ -41,6 +42,20 @@ export function createRegistry({ store, clock }: RegistryPorts) {
       if (!(await updateProvider(tx, id, name, to))) await refuseName(tx, id, name)
     })
   return {
+    /** What was asked and what it cost, by provider, kind and, where it is given, day, member or run. */
+    spending: (choice: Parameters<typeof sumCalls>[2] = {}) =>
+      reading((tx, { id }) => sumCalls(tx, id, choice)),
+    /** Returns a provider that is ready to be asked. Throws where there is none of that name. */
+    open: (name: string) =>
+      reading(async (tx, { id }) => {
+        const stored = (await listProviders(tx, id)).find((one) => one.name === name)
+        if (!stored) return refuseName(tx, id, name)
+        const refuse = (): never => {
+          throw new Error(`the stored file of ${name} is not valid`)
+        }
+        const file = stored.definition as ProviderFile
+        return { stored, compiled: await compileProvider({ file, refuse }) }
+      }),
     workspaceId: () => reading(async (_, { id }) => id),
     list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
     orders: (): Promise<ProviderOrder[]> => reading((tx, { id }) => listOrders(tx, id)),

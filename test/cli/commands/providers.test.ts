@@ -1,8 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import templates from '../../../src/providers/templates.json' with { type: 'json' }
 import { errorOf, type Machine, machine } from '../../support/command.js'
-import { acmemail } from '../../support/vendors.js'
+import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
 
 const key = 'acme-secret-key-1234567890'
 let here: Machine
@@ -88,5 +89,69 @@ describe('providers', () => {
     writeFileSync(join(here.home, 'acme.yaml'), acmemail(base))
     expect((await add()).code).toBe(2)
     expect((await add('--allow-target', '127.0.0.0/8')).code).toBe(isAllowable ? 0 : 2)
+  })
+})
+
+describe('providers with a vendor', () => {
+  it('are tested with one real request whose key is hidden, and say their balance and how often they found something', async () => {
+    const vendor = await fakeVendor()
+    try {
+      writeFileSync(join(here.home, 'acme.yaml'), fakeFile(vendor.origin))
+      await add('--allow-target', '127.0.0.0/8')
+      const tested = await here.run([
+        'providers',
+        'test',
+        'acmemail',
+        '--first-name',
+        'Ada',
+        '--last-name',
+        'King',
+        '--domain',
+        'acme.example',
+        '--json',
+      ])
+      expect(tested.json).toMatchObject({
+        request: { method: 'GET', key: 'hidden' },
+        answer: { status: 200 },
+        outcome: 'found',
+        read: { email: 'king@acme.example', email_status: 'valid' },
+        cost: 1,
+      })
+      expect(tested.stdout + tested.stderr).not.toContain(key)
+      expect(await here.json('providers', 'balance')).toEqual([{ name: 'acmemail', credits: 90, note: null }])
+      for (const name of ['King', 'Nobody', 'Lost'])
+        await here.run([
+          'contacts',
+          'waterfall',
+          '--sync',
+          '--first-name',
+          'Ada',
+          '--last-name',
+          name,
+          '--domain',
+          'acme.example',
+          '--enrichment-type',
+          'email',
+        ])
+      const [stats] = await here.json<object[]>('providers', 'stats')
+      expect(stats).toMatchObject({
+        provider: 'acmemail',
+        kind: 'email',
+        asked: 3,
+        found: 1,
+        not_found: 1,
+        unknown: 1,
+        hit_rate: 50,
+        cost: 1,
+        at_risk: 1,
+      })
+    } finally {
+      await vendor.close()
+    }
+  })
+
+  it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {
+    const { code, stderr } = await here.run(['providers', 'add', name, '--key-file', 'acme.key'])
+    expect([code, stderr]).toEqual([0, ''])
   })
 })

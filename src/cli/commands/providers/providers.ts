@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
+import { micros, type Subject, type VendorAnswer } from '../../../providers/compile.js'
+import { subjectFields } from '../../../providers/definition.js'
 import type { Registry } from '../../../providers/registry.js'
+import templates from '../../../providers/templates.json' with { type: 'json' }
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, providerKeyName, storedKey, storeKey } from '../../context/credentials.js'
 import { Stop, UsageError } from '../../context/errors.js'
@@ -13,6 +16,8 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { networks } from '../../options/webhooks.js'
 import { askSecret } from '../../output/prompt.js'
+import { bars } from '../../output/records.js'
+import { formatNumber, type Look } from '../../output/text.js'
 
 /** `prospect providers`: data vendors of your own, which a waterfall asks in their order. */
 export const providersCommand: CommandFactory = ({ group }) =>
@@ -23,6 +28,9 @@ export const providersCommand: CommandFactory = ({ group }) =>
     toggle('enable', 'Ask a provider again, also after a pause', true),
     toggle('disable', 'Ask a provider no more, and keep it', false),
     orderCommand,
+    testCommand,
+    statsCommand,
+    balanceCommand,
   ])
 
 /** Opens the providers of the workspace in use, which the first use creates. */
@@ -91,13 +99,11 @@ const addOptions = optionRows({
 
 const addCommand: CommandFactory = ({ command }) =>
   command('add', 'Add a provider from its file, or from a template, and store its key')
-    .argument('<file>', 'its file (YAML or JSON)')
+    .argument('<file>', `its file (YAML or JSON), or a template: ${Object.keys(templates).join(', ')}`)
     .withOptions(addOptions)
     .printResult(async (context, { args: [source = ''], options }) => {
       const registry = await openRegistry(context)
-      const path = resolve(context.streams.cwd, source)
-      if (!existsSync(path)) throw new UsageError(`There is no file ${source}.`)
-      const text = await readText(context.streams, path, source)
+      const text = await readSource(context, source)
       const workspaceId = await registry.workspaceId()
       const key = await readKey(context, source, options)
       const { name } = await registry.add(text, source, options.allowTarget ?? [])
@@ -106,6 +112,18 @@ const addCommand: CommandFactory = ({ command }) =>
       const added = (await registry.list()).find((one) => one.name === name)
       return { added: name, kinds: added ? kindsOf(added) : [] }
     })
+
+/** Reads the text of a provider file, or of a template. */
+async function readSource({ streams }: Context, source: string): Promise<string> {
+  const path = resolve(streams.cwd, source)
+  if (existsSync(path)) return readText(streams, path, source)
+  const template: { readonly file: object } | undefined = templates[source as keyof typeof templates]
+  if (template) return JSON.stringify(template.file, null, 2)
+  throw new UsageError(
+    `There is no file or template ${source}.`,
+    `Templates: ${Object.keys(templates).join(', ')}.`,
+  )
+}
 
 /** Reads the key of a provider: from a file, stdin or a person, never from an argument. */
 async function readKey(
@@ -171,3 +189,182 @@ const orderCommand: CommandFactory = ({ command }) =>
       await registry.order(kind, list, options.when)
       return { kind, order: list, ...(options.when === undefined ? {} : { when: options.when }) }
     })
+
+/** Opens a provider with its key on this machine, and what sends requests to it. */
+async function openProvider(context: Context, name: string) {
+  const registry = await openRegistry(context)
+  const { stored, compiled } = await registry.open(name)
+  const key = storedKey(context.home, providerKeyName(stored.workspaceId, name))
+  context.conceal(key ?? '')
+  const { createVendorHttp } = await import('../../../providers/http.js')
+  const http = createVendorHttp()
+  context.onClose(() => http.close())
+  return { compiled, key, http, target: { file: compiled.file, allow: stored.allow, key: key ?? '' } }
+}
+
+const requireKey = (name: string, key: string | undefined): void => {
+  if (key === undefined)
+    throw new Stop(
+      `The key of ${name} is not on this machine.`,
+      exitCodes.key,
+      'Add it again with its key.',
+      'key',
+    )
+}
+
+const testCommand: CommandFactory = ({ command }) =>
+  command('test', 'Send one real request, and show what was read from the answer')
+    .argument('<name>', 'its name')
+    .withOptions({
+      kind: ['<kind>', 'what to ask for (default: the first in its file)'],
+      ...Object.fromEntries(
+        subjectFields.map((field) => [toCamelCase(field), ['<text>', 'whom to ask about']] as const),
+      ),
+    })
+    .printResult(async (context, { args: [name = ''], options }) => {
+      const { compiled, key, http, target } = await openProvider(context, name)
+      const { file } = compiled
+      const given = options as Readonly<Record<string, string | undefined>>
+      const typed = Object.fromEntries(
+        subjectFields.flatMap((field) =>
+          given[toCamelCase(field)] ? [[field, given[toCamelCase(field)]]] : [],
+        ),
+      )
+      const subject: Subject = Object.keys(typed).length > 0 ? typed : (file.test?.row ?? {})
+      const word = given.kind ?? Object.keys(file.kinds)[0] ?? ''
+      const kind = compiled.kinds[word as keyof typeof compiled.kinds]
+      const fields = kind?.fieldsOf(subject)
+      if (!kind || !fields)
+        throw new UsageError(
+          kind ? `${name} needs more for ${word}.` : `${name} cannot be asked for ${word}.`,
+          kind
+            ? `Give one of: ${kind.file.needs.map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.`
+            : `Its file has: ${Object.keys(file.kinds).join(', ')}.`,
+        )
+      const isFree = Object.keys(typed).length === 0 && file.test?.key !== undefined
+      if (!isFree) requireKey(name, key)
+      const request = kind.request([{ ...fields, row: '1' }])
+      const { text, ...answer } = await http.send(
+        { ...target, key: isFree ? (file.test?.key ?? '') : target.key },
+        request,
+        compiled.timeoutMs,
+      )
+      const outcome = kind.outcomeOf({ item: null, ...answer })?.is ?? null
+      const cost = kind.file.submit || outcome === null ? undefined : kind.costOf(answer, outcome)
+      return {
+        request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
+        answer: { status: answer.status, body: answer.body },
+        accepted: kind.file.submit ? kind.isAccepted(answer) : null,
+        outcome,
+        read: outcome === 'found' ? kind.resultOf({ item: null, ...answer }) : null,
+        cost: cost === undefined ? null : cost / micros,
+        test_key: isFree,
+      }
+    })
+
+const toCamelCase = (name: string): string =>
+  name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+const balanceCommand: CommandFactory = ({ command }) =>
+  command('balance', 'Ask providers what is left of their credits').printResult(
+    async (context) => {
+      const registry = await openRegistry(context)
+      const rows = []
+      for (const { name } of await registry.list()) {
+        const { compiled, key, http, target } = await openProvider(context, name)
+        const { balance } = compiled
+        const answer =
+          balance && key !== undefined
+            ? await http.send(target, balance.request, compiled.timeoutMs).catch((error: unknown) => error)
+            : undefined
+        const isAnswer = answer !== undefined && !(answer instanceof Error)
+        const credits = isAnswer ? balance?.credits(answer as VendorAnswer) : undefined
+        const note = !balance
+          ? 'its file has no balance'
+          : key === undefined
+            ? 'no key here'
+            : answer instanceof Error
+              ? answer.message
+              : null
+        rows.push({ name, credits: credits ?? null, note })
+      }
+      return rows
+    },
+    { columns: ['name', 'credits', 'note'] },
+  )
+
+const statsCommand: CommandFactory = ({ command }) =>
+  command('stats', 'How often each provider found something, and what that cost')
+    .withOptions(optionRows({ by: ['<what>', 'also by day | member | run', ['day', 'member', 'run']] }))
+    .reads('engine')
+    .printResult(
+      async (context, { options }) => {
+        const registry = await openRegistry(context)
+        const sums = await registry.spending(options.by === undefined ? {} : { by: options.by })
+        const rows = sums.map(
+          ({ provider, kind, by, asked, found, notFound, unknown, failed, cost, costFound, atRisk, ms }) => {
+            const answered = found + notFound
+            const share = answered === 0 ? null : Math.round((found / answered) * 1_000) / 10
+            return {
+              ...{ provider, kind, ...(options.by === undefined ? {} : { [options.by]: by }) },
+              ...{ asked, found, not_found: notFound, unknown, failed, hit_rate: share, cost: cost / micros },
+              cost_per_result: found === 0 ? null : costFound / found / micros,
+              cost_per_miss: notFound === 0 ? null : (cost - costFound) / notFound / micros,
+              at_risk: atRisk / micros,
+              seconds: answered === 0 ? null : Math.round(ms / answered) / 1_000,
+            }
+          },
+        )
+        return rows
+      },
+      {
+        columns: [
+          'provider',
+          'kind',
+          'asked',
+          'found',
+          'hit_rate',
+          'cost',
+          'cost_per_result',
+          'unknown',
+          'seconds',
+        ],
+        layout: (rows, look) => statsChart(rows as readonly StatsRow[], look),
+      },
+    )
+
+interface StatsRow {
+  readonly provider: string
+  readonly kind: string
+  readonly asked: number
+  readonly found: number
+  readonly hit_rate: number | null
+  readonly cost: number
+}
+
+/** Draws the hit rates, and says which order would have been cheapest. */
+function statsChart(rows: readonly StatsRow[], look: Look): string {
+  if (rows.length === 0) return 'No provider was asked yet.\n'
+  const chart = bars(
+    rows.map(({ provider, kind, asked, found, hit_rate, cost }) => ({
+      label: `${provider} ${kind}`,
+      value: hit_rate ?? 0,
+      note: `% of ${formatNumber(asked)}, ${formatNumber(found)} found for ${formatNumber(cost)}`,
+    })),
+    look,
+  )
+  const kinds = Map.groupBy(rows, ({ kind }) => kind)
+  // Asking the one first that finds most for its cost makes a result cheapest.
+  const price = ({ cost, found }: StatsRow) => (found === 0 ? Number.POSITIVE_INFINITY : cost / found)
+  const orders = [...kinds].flatMap(([kind, of]) =>
+    of.length < 2
+      ? []
+      : [
+          `Cheapest order: prospect providers order ${kind} ${of
+            .toSorted((one, other) => price(one) - price(other))
+            .map(({ provider }) => provider)
+            .join(',')}\n`,
+        ],
+  )
+  return [chart, ...orders].join('')
+}
