@@ -323,7 +323,7 @@ class VendorDesk implements Vendors {
   async #claim(questions: readonly Question[]): Promise<ProviderCall[] | 'budget' | 'taken'> {
     const [first] = questions
     if (!first) return 'taken'
-    const { workspaceId, memberId, run, most } = first.asking
+    const { workspaceId, memberId, run } = first.asking
     const { name } = first.loaded.stored
     const { file, timeoutMs } = first.loaded.compiled
     const now = this.ports.clock.now()
@@ -360,8 +360,11 @@ class VendorDesk implements Vendors {
         })
       }
       const reserved = calls.reduce((sum, call) => sum + call.reserved, 0)
-      for (const { of, limit } of budgetsOf(first, now, most))
-        if (!(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit)))
+      for (const { of, limit } of budgetsOf(first, now))
+        if (
+          limit === 0 ||
+          !(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit))
+        )
           throw new BudgetReached()
       for (const call of calls) await insertCall(tx, call)
       return calls
@@ -523,11 +526,7 @@ class VendorDesk implements Vendors {
   ): Promise<void> {
     if (amount === 0) return
     const { workspaceId, provider } = call
-    for (const { of } of budgetsOf(
-      { asking: { ...asking, run: call.run }, loaded },
-      call.askedAt,
-      asking.most,
-    ))
+    for (const { of } of budgetsOf({ asking: { ...asking, run: call.run }, loaded }, call.askedAt))
       await spendBudget(tx, { workspaceId, provider, run: of }, amount)
   }
 
@@ -665,17 +664,13 @@ const isOpen = (call: ProviderCall, now: number, { compiled }: Loaded): boolean 
   (call.state !== 'failed' && now - call.askedAt < compiled.maxAgeMs)
 
 /** The budgets that a call is counted in: that of its run, and that of the day. */
-function budgetsOf(
-  { asking, loaded }: Pick<Question, 'asking' | 'loaded'>,
-  now: number,
-  most: Asking['most'],
-) {
+function budgetsOf({ asking, loaded }: Pick<Question, 'asking' | 'loaded'>, now: number) {
   const { name } = loaded.stored
   const perDay = loaded.compiled.file.max_cost_per_day
   const limitOf = (credits: number | undefined) =>
     credits === undefined ? undefined : Math.round(credits * micros)
   return [
-    { of: asking.run, limit: limitOf(most?.[name]) },
+    { of: asking.run, limit: limitOf(asking.most?.[name] ?? asking.others) },
     { of: `day ${new Date(now).toISOString().slice(0, 10)}`, limit: limitOf(perDay) },
   ]
 }

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { command, type Machine, machine } from '../support/command.js'
 import { type NameServer, nameServer } from '../support/name-server.js'
 import { type FakeVendor, fakeFile, fakeVendor } from '../support/vendors.js'
 
@@ -141,6 +141,25 @@ describe('a waterfall over vendors', () => {
     )
     await withVendors([vendor], async () => {
       expect(await find('King')).toMatchObject({ email: 'ada@nomail.example', email_status: 'risky' })
+    })
+  })
+
+  it('asks nobody for an agent that was permitted no cost, nor beyond what it was', async () => {
+    const vendor = await fakeVendor()
+    await withVendors([vendor], async () => {
+      const ask = (lastName: string, most?: Record<string, number>) => {
+        const person = ['--first-name', 'Ada', '--last-name', lastName, '--domain', 'acme.example']
+        const env = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address }
+        const vendors = { run: 'agent', most, others: 0 }
+        return command(['contacts', 'waterfall', '--sync', ...person, '--enrichment-type', 'email'], {
+          env,
+          vendors,
+        })
+      }
+      await ask('King')
+      expect(vendor.asked.size).toBe(0)
+      for (const name of ['One', 'Two', 'Three']) await ask(name, { vendor1: 2 })
+      expect([...vendor.asked.keys()]).toEqual(['One', 'Two'])
     })
   })
 

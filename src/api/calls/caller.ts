@@ -25,8 +25,10 @@ export interface CallMember {
 export interface VendorSpending {
   /** Id of the run that the calls belong to. */
   readonly run: string
-  /** The most by vendor; there is no limit for those that are not named. */
+  /** The most by vendor. */
   readonly most?: Readonly<Record<string, number>> | undefined
+  /** The most at each of those that are not named; without it there is no limit. At 0 they are not asked. */
+  readonly others?: number | undefined
   /** Whether to go on until an address is valid. */
   readonly accept?: 'valid' | undefined
 }

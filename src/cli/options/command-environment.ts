@@ -1,4 +1,5 @@
 import { Command, type ErrorOptions, Help, Option } from 'commander'
+import type { VendorSpending } from '../../api/calls/caller.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -42,7 +43,11 @@ export interface CommandEnvironment {
 export type StartCommand = (
   argv: readonly string[],
   streams: Streams,
-  given: { readonly log: (redact: Context['redact']) => CommandLog; readonly root: string },
+  given: {
+    readonly log: (redact: Context['redact']) => CommandLog
+    readonly root: string
+    readonly vendors: VendorSpending
+  },
 ) => Promise<number>
 
 /** Creates the environment of one invocation, which may be a request for help. */

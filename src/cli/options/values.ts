@@ -61,6 +61,14 @@ export function listOf<const Name extends string>(names: readonly Name[]) {
   return Object.assign(read, { words: names })
 }
 
+/** Reads the most that may be spent at a provider. */
+export function costs(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const [, name, amount] = /^([a-z][\w-]*)=(\d+(?:\.\d+)?)$/.exec(text) ?? []
+  if (name === undefined)
+    throw new InvalidArgumentError('Give a provider and an amount, such as acmemail=100.')
+  return { ...before, [name]: Number(amount) }
+}
+
 /** Collects the values of a repeated option. */
 export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
   ...(before ?? []),

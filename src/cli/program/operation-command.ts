@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId } from '../../api/operations/table.js'
@@ -37,6 +37,7 @@ import {
   type StoredIds,
   type StoredKind,
 } from '../options/stored-ids.js'
+import { costs } from '../options/values.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
 import { waitOf, waitOptions } from '../wait/options.js'
@@ -256,16 +257,9 @@ const asksVendors: readonly OperationId[] = [
 ]
 
 const vendorOptions = optionRows({
-  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', readCost],
+  maxCost: ['<name=n>', 'the most to spend at a provider (repeatable)', costs],
   accept: ['<status>', 'end only at an address that is valid', ['valid']],
 })
-
-function readCost(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
-  const [, name, amount] = /^([a-z][\w-]*)=(\d+(?:\.\d+)?)$/.exec(text) ?? []
-  if (name === undefined)
-    throw new InvalidArgumentError('Give a provider and an amount, such as acmemail=100.')
-  return { ...before, [name]: Number(amount) }
-}
 
 function withVendorOptions(context: Context, given: OptionsOf<typeof vendorOptions>): Context {
   const { maxCost, accept } = given

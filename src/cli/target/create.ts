@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Caller, compose } from '../../api/calls/caller.js'
+import { type Caller, type CallOptions, compose, type VendorSpending } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { lazily, once } from '../../api/values/objects.js'
@@ -47,6 +47,8 @@ export interface Overrides extends TargetOptions {
   readonly log?: (redact: StreamsContext['redact']) => CommandLog
   /** The only folder of the files that options name. */
   readonly root?: string
+  /** What all calls may cost at data vendors together. */
+  readonly vendors?: VendorSpending
   /** Replaces the caller of every target. */
   readonly caller?: Caller
 }
@@ -61,6 +63,8 @@ type Shared = Omit<StreamsContext, 'claimFile' | 'globals' | 'notify'> &
     /** Returns the key given with the command. Stdin can be read only once. */
     readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
     readonly claim: ReturnType<typeof createClaims>
+    /** What all calls may cost at data vendors together. */
+    readonly vendors: VendorSpending | undefined
     /** The log of the command, which the contexts of other databases share. */
     readonly logs: { open: StreamsContext['log'] | undefined }
   }
@@ -76,6 +80,7 @@ export function createContext(unguarded: Streams, overrides: Overrides = {}): Co
     settings: once(() => readSettings(home())),
     givenKey: once((options) => givenKey(streams, options)),
     claim: createClaims(overrides.root),
+    vendors: overrides.vendors,
     logs: { open: overrides.log?.(redaction.redact) },
   }
   return contextOf(shared, home, overrides)
@@ -123,6 +128,9 @@ function contextOf(
   }
   const withGlobals = (globals: GlobalOptions): Context => {
     const chosen = () => targetOf(globals, streams.env, settings())
+    const { maxCost: most, accept } = globals
+    const isLimited = most !== undefined || accept !== undefined
+    const vendors = shared.vendors ?? (isLimited ? { run: shared.ids.uuid(), most, accept } : undefined)
     const context: Context = Object.assign(Object.create(machine) as typeof machine, {
       ...{ globals, notify: notifier(globals.quiet), catalogue: local.catalogue, worker: local.worker },
       distributedCaller: async (run) => {
@@ -137,7 +145,7 @@ function contextOf(
         const target = chosen()
         if (caller) return caller
         return target.kind === 'local'
-          ? withVendors(await local.caller(), globals, shared.ids)
+          ? withVendors(await local.caller(), vendors, shared.vendors !== undefined)
           : callServer(target)
       },
       suppressor: () => suppressorOf(chosen()),
@@ -169,14 +177,14 @@ function contextOf(
   return withGlobals(given)
 }
 
-/** Returns a caller whose calls may cost at data vendors what the command permits. */
-function withVendors(caller: Caller, { maxCost: most, accept }: GlobalOptions, ids: Ids): Caller {
-  if (most === undefined && accept === undefined) return caller
-  const run = ids.uuid()
+/** Returns a caller whose calls may cost so much at data vendors: those of each batch, or all together. */
+function withVendors(caller: Caller, vendors: VendorSpending | undefined, isTogether: boolean): Caller {
+  if (!vendors) return caller
+  const runOf = (options: CallOptions = {}) => (isTogether ? undefined : options.row?.run) ?? vendors.run
   return {
     ...caller,
     call: (id, input, options) =>
-      caller.call(id, input, { ...options, vendors: { run: options?.row?.run ?? run, most, accept } }),
+      caller.call(id, input, { ...options, vendors: { ...vendors, run: runOf(options) } }),
   }
 }
 

@@ -208,9 +208,9 @@ function toJob(
   input: WaterfallInput,
   contacts: readonly ContactInput[],
   enrichments: readonly Enrichment[],
-  { run, most, accept }: Asking,
+  { run, most, others, accept }: Asking,
 ): NewJob {
-  const ask = { ...toWaterfallAsk(input), vendors: { run, most, accept } }
+  const ask = { ...toWaterfallAsk(input), vendors: { run, most, others, accept } }
   return {
     id,
     name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,

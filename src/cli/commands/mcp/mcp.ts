@@ -13,7 +13,7 @@ import { version } from '../../context/version.js'
 import { reportOf } from '../../messages.js'
 import type { CommandEnvironment, CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
-import { listOf, port, whole } from '../../options/values.js'
+import { costs, listOf, port, whole } from '../../options/values.js'
 import { notifyBug } from '../../output/report-error.js'
 import { startListening } from '../serve/http-server.js'
 
@@ -26,6 +26,11 @@ const areas = [...new Set(operations().map(({ id }) => areaOf(id))), ...ownAreas
 
 const mcpOptions = optionRows({
   maxCredits: ['<n>', 'the most credits that this server may spend (default: 0, so nothing is)', whole],
+  maxCost: [
+    '<name=n>',
+    'the most to spend at a provider of yours (default: none is asked; repeatable)',
+    costs,
+  ],
   root: ['<folder>', 'the only folder that files are read from and written to (default: the current one)'],
   tools: ['<names>', 'only these tools: accounts_enrich,quote_file'],
   areas: ['<names>', `only the tools of these areas: ${areas.slice(0, 3).join(',')},files`, listOf(areas)],
@@ -57,7 +62,10 @@ async function serve(
   const root = rootOf(context, options.root)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')
-  const session = new Session(createPort(environment, context, root), options.maxCredits ?? 0)
+  const session = new Session(
+    createPort(environment, context, root, options.maxCost),
+    options.maxCredits ?? 0,
+  )
   const served: McpOptions = {
     ...{ version: await version(), session, tools: await chooseTools(options, !context.isLocal()) },
     documents: documentsFolder(),
@@ -159,9 +167,11 @@ const alsoPassedOn = ['apiKeyFile', 'timeout', 'maxWait'] as const
 /** Returns what runs the commands behind the tools: in this process, with streams of their own. */
 function createPort(
   { start }: CommandEnvironment,
-  { streams, globals, sleep }: Context,
+  { streams, globals, sleep, ids }: Context,
   root: string,
+  most: Options['maxCost'],
 ): CommandPort {
+  const vendors = { run: ids.uuid(), most, others: 0 }
   const targetArgs = [...passedOn, ...alsoPassedOn].flatMap((name) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
     const value = globals[name]
@@ -197,7 +207,7 @@ function createPort(
         write: (event: string, facts: object = {}) =>
           log.write(event, JSON.parse(redact(JSON.stringify(facts))) as object),
       })
-      const exit = await start([...args, ...targetArgs], own, { log: redacted, root })
+      const exit = await start([...args, ...targetArgs], own, { log: redacted, root, vendors })
       return { exit, stdout: Buffer.concat(chunks).toString() }
     },
   }
