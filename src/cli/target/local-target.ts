@@ -6,7 +6,7 @@ import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Origins } from '../../catalogue/records/origins.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
-import type { Sender, Source, Targets, Vendors } from '../../engine/ports/ports.js'
+import type { Source, Targets } from '../../engine/ports/ports.js'
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/settlement.js'
 import { countFaults } from '../../engine/tables/faults.js'
@@ -25,10 +25,11 @@ import type {
   StreamsContext,
   TargetOptions,
 } from '../context/context.js'
-import { localOrigin, providerKeyName, storedKey, storedMember, storeKey } from '../context/credentials.js'
+import { localOrigin, storedKey, storedMember, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { formatNumber } from '../output/text.js'
+import { lazySender, lazyVendors } from './lazy-ports.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
@@ -162,47 +163,6 @@ export async function makeKey({ home, clock, ids, notify }: Machine, admin: Admi
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
   storeKey(home, localOrigin(workspace.id), key, clock.now(), ids.uuid())
   return key
-}
-
-/** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
-function lazySender({ clock, onClose }: Machine, { names, deliveryShape }: LocalOptions): Sender {
-  let made: Sender | undefined
-  onClose(() => made?.close())
-  const sender = once(async () => {
-    const { createSender } = await import('../../client/sender.js')
-    made = createSender({ clock, names, shape: deliveryShape })
-    return made
-  })
-  return {
-    send: async (attempt) => (await sender()).send(attempt),
-    check: async (...checked) => (await sender()).check(...checked),
-    close: async () => {},
-  }
-}
-
-/** Returns what asks data vendors, loaded when a workspace has any. */
-function lazyVendors(
-  { home, clock, sleep, streams, onClose }: Machine,
-  shared: () => Promise<Awaited<ReturnType<typeof openEngineStore>>>,
-): Vendors {
-  const desk = once(async () => {
-    const { openVendors } = await import('../../providers/vendors.js')
-    const keyOf = (workspaceId: string, name: string) => storedKey(home, providerKeyName(workspaceId, name))
-    const servers = streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== '')
-    const opened = openVendors({ store: (await shared()).store, clock, keyOf, sleep, servers })
-    onClose(() => opened.close())
-    return opened
-  })
-  return {
-    has: async (workspaceId) => {
-      const { store } = await shared()
-      const { hasProviders } = await import('../../engine/tables/providers.js')
-      return (await store.read((tx) => hasProviders(tx, workspaceId))) && (await desk()).has(workspaceId)
-    },
-    ask: async function* (...question) {
-      yield* (await desk()).ask(...question)
-    },
-  }
 }
 
 /** Returns the engine as a caller of rows. It takes many at once, because they share commits. */
