@@ -40,8 +40,9 @@ async function allExamples(map: readonly MappedCommand[]): Promise<Example[]> {
  * checked.
  */
 const isElsewhere = (line: string): boolean =>
-  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry)\b/.test(line) ||
-  /postgres:|api\.example\.com|--profile team|--to http/.test(line)
+  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry|providers (?:test|stats|balance)|events trigger)\b/.test(
+    line,
+  ) || /postgres:|api\.example\.com|--profile team|--to http/.test(line)
 
 /** Returns the options of an example that its command does not know. Throws for a value that an option does not take. */
 async function unknownOptions(line: string): Promise<readonly string[]> {
@@ -93,6 +94,7 @@ const lastWork = [
 
 const aFault = ['engine faults add all --delay 1s --count 1']
 const nightly = ['profiles add nightly --max-wait 600']
+const aFlow = ['flow run leads.yaml']
 const vendor = ['providers add acmemail.yaml --key-stdin < acmemail.key']
 
 /** What else is done before the examples of a command. */
@@ -101,6 +103,11 @@ const beforeOf: Readonly<Record<string, readonly string[]>> = {
   'engine faults': aFault,
   'engine faults list': aFault,
   'engine faults remove': aFault,
+  'flow show': aFlow,
+  'flow resume': aFlow,
+  'flow list': aFlow,
+  'suppress remove': ['suppress add acme.example'],
+  'suppress list': ['suppress add acme.example'],
   'engine workspaces use': ['engine workspaces create Trial'],
   'engine restore': ['engine backup engine-2026-03-01.db'],
   'engine import': ['engine export engine.ndjson', 'engine reset --yes'],
@@ -128,6 +135,9 @@ const files: Readonly<Record<string, string>> = {
     `Lenya,Hertel,acme-robotics.example,lenya.hertel@acme-robotics.example,+493023125233,${network}/in/lenya-hertel-0000`,
     `Zaché,Denis,atelier-lumiere.example,zdenis@atelier-lumiere.example,+33639981832,${network}/in/zache-denis-0001`,
   ].join('\n'),
+  'leads.yaml':
+    'name: leads\ninput: { csv: companies.csv }\nsteps: [accounts.enrich]\noutput: { csv: leads.csv }\nbudget: { credits: 10 }\n',
+  'do-not-contact.csv': 'Email\nbob@northwind.example\n',
   'faults.txt': 'accounts --drop after --rate 0.02 # an answer is lost now and then\n',
   'crm.csv': 'Contact,Website\nAda Byron,acme-robotics.example\n',
   'people.json': JSON.stringify({

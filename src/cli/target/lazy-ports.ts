@@ -25,11 +25,13 @@ export function lazySender(
 
 /** Returns what asks data vendors, loaded when a workspace has any. */
 export function lazyVendors(
-  { home, clock, sleep, streams, onClose }: Machine,
+  machine: Machine,
   shared: () => Promise<Awaited<ReturnType<typeof openEngineStore>>>,
 ): Vendors {
   const desk = once(async () => {
     const { openVendors } = await import('../../providers/vendors.js')
+    // A home that cannot be used is refused where it is used.
+    const { home, clock, sleep, streams, onClose } = machine
     const keyOf = (workspaceId: string, name: string) => storedKey(home, providerKeyName(workspaceId, name))
     const servers = streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== '')
     const opened = openVendors({ store: (await shared()).store, clock, keyOf, sleep, servers })
