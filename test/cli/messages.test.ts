@@ -5,7 +5,13 @@ import { type LocalCode, Refusal } from '../../src/api/calls/errors.js'
 import { reportOf } from '../../src/cli/messages.js'
 
 /** Codes that never leave the folder they are thrown in. */
-const inner = ['database.copy_differs', 'engine.not_sent', 'field.broken_query']
+const inner = [
+  'dashboard.refused',
+  'database.copy_differs',
+  'engine.not_sent',
+  'field.broken_query',
+  'record.invalid',
+]
 
 it('every refusal has a sentence and an exit code for people', () => {
   const src = join(import.meta.dirname, '../../src')

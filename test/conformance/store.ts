@@ -82,7 +82,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
     it('returns records as they were stored', async () => {
       const principal = await store.read((tx) => findPrincipal(tx, key.hash))
       const clock = { offsetMs: 0, frozenAt: null }
-      expect(principal).toEqual({ key, member, workspace, clock, suppresses: false })
+      expect(principal).toEqual({ key, member, workspace, clock, suppresses: false, faults: 0 })
       expect(await store.read((tx) => listWorkspaces(tx))).toEqual([workspace])
       expect(await store.read((tx) => listMembers(tx, 'w1'))).toEqual([member])
       expect(await store.read((tx) => listKeys(tx, 'w1'))).toEqual([key])
@@ -114,6 +114,7 @@ export function describeStore(name: string, open: () => Promise<Driver>): void {
         workspace: { ...workspace, plan: 'Free', networkSession: false, dailyCompanies: null },
         clock: { offsetMs: -5, frozenAt: 7 },
         suppresses: false,
+        faults: 0,
       })
     })
 

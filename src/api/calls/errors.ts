@@ -215,7 +215,7 @@ function findRow(status: number, text: string): ErrorRow | undefined {
 
 /** Returns whether a text matches a template; false for a template that consists of placeholders. */
 function matchesTemplate(text: string, template: string): boolean {
-  const words = template.split(/{w+}/)
+  const words = template.split(/\{\w+\}/)
   const [head = '', tail = ''] = [words[0], words.at(-1)]
   if (words.length === 1) return text === template
   return (

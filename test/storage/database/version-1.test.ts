@@ -94,7 +94,8 @@ describe('version 1 in PostgreSQL', () => {
     await openAll()
     const shapes = () => Promise.all(databases.map((name) => postgresShape(schema.sql, places()[name])))
     const before = await shapes()
-    await schema.sql(`DROP TABLE faults, suppressions, suppression_keys; DROP TABLE ${places().state}.suppressions;
+    await schema.sql(`DROP TABLE providers, provider_orders, provider_calls, provider_budgets;
+      DROP TABLE faults, suppressions, suppression_keys; DROP TABLE ${places().state}.suppressions;
       DROP TABLE ${places().state}.suppression_keys;
       DROP TABLE ${places().state}.run_files; DROP INDEX jobs_due;
       CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
