@@ -80,7 +80,7 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
     calm.remove()
     killed.remove()
   }
-}, 600_000)
+}, 1_800_000)
 
 it('finds the same people for the same credits where the program is killed at any moment', async () => {
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
@@ -113,4 +113,4 @@ it('finds the same people for the same credits where the program is killed at an
     calm.remove()
     killed.remove()
   }
-}, 600_000)
+}, 1_800_000)
