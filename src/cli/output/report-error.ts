@@ -80,7 +80,7 @@ function reportSystemError(error: NodeJS.ErrnoException): Report {
 }
 
 /** Returns commander's error in our words, without values after `=`, which could be secrets. */
-function toUsageError(error: CommanderError): UsageError {
+export function toUsageError(error: CommanderError): UsageError {
   const [first = '', meant = ''] = error.message.replace(/^error: /, '').split('\n')
   const text = reword(first)
     .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")

@@ -42,7 +42,7 @@ export const contacts: HandlersOf<'contacts'> = {
     const { firstName: first_name, lastName: last_name } = enrichment
     return {
       output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoCustom(enrichment) },
-      job: toJob(id, input, [input], [enrichment], asking),
+      job: toJob(id, input, [input], [enrichment], asking()),
     }
   },
   /** `POST /contacts/bulk_enrich`: one result for each contact. */
@@ -55,7 +55,7 @@ export const contacts: HandlersOf<'contacts'> = {
         status: 'queued',
         contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoCustom(one) })),
       },
-      job: toJob(id, input, input.contacts, enrichments, asking),
+      job: toJob(id, input, input.contacts, enrichments, asking()),
     }
   },
   /** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
@@ -64,7 +64,7 @@ export const contacts: HandlersOf<'contacts'> = {
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const row = operation('contacts.enrich_sync')
-    const outside = await outsideOf(vendors, asking, source)
+    const outside = await outsideOf(vendors, asking(), source)
     const result = await runWaterfall(
       await source.providers(),
       toContact(input),
@@ -72,7 +72,7 @@ export const contacts: HandlersOf<'contacts'> = {
       outside,
     )
     const record = toContactRecord(row, result, enrichment)
-    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment], asking), now)
+    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment], asking()), now)
     return {
       output: withPhones(record),
       used: result.used,

@@ -18,7 +18,7 @@ export interface HandlerContext<Id extends OperationId> {
   /** Data vendors of the workspace, where this machine asks any. */
   readonly vendors: Vendors | undefined
   /** For whom they are asked. */
-  readonly asking: Asking
+  readonly asking: () => Asking
   readonly store: Driver
   readonly ids: Ids
 }

@@ -16,9 +16,11 @@ export async function askVendorsFor(
   kind: VendorKind,
   subject: PersonQuery & { readonly country?: string | undefined },
 ): Promise<Found | undefined> {
-  if (!(await vendors?.has(asking.workspaceId))) return undefined
+  if (!vendors) return undefined
+  const asked = asking()
+  if (!(await vendors.has(asked.workspaceId))) return undefined
   const lost: string[] = []
-  for await (const { name, is, fields } of vendors?.ask(kind, subject, asking) ?? []) {
+  for await (const { name, is, fields } of vendors.ask(kind, subject, asked)) {
     if (fields) return { name, fields }
     if (is === 'unknown') lost.push(name)
   }

@@ -168,7 +168,7 @@ interface PipelinePorts extends ClaimPorts {
 
 /** A request, and for whom vendors are asked. */
 interface AskingRequest extends Request {
-  readonly asking: Asking
+  readonly asking: () => Asking
 }
 
 /**
@@ -202,7 +202,9 @@ export async function answer(
     const input = await check(ports, operation, given, principal)
     const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
     const { workspace, member } = principal
-    const asking = { ...toAsking(ports, options), workspaceId: workspace.id, memberId: member.id }
+    let asked: Asking | undefined
+    const asking = () =>
+      (asked ??= { ...toAsking(ports, options), workspaceId: workspace.id, memberId: member.id })
     const request = { operation, principal, now, input, topUpUrl, asking }
     const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
     const source = suppressor?.source(ports.source) ?? ports.source

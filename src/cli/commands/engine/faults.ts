@@ -8,6 +8,7 @@ import { readText } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, toOptions } from '../../options/option-rows.js'
 import { durationMs, isoTime, numberWhere, positive, positiveWhole, whole } from '../../options/values.js'
+import { toUsageError } from '../../output/report-error.js'
 
 /** `prospect engine faults`: what goes wrong on request, to see what a script does then. */
 export const faultsCommand: CommandFactory = ({ group }) =>
@@ -119,10 +120,7 @@ function readFault(words: readonly string[], place: string, seed: number | undef
     parser.parse(words, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    throw new UsageError(
-      `${place}: ${error.message.replace(/^error: /, '')}`,
-      'See: prospect engine faults add --help',
-    )
+    throw new UsageError(`${place}: ${toUsageError(error).message}`, 'See: prospect engine faults add --help')
   }
   const fault = toWanted(parser.args[0] ?? '', parser.opts<OptionsOf<typeof faultRows>>())
   return { ...fault, seed: fault.seed ?? seed }

@@ -240,8 +240,8 @@ describe('engine faults', () => {
 
   it.each([
     ['all --status', 'Line 2 of'],
-    ['--status 500', "missing required argument 'where'"],
-    ['all --stats 500', 'unknown option'],
+    ['--status 500', '<where> is missing'],
+    ['all --stats 500', 'Unknown option'],
     ['all --status 500 --rate 7', 'Give a share'],
     ['nowhere --status 500', 'no operation \\"nowhere\\"'],
   ])('changes nothing for a file with the line %s', async (line, text) => {
