@@ -32,7 +32,7 @@ import {
   lookOn,
   oneLine,
 } from '../../output/text.js'
-import { importInput, outwardPorts, readListed, rowsOf, stepPorts } from './ports.js'
+import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { formatFlowQuote, makeFlowQuote } from './quote.js'
 import { findFlow, listCommand, showCommand, stored } from './show.js'
 
@@ -162,7 +162,7 @@ async function start(outer: Context, file: string, given: Given): Promise<number
       request,
       {
         ...ports,
-        forStep: (_, step) => stepPorts(context, step),
+        forStep: (_, step) => createRunPorts(context, step),
         ...outward,
         importInput: (step) => importInput(context, step),
         rows: () => rowsOf(flow, listed),

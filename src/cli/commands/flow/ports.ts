@@ -1,24 +1,20 @@
 import type { Input } from '../../../api/calls/caller.js'
-import { type Caller, ConnectionLost, isOk } from '../../../api/calls/caller.js'
+import { isOk } from '../../../api/calls/caller.js'
 import { failureOf } from '../../../api/calls/errors.js'
 import { wantsWebhook, withOwnWebhook } from '../../../api/validation/own-webhook.js'
 import type { Fields } from '../../../api/values/objects.js'
-import { eventOf } from '../../../api/webhooks/events.js'
 import type { PostJson } from '../../../client/post-json.js'
 import { commandCaller } from '../../../flows/command.js'
 import type { FlowRow } from '../../../flows/fields.js'
-import { foundIn } from '../../../flows/fields.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
 import { tableRows } from '../../../flows/inputs.js'
 import type { Flow, LookupStep } from '../../../flows/read.js'
 import type { FlowPorts } from '../../../flows/run.js'
-import type { BatchRequest } from '../../../runs/request.js'
-import { createRunPorts, finishHere } from '../../batch/run.js'
+import { finishHere } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { resolveFilterNames } from '../../operation/filter-names.js'
 import { jobIdOf } from '../../wait/result.js'
-import { toAcceptedWork, watchPolled } from '../../wait/watch.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
@@ -43,41 +39,6 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
     send: { http, createList: (...list) => createList(context, ...list) },
   }
 }
-
-/** Returns what the run of a step needs. An import is answered with what it found, when it has ended. */
-export function stepPorts(context: Context, request: BatchRequest): ReturnType<typeof createRunPorts> {
-  const ports = createRunPorts(context, request)
-  if (request.operation.starts !== 'import') return ports
-  const caller = async () => collectFound(context, await context.caller(), request)
-  return { ...ports, target: { ...ports.target, caller } }
-}
-
-const nothing = { status: 404, body: { error: 'Nothing found' }, headers: {}, credits: 0 } as const
-const never = new AbortController().signal
-
-const collectFound = (
-  context: Context,
-  caller: Caller,
-  { operation, shape }: Pick<BatchRequest, 'operation' | 'shape'>,
-): Caller => ({
-  ...caller,
-  call: async (id, input, { signal = never, ...options } = {}) => {
-    const reply = await caller.call(id, input, options)
-    if (!isOk(reply)) return reply
-    const request = { operation, shape, input, invocation: { args: [], options: {} } }
-    const accepted = toAcceptedWork(request, eventOf(id) ?? 'lead_search', reply.body)
-    if (!accepted) return nothing
-    if (context.isLocal()) await finishHere(context, options.row?.run ?? '')(accepted.id, signal)
-    const watch = watchPolled(context, accepted)
-    const { state, error } = await watch.follow(signal, () => {})
-    // The next part of the run asks for it again, under the same key.
-    if (state === 'going') throw new ConnectionLost('the flow was interrupted', true)
-    const found = await Array.fromAsync(watch.records())
-    const { headers, credits } = reply
-    if (found.length > 0) return { status: operation.ok, body: { [foundIn]: found }, headers, credits }
-    return state === 'finished' ? nothing : { ...nothing, status: 502, body: { error } }
-  },
-})
 
 /** Creates a list of companies, and imports it where that is done on this machine. */
 async function createList(
