@@ -13,13 +13,22 @@ import {
   suppressiblesIn,
   toSuppressible,
 } from '../../../suppression/identifiers.js'
+import { type SuppressionStore, suppressionsOf } from '../../../suppression/suppressions.js'
 import { listPorts } from '../../batch/run-home.js'
+import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
+import {
+  openAdmin,
+  openStateOf,
+  openWorkspaceOwner,
+  type SuppressionOwner,
+  thisMachine,
+} from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/option-rows.js'
 import { print } from '../../output/print.js'
 import { formatNumber } from '../../output/text.js'
-import { openSuppressions } from '../../target/suppressions.js'
+import { targetIn } from '../../target/resolve-target.js'
 
 /** `prospect suppress`: people and companies that are never looked up, written or sent anywhere. */
 export const suppressCommand: CommandFactory = ({ group }) =>
@@ -156,4 +165,19 @@ function describeAdded(count: number, given: number, place: string): string {
   const known = given - count
   const rest = known === 0 ? '' : ` ${countOf(known, 'was', 'were')} there already.`
   return `${countOf(count, 'new entry', 'new entries')} ${place}.${rest}`
+}
+
+/** Opens whom the target of a command suppresses, also where nobody is yet; `place` says where that is kept. */
+async function openSuppressions(
+  context: Context,
+): Promise<{ readonly entries: SuppressionStore; readonly place: string }> {
+  const target = targetIn(context)
+  if (target.kind === 'remote' && target.direct)
+    return {
+      entries: suppressionsOf(await openStateOf(context), thisMachine),
+      place: 'on this machine, for servers called directly',
+    }
+  await openAdmin(context)
+  const { driver, owner, name } = (await openWorkspaceOwner(context)) as SuppressionOwner
+  return { entries: suppressionsOf(driver, owner), place: `in the workspace ${name}` }
 }
