@@ -16,3 +16,11 @@ export const plainCompanies = (query: string): string => `${host}/search/results
 /** A query of one filter. */
 export const filter = (type: string, ...values: string[]): string =>
   `(filters:List((type:${type},values:List(${values.map((value) => `(${value})`).join(',')}))))`
+
+const pages = { people, companies, plainPeople, plainCompanies }
+
+/** A url of a fixture: whole, or the name of a page and its query. */
+export function urlOf(text: string): string {
+  const [name = '', query = ''] = text.split(/ (.*)/)
+  return name in pages ? pages[name as keyof typeof pages](query) : text
+}

@@ -1,14 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Machine, machine } from '../support/command.js'
+import { rowsOf } from '../support/fixtures.js'
 
-const brands = readFileSync(join(import.meta.dirname, '../fixtures/brands/brands.tsv'), 'utf8')
-  .trimEnd()
-  .split('\n')
-  .slice(1)
-  .map((line) => line.split('\t') as [name: string, domain: string])
+const brands = rowsOf('brands/brands.tsv') as [name: string, domain: string][]
 
 /** A name as people write it. */
 const names: readonly ((name: string) => string)[] = [

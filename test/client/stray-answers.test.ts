@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Input, Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { tries } from '../support/effort.js'
+import { rowsOf } from '../support/fixtures.js'
 import { answering, closeAfterTest, received, socksProxy } from './listeners.js'
 import { remoteTo } from './serving.js'
 import { numbersFrom, strayServer } from './stray-server.js'
@@ -209,14 +209,6 @@ interface Company {
   /** Its name as lists write it. */
   readonly written: readonly string[]
 }
-
-/** The rows of a fixture, without its header. */
-const rowsOf = (file: string): string[][] =>
-  readFileSync(new URL(`../fixtures/${file}`, import.meta.url), 'utf8')
-    .trimEnd()
-    .split('\n')
-    .slice(1)
-    .map((line) => line.split('\t'))
 
 /** Returns the real companies of the fixtures. Those without a known domain get one. */
 function realCompanies(): Company[] {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../src/csv/detect-encoding.js'
 import { decode } from '../../src/csv/encoding.js'
+import { rowsOf } from '../support/fixtures.js'
 import { inWords } from '../support/in-words.js'
 import { encode } from './encode.js'
 
@@ -16,109 +17,13 @@ async function read(bytes: Buffer): Promise<string> {
   return text
 }
 
-const western = ['windows-1252', 'macintosh', 'iso-8859-15']
-const central = ['windows-1250', 'iso-8859-2']
-const cyrillic = ['windows-1251', 'koi8-u', 'ibm866', 'x-mac-cyrillic', 'iso-8859-5']
 const wide = ['utf-8', 'utf-16le', 'utf-16be']
 
 /** Short files as people have them, and the encodings that they have them in. */
-const files: readonly (readonly [name: string, encodings: readonly string[], text: string])[] = [
-  ['Spanish companies', western, 'Empresa,Ciudad\nCompañía Logística S.A.,Málaga\nDiseños Ibáñez,A Coruña\n'],
-  ['Spanish people', western, 'Nombre;Apellidos;País\nJosé;Núñez Gómez;España\nMaría;Peña;México\n'],
-  [
-    'French companies',
-    ['windows-1252', 'macintosh'],
-    'Société;Ville\nSociété Générale;Nîmes\nCrédit Agricole;Besançon\nL’Oréal;Clichy\n',
-  ],
-  ['French people', western, 'Prénom,Nom\nHélène,Lefèvre\nBenoît,François\nThérèse,Léger\n'],
-  [
-    'Spanish and French letters',
-    ['windows-1252', 'macintosh'],
-    'name,city\nCaña y Niño,Logroño\nThéâtre de l’Île,Orléans\nPeña,Nîmes\n',
-  ],
-  [
-    'German companies',
-    western,
-    'Firma;Ort\nMüller & Söhne GmbH;Köln\nBäckerei Groß;Düsseldorf\nJäger;Zürich\n',
-  ],
-  [
-    'Portuguese companies',
-    western,
-    'Empresa,Cidade\nConstruções São João,São Paulo\nPão de Açúcar,Brasília\n',
-  ],
-  [
-    'Italian companies',
-    western,
-    'Azienda,Città\nSocietà Elettricità,Forlì\nCaffè Nicolò,Cefalù\nPiù Qualità,Cantù\n',
-  ],
-  [
-    'Swedish companies',
-    western,
-    'Företag;Stad\nÅkerströms;Malmö\nBröderna Sjögren;Göteborg\nFjällräven;Örnsköldsvik\n',
-  ],
-  [
-    'Danish people',
-    western,
-    'Navn;By\nSøren Kjær;Tårnby\nJørgen Møller;Rødovre\nBjørn Skov;Næstved\nMægler;Køge\n',
-  ],
-  [
-    'trademarks and dashes',
-    ['windows-1252', 'macintosh'],
-    'name\nAcme™ – “Café” Group\nMüller’s Küche\nNestlé®\n',
-  ],
-  [
-    'Polish companies',
-    central,
-    'Firma;Miasto\nSpółka Łącznik;Łódź\nUsługi Żabka;Wrocław\nKsięgarnia;Kraków\n',
-  ],
-  [
-    'Czech people',
-    central,
-    'Jméno,Příjmení,Město\nJiří,Dvořák,Plzeň\nŠárka,Němcová,Třebíč\nTomáš,Růžička,Brno\n',
-  ],
-  ['Hungarian companies', central, 'Cég;Város\nErdő és Mező Kft.;Győr\nFűszeres Bt.;Székesfehérvár\n'],
-  ['Croatian people', central, 'Ime,Prezime\nŽeljko,Kovačević\nĐurđa,Šimić\nBranka,Živković\n'],
-  [
-    'Turkish companies',
-    ['windows-1254'],
-    'Şirket;Şehir\nYıldız Gıda;İstanbul\nÇağrı Taşımacılık;Muğla\nGüneş;Diyarbakır\n',
-  ],
-  [
-    'Lithuanian companies',
-    ['windows-1257'],
-    'Įmonė,Miestas\nŽalia Giria,Šiauliai\nŪkio bankas,Panevėžys\nSąskaita,Kėdainiai\n',
-  ],
-  [
-    'Russian companies',
-    cyrillic,
-    'Компания;Город\nООО Ромашка;Москва\nЗавод Восток;Санкт-Петербург\nТорговый дом;Уфа\n',
-  ],
-  [
-    'Russian names below English headers',
-    cyrillic,
-    'name,country\nЯндекс,Russia\nГазпром,Russia\nСбербанк,Russia\n',
-  ],
-  [
-    'Ukrainian people',
-    ['windows-1251', 'koi8-u', 'x-mac-cyrillic', 'iso-8859-5'],
-    'Особа;Місто\nОлексій Шевченко;Київ\nНаталія Бондаренко;Львів\nЮрій Мельник;Харків\n',
-  ],
-  [
-    'Greek companies',
-    ['windows-1253', 'iso-8859-7'],
-    'Εταιρεία,Πόλη\nΕλληνικά Πετρέλαια,Αθήνα\nΚωτσόβολος,Θεσσαλονίκη\n',
-  ],
-  [
-    'Japanese companies',
-    ['shift_jis', 'euc-jp'],
-    '会社名,都市\n株式会社トヨタ,名古屋\n東京電力株式会社,東京\n山田製作所,大阪\n',
-  ],
-  ['Chinese companies', ['gb18030'], '公司名称,城市\n北京科技有限公司,北京\n上海贸易有限公司,上海\n'],
-  ['Taiwanese companies', ['big5'], '公司名稱,城市\n台灣科技股份有限公司,台北市\n高雄貿易有限公司,高雄\n'],
-  ['Korean companies', ['euc-kr'], '회사명,도시\n주식회사 서울전자,서울\n부산건설,부산\n'],
-  ['Japanese below English headers', ['shift_jis'], 'company,city\n株式会社ABC,東京\n山田商事,大阪\n'],
-  ['ASCII', ['windows-1252'], 'name,city\nAcme,Paris\n'],
-]
+const files = rowsOf('spellings/encodings.tsv').map(
+  ([name = '', encodings = '', text = '']) =>
+    [name, encodings.split(' '), text.replaceAll('\\n', '\n')] as const,
+)
 
 describe.each(files)('a short file of %s', (_, encodings, text) => {
   test.each([...encodings, ...wide])('is read right in %s', async (label) => {

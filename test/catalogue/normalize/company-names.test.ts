@@ -1,18 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { rowsOf } from '../../support/fixtures.js'
 
-const folder = join(import.meta.dirname, '../../fixtures/company-names')
-
-/** Returns the rows of a list without its header; cells are not trimmed, because spaces are part of what is tested. */
-const readRows = (file: string): string[][] =>
-  readFileSync(join(folder, file), 'utf8')
-    .split('\n')
-    .slice(1, -1)
-    .map((line) => line.split('\t'))
-
-const written = readRows('written.tsv')
-const different = readRows('different.tsv')
+const written = rowsOf('company-names/written.tsv')
+const different = rowsOf('company-names/different.tsv')
 
 describe('the list of company names as CRMs store them', () => {
   it('has 60 rows or more of each of 15 forms or more, from 25 countries or more', () => {

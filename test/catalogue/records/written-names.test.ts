@@ -1,20 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { sample } from '../../support/effort.js'
+import { rowsOf } from '../../support/fixtures.js'
 import { inPostgres, openWith } from '../open.js'
 
-const folder = join(import.meta.dirname, '../../fixtures/company-names')
-
-const readRows = (file: string): string[][] =>
-  readFileSync(join(folder, file), 'utf8')
-    .split('\n')
-    .slice(1, -1)
-    .map((line) => line.split('\t'))
-
-const written = readRows('written.tsv')
-const pairs = readRows('different.tsv')
+const written = rowsOf('company-names/written.tsv')
+const pairs = rowsOf('company-names/different.tsv')
 const countries = new Map<string, string>([
   ...written.map(([, name = '', country = '']) => [name, country] as const),
   ...pairs.flatMap(

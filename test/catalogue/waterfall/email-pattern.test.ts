@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
 import { anyCodePoint } from '../../support/any-text.js'
 import { tries } from '../../support/effort.js'
+import { rowsOf } from '../../support/fixtures.js'
 
 /** A simple name in a template, made without the code under test. */
 const filled = (template: string, first: string, last: string): string =>
@@ -94,118 +95,15 @@ describe('an address that is guessed from a name', () => {
 })
 
 describe('names of several words are spelt as in the addresses of colleagues', () => {
-  it.each<[string, string, EmailExample[], string, string, string]>([
-    [
-      'joined',
-      '{first}.{last}',
-      [example('Jean-Marc', 'Roux', 'jeanmarc.roux')],
-      'Anne-Marie',
-      'Petit',
-      'annemarie.petit',
-    ],
-    [
-      'dotted',
-      '{first}.{last}',
-      [example('Jean-Marc', 'Roux', 'jean.marc.roux')],
-      'Anne-Marie',
-      'Petit',
-      'anne.marie.petit',
-    ],
-    [
-      'hyphenated',
-      '{first}.{last}',
-      [example('Mary Ann', 'Roux', 'mary-ann.roux')],
-      'Eva Lena',
-      'Berg',
-      'eva-lena.berg',
-    ],
-    [
-      'by the first of them',
-      '{first}.{last}',
-      [example('Jean-Marc', 'Roux', 'jean.roux')],
-      'Anne-Marie',
-      'Petit',
-      'anne.petit',
-    ],
-    [
-      'by all initials',
-      '{f}{last}',
-      [example('Jean-Marc', 'Roux', 'jmroux')],
-      'Anne-Marie',
-      'Petit',
-      'ampetit',
-    ],
-    [
-      'without particles',
-      '{f}{last}',
-      [example('Piet', 'van der Berg', 'pberg')],
-      'Jan',
-      'de Vries',
-      'jvries',
-    ],
-    [
-      'with short particles',
-      '{f}.{last}',
-      [example('Piet', 'van der Berg', 'p.vdberg')],
-      'Jan',
-      'de Vries',
-      'j.dvries',
-    ],
-    [
-      'by the first last name',
-      '{first}.{last}',
-      [example('Ana', 'García Márquez', 'ana.garcia')],
-      'Luz',
-      'Pérez Gil',
-      'luz.perez',
-    ],
-    [
-      'by the last last name',
-      '{first}.{last}',
-      [example('Ana', 'García Márquez', 'ana.marquez')],
-      'Luz',
-      'Pérez Gil',
-      'luz.gil',
-    ],
-    [
-      'with letters in pairs',
-      '{first}.{last}',
-      [example('Jürgen', 'Roux', 'juergen.roux')],
-      'Jörg',
-      'Müller',
-      'joerg.mueller',
-    ],
-    [
-      'with letters without marks',
-      '{first}.{last}',
-      [example('Jürgen', 'Roux', 'jurgen.roux')],
-      'Jörg',
-      'Müller',
-      'jorg.muller',
-    ],
-    [
-      'first and last name each in its way',
-      '{first}.{last}',
-      [example('Jean-Marc', 'Roux', 'jeanmarc.roux'), example('Piet', 'van der Berg', 'piet.berg')],
-      'Anne-Marie',
-      'de Vries',
-      'annemarie.vries',
-    ],
-    [
-      'as most do',
-      '{first}.{last}',
-      [
-        example('Jean-Marc', 'Roux', 'jean.roux'),
-        example('Jean-Luc', 'Roy', 'jean-luc.roy'),
-        example('Lou-Ann', 'Bey', 'lou.bey'),
-      ],
-      'Anne-Marie',
-      'Petit',
-      'anne.petit',
-    ],
-  ])('in this way: %s', (_, template, telling, first, last, local) => {
-    expect(guessed([...colleagues(template), ...telling], first, last)).toBe(local)
-  })
+  it.each(rowsOf('spellings/email-patterns.tsv'))(
+    'in this way: %s',
+    (_, template = '', first = '', last = '', local, telling = '') => {
+      const others = telling
+        .split('; ')
+        .map((one) => example(...(one.split('|') as [string, string, string])))
+      expect(guessed([...colleagues(template), ...others], first, last)).toBe(local)
+    },
+  )
 })
 
 describe('an email pattern', () => {

@@ -84,67 +84,15 @@ const cells: Readonly<Record<Kind, fc.Arbitrary<string>>> = {
 }
 const kinds = Object.keys(cells) as Kind[]
 
-const headers = [
-  ...[
-    'Company',
-    'Company Name',
-    'Firma',
-    'Unternehmen',
-    'Société',
-    'Nom du compte',
-    'Account Name',
-    'Name',
-    'Nom',
-  ],
-  ...['Website', 'Webseite', 'Site web', 'Domain', 'Domaine', 'Homepage', 'Internet', 'Company Domain Name'],
-  ...[
-    'LinkedIn',
-    'LinkedIn URL',
-    'Profile URL',
-    'Profil LinkedIn',
-    'Company LinkedIn URL',
-    'Sales Navigator URL',
-  ],
-  ...['First Name', 'Vorname', 'Prénom', 'Last Name', 'Nachname', 'Nom de famille', 'Full Name', 'Contact'],
-  ...[
-    'Email',
-    'E-Mail',
-    'Courriel',
-    'Mail',
-    'Adresse email',
-    'Phone',
-    'Telefon',
-    'Téléphone',
-    'Mobil',
-    'Handy',
-  ],
-  ...[
-    'Country',
-    'Land',
-    'Pays',
-    'City',
-    'Stadt',
-    'Ville',
-    'Company ID',
-    'LinkedIn ID',
-    'Member ID',
-    'Industry',
-  ],
-  ...[
-    'Column 3',
-    'Spalte 1',
-    'URL',
-    'Link',
-    'Lien',
-    '',
-    'Feld',
-    'Notes',
-    'Titel',
-    'Position',
-    'limit',
-    'live',
-  ],
-]
+const headers =
+  `Company, Company Name, Firma, Unternehmen, Société, Nom du compte, Account Name, Name, Nom, Website, 
+Webseite, Site web, Domain, Domaine, Homepage, Internet, Company Domain Name, LinkedIn, LinkedIn URL, 
+Profile URL, Profil LinkedIn, Company LinkedIn URL, Sales Navigator URL, First Name, Vorname, Prénom, 
+Last Name, Nachname, Nom de famille, Full Name, Contact, Email, E-Mail, Courriel, Mail, 
+Adresse email, Phone, Telefon, Téléphone, Mobil, Handy, Country, Land, Pays, City, Stadt, Ville, 
+Company ID, LinkedIn ID, Member ID, Industry, Column 3, Spalte 1, URL, Link, Lien, , Feld, Notes, 
+Titel, Position, limit, 
+live`.split(/, \n?/)
 
 interface Column {
   readonly name: string
