@@ -109,7 +109,12 @@ export async function openStage(
   const isImport = step.kind === 'lookup' && step.operation.starts === 'import'
   const concurrency = request.choices.concurrency ?? (isImport ? importsAtOnce : lookupsAtOnce)
   const isFinished = run.status === 'finished'
-  const caller = isFinished ? target.caller : (custom ?? target.caller)
+  const { apiKey } = target.callOptions ?? {}
+  const workers =
+    request.choices.distribute && !isFinished
+      ? await ports.target.distribute(run, apiKey, context.signal)
+      : undefined
+  const caller = workers?.caller ?? (isFinished ? target.caller : (custom ?? target.caller))
   const counted: Caller = {
     ...caller,
     call: async (...call) => {
@@ -126,7 +131,7 @@ export async function openStage(
       ...(bulk ? { together: bulk } : {}),
       // An import can take long; a signal ends waiting for what it finds.
       ...(isImport ? { callOptions: { ...target.callOptions, signal: context.signal } } : {}),
-      concurrency,
+      concurrency: workers?.concurrency ?? concurrency,
       ...{ operation: request.operation.id, journal },
       time: {
         now: () => ports.clock.now(),

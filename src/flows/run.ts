@@ -39,6 +39,8 @@ export interface FlowRequest {
   readonly fresh: boolean
   readonly retryUnknown: boolean
   readonly concurrency?: number | undefined
+  /** Lets the workers of its database make the calls. */
+  readonly distribute?: boolean | undefined
   /** Address of the database with the records of its runs; this machine's state when absent. */
   readonly database?: string | undefined
   readonly place?: string | undefined
@@ -291,6 +293,7 @@ async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, f
     database,
     place,
     targetOptions,
+    distribute,
   } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
   const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
@@ -304,6 +307,8 @@ async function requestFor(ports: FlowPorts, asked: FlowRequest, step: RunStep, f
       ...{ raw: false, failOn: 'any', fresh: false, retryUnknown, concurrency, lock: undefined, flow },
       ...{ excel: false, format: 'csv', fields: undefined, maxCredits: undefined },
       maxAgeMs: isKept ? defaultMaxAgeMs : undefined,
+      // An import waits here for its results.
+      distribute: distribute && step.kind === 'lookup' && what.operation.starts !== 'import',
       maxCreditsPerDay: budget.per_day,
     },
     ...{ targetOptions, database },

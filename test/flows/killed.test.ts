@@ -1,11 +1,13 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openEngine } from '../../src/index.js'
+import { servingMachine } from '../cli/wait/serving.js'
 import { type Machine, machine } from '../support/command.js'
-import { tries } from '../support/effort.js'
+import { isLong, tries } from '../support/effort.js'
 import { stocked, writeList } from '../support/flows.js'
 import { random } from '../support/killed-batch.js'
+import { emptySchema } from '../support/postgres.js'
 import { bundled, launch, prospect } from '../support/processes.js'
 
 let program: string
@@ -82,35 +84,134 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
   }
 }, 1_800_000)
 
-it('finds the same people for the same credits where the program is killed at any moment', async () => {
-  const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
-  const pick = random(seed)
-  const people = [
-    ...flow.slice(0, -2),
-    '  - leads.search: { job_titles: [Head of Sales, Engineer], limit: 3 }',
-    '  - contacts.enrich: { enrichment_type: [email] }',
-    'output: { csv: out.csv, columns: [full_name, email, company.name, input.Record ID] }',
-  ]
-  const [calm, killed] = [await prepared(40), await prepared(40)]
-  try {
-    for (const { home } of [calm, killed]) writeFileSync(join(home, 'flow.yaml'), `${people.join('\n')}\n`)
-    const start = ({ home }: Machine) =>
-      launch(prospect, ['flow', 'run', 'flow.yaml'], home, { PROSPECT_HOME: home })
-    const whole = performance.now()
-    expect((await start(calm)).exitCode).toBe(11)
-    const ms = performance.now() - whole
-    for (let kills = tries(4, 20); kills > 0; kills--) {
-      const running = start(killed)
-      const timer = setTimeout(() => running.kill('SIGKILL'), pick(Math.ceil(ms)))
-      await running.finally(() => clearTimeout(timer))
-    }
-    await start(killed)
-    const outputOf = ({ home }: Machine) => readFileSync(join(home, 'out.csv'), 'utf8')
-    expect(outputOf(killed), `PROSPECT_TEST_SEED=${seed}`).toBe(outputOf(calm))
-    expect(outputOf(calm).split('\n').length).toBeGreaterThan(20)
-    expect(await costs(killed), `PROSPECT_TEST_SEED=${seed}`).toEqual(await costs(calm))
-  } finally {
-    calm.remove()
-    killed.remove()
+/** Where flows run, and what that has cost. */
+interface Place {
+  readonly here: Machine
+  readonly env: Readonly<Record<string, string>>
+  readonly options: readonly string[]
+  /** Removes the lock of a killed command that would expire. */
+  unlock(): Promise<unknown>
+  /** Returns what each operation has cost, as the runs say, and what the engine has charged. */
+  costs(): Promise<unknown>
+  close(): Promise<void>
+}
+
+const sample = async ({ run }: Machine, env: Record<string, string> = {}) => {
+  await run(['data', 'sample'], { env })
+  await run(['engine', 'credits', 'set', '1000'], { env })
+  // So that a kill comes in between.
+  await run(['engine', 'faults', 'add', 'all', '--delay', '0.05s'], { env })
+}
+
+function placeOf(
+  { here, engine = here, env = {} }: { here: Machine; engine?: Machine; env?: Record<string, string> },
+  more: Pick<Place, 'options' | 'unlock' | 'close'>,
+): Place {
+  cpSync('docs/examples', join(here.home, 'examples'), { recursive: true })
+  const print = async <T>(at: Machine, given: Record<string, string>, ...argv: string[]) =>
+    (await at.run([...argv, '--json'], { env: given })).json as T
+  const options = more.options.length > 0 ? ['--shared'] : []
+  const engineEnv = engine === here ? env : {}
+  return {
+    ...{ here, env, ...more },
+    costs: async () => [
+      await print(here, env, 'ledger', '--by', 'operation', ...options),
+      await print<{ credits: object }>(engine, engineEnv, 'engine', 'status').then(({ credits }) => credits),
+      await print(engine, engineEnv, 'engine', 'ledger', 'verify'),
+    ],
   }
-}, 1_800_000)
+}
+
+const places: Readonly<Record<string, () => Promise<Place>>> = {
+  'this machine': async () => {
+    const here = machine()
+    await sample(here)
+    return placeOf({ here }, { options: [], unlock: async () => {}, close: async () => here.remove() })
+  },
+  'a PostgreSQL database': async () => {
+    const [here, schema] = [machine(), await emptySchema()]
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    await sample(here, env)
+    const close = async () => {
+      here.remove()
+      await schema.drop()
+    }
+    const unlock = () =>
+      schema.sql(`UPDATE ${schema.name}_state.run_locks SET lease_until = 1`).catch(() => {})
+    return placeOf({ here, env }, { options: ['--database', schema.url], unlock, close })
+  },
+  'a server': async () => {
+    const here = machine()
+    const { machine: engine, baseUrl, key, close } = await servingMachine(sample)
+    const env = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
+    return placeOf(
+      { here, engine, env },
+      {
+        ...{ options: [], unlock: async () => {} },
+        close: async () => {
+          here.remove()
+          await close()
+        },
+      },
+    )
+  },
+}
+
+/** An import of a server needs an address. */
+const hook = 'webhook_url: http://127.0.0.1:9/hook'
+
+const examples = ['sales-leads', 'lookalikes', 'technology']
+const cases = Object.keys(places).flatMap((place, at) =>
+  // One for each place in `npm test`.
+  examples.filter((_, other) => isLong || at === other).map((name) => [name, place] as const),
+)
+
+it.each(cases)(
+  'writes and pays what an undisturbed flow does where %s at %s is killed at any moment',
+  async (name, kind) => {
+    const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+    const pick = random(seed)
+    /** Runs the flow until it ends, killed up to so many times; returns how often, and how it ends. */
+    const history = async (place: string, kills: number, ms: number) => {
+      const open = places[place] as (typeof places)[string]
+      const { here, env, options, unlock, costs, close } = await open()
+      const folder = join(here.home, 'examples', 'flows')
+      const file = join(folder, `${name}.yaml`)
+      if (place === 'a server')
+        writeFileSync(
+          file,
+          readFileSync(file, 'utf8')
+            .replace('limit: 200', `limit: 200\n    ${hook}`)
+            .replace('limit: 40', `limit: 40, ${hook}`),
+        )
+      const begun = performance.now()
+      for (let deaths = 0; ; deaths++) {
+        const running = launch(prospect, ['flow', 'run', file, ...options], here.home, {
+          ...{ PROSPECT_HOME: here.home, ...env },
+        })
+        const timer = deaths < kills ? setTimeout(() => running.kill('SIGKILL'), pick(ms)) : undefined
+        const { signal, exitCode, stderr } = await running.finally(() => clearTimeout(timer))
+        if (signal === 'SIGKILL') {
+          await unlock()
+          continue
+        }
+        expect([exitCode, stderr], `PROSPECT_TEST_SEED=${seed}`).toEqual([
+          0,
+          expect.stringContaining('written to'),
+        ])
+        const took = performance.now() - begun
+        const [, output = ''] = /written to (.*)\.$/m.exec(stderr) ?? []
+        const end = [readFileSync(resolve(here.home, output), 'utf8'), await costs()]
+        await close()
+        return { deaths, took, end }
+      }
+    }
+    const calm = await history('this machine', 0, 0)
+    for (let left = tries(2, 12); left > 0; ) {
+      const killed = await history(kind, left, Math.ceil(calm.took))
+      expect(killed.end, `PROSPECT_TEST_SEED=${seed}`).toEqual(calm.end)
+      left -= killed.deaths
+    }
+  },
+  1_800_000,
+)

@@ -115,6 +115,10 @@ export const quota = optionRows({
   maxProfiles: ['<n>', 'the most profiles the run may extract, however often it is resumed', whole],
 })
 
+export const sharing = optionRows({
+  distribute: ['', 'share the calls among the workers of the PostgreSQL database'],
+})
+
 /** The options of a run that may change when it is resumed. */
 export const spending = optionRows({
   maxCredits: ['<n>', 'the most credits the run may spend, however often it is resumed', whole],
@@ -127,7 +131,7 @@ export const spending = optionRows({
   ...summary,
   concurrency: ['<n>', 'rows to look up at the same time (default: 256)', positiveWhole],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
-  distribute: ['', 'share the calls among the workers of the PostgreSQL database'],
+  ...sharing,
 })
 
 const storedAnswers = optionRows({

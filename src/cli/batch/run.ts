@@ -342,7 +342,8 @@ function distributor(context: Context, { operation }: TargetCommand): BatchTarge
   return async (run, apiKey, signal) => {
     const pool = watchWorkers(context)
     const caller = await context.distributedCaller({
-      ...{ run: run.id, operation: operation.id, rows: run.total, atOnce, apiKey, signal },
+      // The rows of a flow's step are not counted before.
+      ...{ run: run.id, operation: operation.id, rows: run.total || atOnce, atOnce, apiKey, signal },
       watches: operation.batch?.together !== undefined,
       onWorkers: pool.count,
     })

@@ -180,6 +180,25 @@ describe('a run distributed over several workers', () => {
     expect(Number(done?.n)).toBe(2)
   })
 
+  it('answers the lookups of a flow, each in the run of its step', async () => {
+    await clusterOf(40)
+    fileOf([...known.slice(0, 40), 'unknown.example'])
+    const steps = '[accounts.enrich, { keep: name != null }, accounts.stack]'
+    const flow = `name: all\ninput: { csv: in.csv }\nsteps: ${steps}\noutput: { csv: out.csv, columns: [domain] }\n`
+    cluster.write('flow.yaml', flow)
+    const running = cluster.run('flow', 'run', 'flow.yaml', '--distribute')
+    while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
+    expect(await cluster.charges()).toBe(0)
+    await cluster.workerHere()
+    expect(await running).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('3 accounts.stack: 40 in'),
+    })
+    expect(cluster.rows('out.csv').map(({ domain }) => domain)).toEqual(known.slice(0, 40))
+    expect(await cluster.charges()).toBe(40)
+    expect(await cluster.sql('SELECT id FROM chunks')).toEqual([])
+  })
+
   it('warns that no worker takes part', async () => {
     await clusterOf(3)
     fileOf(known.slice(0, 3))

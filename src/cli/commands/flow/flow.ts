@@ -6,7 +6,7 @@ import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { openRuns } from '../../../runs/records.js'
-import { rowFormat } from '../../batch/options.js'
+import { rowFormat, sharing } from '../../batch/options.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts, toRunHome } from '../../batch/run-home.js'
@@ -86,6 +86,7 @@ const runOptions = optionRows({
     'the PostgreSQL database of engine and runs, postgres://… (default: this machine)',
     serverAddress,
   ],
+  ...sharing,
 })
 
 type Given = OptionsOf<typeof runOptions>
@@ -98,12 +99,16 @@ const runCommand: CommandFactory = ({ command }) =>
 
 const resumeCommand: CommandFactory = ({ command }) =>
   addStoredId(command('resume', 'Resume a flow by its id'), stored)
-    .withOptions(sharedOptions)
+    .withOptions({ ...sharedOptions, ...sharing })
     .run(async (context, invocation) => {
+      const { database, shared, ...given } = invocation.options
       const place = runPlaceOf(context, invocation.options)
-      const records = await openRuns(toRunHome(context), place)
-      const { file } = await findFlow(records, invocation)
-      return start(context, file, place.database === undefined ? {} : { database: place.database })
+      const { file } = await findFlow(await openRuns(toRunHome(context), place), invocation)
+      return start(
+        context,
+        file,
+        place.database === undefined ? given : { ...given, database: place.database },
+      )
     })
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
@@ -119,11 +124,10 @@ async function start(outer: Context, file: string, given: Given): Promise<number
   const output = fileOf(outer.globals)
   if (output !== undefined && !isLook)
     throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
-  const command: Pick<BatchCommand, 'database' | 'place' | 'operation' | 'shape'> = {
-    ...(await standIn()),
-    ...(given.database === undefined ? {} : { database: given.database }),
-  }
-  const { context, command: own } = withRunDatabase(outer, { ...command, choices: {} })
+  const { distribute, database } = given
+  const asked: Pick<BatchCommand, 'database' | 'place'> = database === undefined ? {} : { database }
+  const choices = distribute === undefined ? {} : { distribute }
+  const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()), choices })
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
   const budget = {
@@ -147,7 +151,7 @@ async function start(outer: Context, file: string, given: Given): Promise<number
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     concurrency: given.concurrency ?? concurrency,
-    ...{ database: own.database, place: own.place },
+    ...{ distribute, database: own.database, place: own.place },
     targetOptions: targetOptionsOf(context.globals),
   }
   const progress = await startProgress(
