@@ -1,5 +1,4 @@
 import { isPriced } from '../../api/operations/facts.js'
-import type { OperationId } from '../../api/operations/table.js'
 import { once } from '../../api/values/objects.js'
 import type { StoredLookups, StoredReply } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
@@ -32,8 +31,8 @@ function ageOf(context: Context, given: unknown): number | undefined {
 }
 
 /**
- * Whether a single lookup without `max_age` takes a turn: an equal one may be under way in a run, or was left by a killed one.
- * Otherwise it does not, because that would cost a local lookup a tenth of its time.
+ * Whether a single lookup without `max_age` takes a turn: at a server always, as an equal one may begin before it is answered.
+ * At the engine of this machine only beside a run or what a killed one left, because it costs a tenth of a lookup there.
  */
 export async function sharesLookups(
   context: Context,
@@ -41,14 +40,16 @@ export async function sharesLookups(
 ): Promise<boolean> {
   const isSent = !isPriced(operation) || options.idempotencyKey !== undefined || options.refresh === true
   if (isSent || context.globals.direct || ageOf(context, options.maxAge) !== undefined) return false
-  // A lookup needs no records: where they cannot be read, it is sent.
-  return isThere(context.home.state) && (await mayBeUnderWay(context, operation.id).catch(() => false))
-}
-
-async function mayBeUnderWay(context: Context, operation: OperationId): Promise<boolean> {
-  const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
-  const store = lookupsOver(await openStateOf(context))
-  return store.mayBeUnderWay({ operation, target: await targetName(context) })
+  if (context.isLocal() && !isThere(context.home.state)) return false
+  try {
+    const { lookupsOver } = await import('../../runs/journal/single-lookups.js')
+    const store = lookupsOver(await openStateOf(context))
+    const target = await targetName(context)
+    return !context.isLocal() || (await store.mayBeUnderWay({ operation: operation.id, target }))
+  } catch {
+    // A lookup needs no records: where they cannot be read, it is sent.
+    return false
+  }
 }
 
 /** Returns the stored reply that a request would get; `undefined` where it would be sent. */

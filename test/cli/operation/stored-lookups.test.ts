@@ -207,22 +207,19 @@ describe('equal lookups with max_age', () => {
     return { target, caller, isAsked: asked.promise, release: released.resolve }
   }
 
-  it('are sent once when two processes make them at the same time', async () => {
-    const target = answering(found)
-    const caller: Caller = {
-      ...target,
-      call: async (...call) => {
-        const reply = await target.call(...call)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        return reply
-      },
-    }
-    const run = () => command(argv, { env: keyed(here.home), caller })
-    const ended = await Promise.all([run(), run(), run()])
-    expect(ended.map(({ code, stdout }) => [code, JSON.parse(stdout)])).toEqual(
-      ended.map(() => [0, found.body]),
-    )
-    expect(target.asked).toHaveLength(1)
+  it.each([
+    ['max_age', argv],
+    ['nothing about stored answers', [...acme, '--json']],
+  ])('are sent once when another command has one of them under way: with %s', async (_, one) => {
+    const { target, caller, isAsked, release } = held()
+    const env = keyed(here.home)
+    const first = command(one, { env, caller })
+    await isAsked
+    const other = answering(found)
+    const second = await command(one, { env, caller: other, sleep: async () => release() })
+    release()
+    expect([(await first).json, second.json]).toEqual([found.body, found.body])
+    expect([target.asked.length, other.asked.length]).toEqual([1, 0])
   })
 
   it.each([
