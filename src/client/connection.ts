@@ -104,7 +104,8 @@ const maxDoubted = 4_096
 
 /** One connection, and whether each of its answers came to a request. */
 export class Wire {
-  readonly #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
+  #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
+  #prunedAt = 0
   #hasSurplus = false
 
   /** This connection alone, as a list, so that no request has to make one. */
@@ -120,7 +121,10 @@ export class Wire {
 
   /** Notes that an answer is passed on at a time, in milliseconds. `onDoubted` is called when it is doubted after that. */
   pass(at: number, onDoubted: () => void): void {
-    while ((this.#answers[0]?.at ?? at) <= at - doubtedMs) this.#answers.shift()
+    if (this.#prunedAt <= at - doubtedMs) {
+      this.#answers = this.#answers.filter((passed) => passed.at > at - doubtedMs)
+      this.#prunedAt = at
+    }
     if (this.#answers.length < maxDoubted) this.#answers.push({ at, onDoubted })
   }
 

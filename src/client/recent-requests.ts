@@ -32,29 +32,55 @@ export interface RecentRequest {
   keys: readonly string[] | undefined
   /** Whom an earlier answer was about, where that was another request. */
   contradiction: string | undefined
+  /** The last that it was added to. */
+  generation: Generation | undefined
 }
 
 /** How long after its answer another request is compared with a request. */
 const recentMs = 10_000
-
-/** How often requests that are no longer recent are forgotten. */
-const sweepMs = 500
 
 /** Requests that are remembered at most, as many as a fast proxy makes in that time. A bulk request counts as its items. */
 const mostRecent = 32_768
 
 const none: readonly object[] = []
 
+/** Requests that are forgotten together. */
+class Generation {
+  readonly requests: RecentRequest[] = []
+  readonly #byKey = new Map<string, RecentRequest[]>()
+  #unread = 0
+  #subjects = 0
+
+  constructor(private readonly beganAt: number) {}
+
+  add(request: RecentRequest): void {
+    request.generation = this
+    this.requests.push(request)
+    this.#subjects += request.subjects?.length ?? 1
+  }
+
+  isOver(now: number): boolean {
+    return now >= this.beganAt + recentMs || this.#subjects >= mostRecent / 2
+  }
+
+  /** Returns the requests for a subject, by keys that `read` returns. */
+  find(keys: readonly string[], read: (request: RecentRequest) => AskedSubjects): readonly RecentRequest[] {
+    for (; this.#unread < this.requests.length; this.#unread++) {
+      const request = this.requests[this.#unread] as RecentRequest
+      for (const key of read(request).keys ?? []) {
+        const known = this.#byKey.get(key)
+        if (known) known.push(request)
+        else this.#byKey.set(key, [request])
+      }
+    }
+    return keys.flatMap((key) => this.#byKey.get(key) ?? [])
+  }
+}
+
 /** The requests of one server that are under way or were answered in the last 10 s. */
 export class RecentRequests {
-  /** In the order in which they began. Those before `#first` are forgotten, those from `#unread` are not in `#byKey`. */
-  #requests: RecentRequest[] = []
-  #first = 0
-  #unread = 0
-  readonly #byKey = new Map<string, Set<RecentRequest>>()
-  #subjects = 0
-  /** Real time when requests that are no longer recent are forgotten next. */
-  #sweepAt = 0
+  #last = new Generation(0)
+  #current = new Generation(0)
 
   /** `now` returns real time. */
   constructor(private readonly now: () => number) {}
@@ -75,26 +101,23 @@ export class RecentRequests {
       endedAt: 0,
       keys: undefined,
       contradiction: undefined,
+      generation: undefined,
     }
-    this.#requests.push(request)
-    this.#subjects += sizeOf(request)
+    const now = this.now()
+    if (this.#current.isOver(now)) {
+      const forgotten = this.#last
+      this.#last = this.#current
+      this.#current = new Generation(now)
+      for (const one of forgotten.requests) if (one.endedAt === 0) this.#current.add(one)
+    }
+    this.#current.add(request)
     return request
   }
 
   /** Notes that a request was answered, or given up. */
   end(request: RecentRequest): void {
-    const now = this.now()
-    request.endedAt = now
-    if (this.#subjects <= mostRecent && now < this.#sweepAt) return
-    this.#sweepAt = now + sweepMs
-    for (let oldest = this.#requests[this.#first]; oldest; oldest = this.#requests[this.#first]) {
-      if (this.#subjects <= mostRecent && isRecent(oldest, now)) break
-      this.#forget(oldest)
-    }
-    if (this.#first * 2 < this.#requests.length) return
-    this.#requests = this.#requests.slice(this.#first)
-    this.#unread -= this.#first
-    this.#first = 0
+    request.endedAt = this.now()
+    if (request.generation !== this.#current) this.#current.add(request)
   }
 
   /** Whether an answer has what its request asks for as it was written, as most have, or identifies nobody. */
@@ -119,20 +142,14 @@ export class RecentRequests {
       unread.keys ??= keysOf(unread.kind, unread.subjects)
       return unread as AskedSubjects
     }
-    for (; this.#unread < this.#requests.length; this.#unread++) {
-      const unread = this.#requests[this.#unread] as RecentRequest
-      this.#add(unread, read(unread).keys ?? [])
-    }
     const asked = read(request)
     const keys = keysOf(request.kind, answers)
     // A name alone is shared by many.
     if (keys.some((key) => !isName(key) && asked.keys?.includes(key))) return false
     const now = this.now()
-    const others = new Set(keys.flatMap((key) => [...(this.#byKey.get(key) ?? [])]))
-    others.delete(request)
-    const contradicting = [...others].filter(
-      (other) => isRecent(other, now) && !mayBeOwn(asked, answers, read(other)),
-    )
+    const contradicting = [this.#last, this.#current]
+      .flatMap((generation) => generation.find(keys, read))
+      .filter((other) => other !== request && isRecent(other, now) && !mayBeOwn(asked, answers, read(other)))
     if (contradicting.length === 0) return false
     const contradiction = keys.join(' ')
     const isElsewhere =
@@ -141,33 +158,10 @@ export class RecentRequests {
     request.contradiction = contradiction
     return true
   }
-
-  #add(request: RecentRequest, keys: readonly string[]): void {
-    for (const key of keys) {
-      const known = this.#byKey.get(key)
-      if (known) known.add(request)
-      else this.#byKey.set(key, new Set([request]))
-    }
-  }
-
-  #forget(request: RecentRequest): void {
-    this.#first++
-    this.#unread = Math.max(this.#unread, this.#first)
-    this.#subjects -= sizeOf(request)
-    if (request.keys === undefined) return
-    for (const key of request.keys) {
-      const known = this.#byKey.get(key)
-      known?.delete(request)
-      if (known?.size === 0) this.#byKey.delete(key)
-    }
-  }
 }
 
 const isRecent = ({ endedAt }: RecentRequest, now: number): boolean =>
   endedAt === 0 || endedAt > now - recentMs
-
-/** Returns how many subjects a request counts as. One that is small has one. */
-const sizeOf = ({ input, subjects }: RecentRequest): number => (input ? 1 : (subjects?.length ?? 1))
 
 /** Whether a request can be kept as it is: it has neither lists nor long texts. */
 function isSmall(input: Input): boolean {
@@ -203,9 +197,13 @@ function repeats(kind: Kind, input: Input, body: unknown): boolean {
   return false
 }
 
-/** Whether an answer repeats what identifies a request, as it was written. */
+/** Whether an answer repeats what identifies a request, as it was written, or as the host of an address. */
 const isSame = (asked: Subject, answer: Subject): boolean =>
-  asked.marks.some((mark) => answer.marks.includes(mark))
+  asked.marks.some((mark) => answer.marks.includes(mark) || answer.marks.includes(withoutRest(mark))) ||
+  (!!asked.name && !!asked.company && asked.name === answer.name && asked.company === answer.company)
+
+const withoutRest = (mark: string): string =>
+  mark.replace(/^d (?:https?:\/\/)?(?:www\.)?([^/?#:@]+).*/s, 'd $1')
 
 function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] {
   if (kind === 'record')
