@@ -244,6 +244,10 @@ const messages: Readonly<Record<string, Message>> = {
   'expression.no_condition': { text: '{option}: this is a value, and no condition (character {at}).', hint: () => conditionExample },
   'expression.no_field': { text: '{option}: there is no field {field} (character {at}).', hint: ({ meant, names }) => (meant === undefined ? `There are: ${(names as string[]).slice(0, 40).join(', ')}.` : `Did you mean ${meant}?`) },
   'expression.no_function': { text: '{option}: {name} is no function that takes these values (character {at}).' },
+  'expression.no_list': { text: ({ option, name, is, at }) => `${option}: ${name} is ${valueNames[String(is)]}, and no list (character ${at}).`, hint: ({ name, is }) => (is === 'text' ? `Write ${name}.contains("…").` : '') },
+  'expression.no_text': { text: ({ option, name, is, at }) => `${option}: ${name} is ${valueNames[String(is)]}, and no text (character ${at}).`, hint: ({ name, is }) => (is === 'list' ? `Write "…" in ${name}.` : '') },
+  'expression.no_value': { text: '{option}: {name} is never {other} (character {at}).', hint: ({ near, values }) => `${near === undefined ? '' : `Did you mean "${near}"? `}It can be: ${(values as string[]).join(', ')}.` },
+  'expression.other_type': { text: ({ option, name, is, of, other, at }) => `${option}: ${name} is ${valueNames[String(is)]}, and ${other} is ${valueNames[String(of)]} (character ${at}).`, hint: otherTypeHint },
   'expression.optional': { text: '{option}: optional fields are not available (character {at}).', hint: 'A missing field is null: write a.b == null.' },
   'expression.pattern': { text: '{option}: matches is not available, as a pattern may take forever (character {at}).', hint: 'Use contains, startsWith or endsWith.' },
   'expression.syntax': { text: ({ option, summary, at }) => `${option}: ${describeSyntax(String(summary))} (character ${at}).`, hint: ({ text }) => conditionHint(String(text)) },
@@ -325,6 +329,18 @@ const messages: Readonly<Record<string, Message>> = {
 const firstName = ({ header }: Details) => (header as string[]).find((name) => name !== '') ?? 'Column'
 
 const isHinted = (option: unknown): boolean => option === 'fields' || option === 'columns'
+
+/** What values are, in sentences. */
+const valueNames: Readonly<Record<string, string>> = {
+  ...{ text: 'a text', number: 'a number', boolean: 'true or false', list: 'a list', object: 'an object' },
+}
+
+/** Returns what to write instead of a comparison of values that are different things. */
+function otherTypeHint({ name, is, of, other }: Details): string {
+  if (is === 'list') return `Write ${other} in ${name}.`
+  if (is === 'number' && of === 'text') return `Write numbers without quotes: ${name} >= 50`
+  return is === 'text' && of === 'number' ? `Where it holds numbers, write double(${name}).` : ''
+}
 
 const conditionExample = 'For example: headcount >= 50 && country == "DE"'
 

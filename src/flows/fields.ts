@@ -3,7 +3,7 @@ import type { Input } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
 import { accountRecord, leadAndCompany, leadRecord } from '../api/schemas/records.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
-import type { Scope } from '../lists/expressions.js'
+import { isLeaf, type Scope } from '../lists/expressions.js'
 import type { ListKind } from '../lists/keys.js'
 import { describing, fileKindOf, identifying, recordFieldsOf } from '../runs/input/mapping.js'
 import { columnsOf, nodeOf, rowColumnsOf } from '../runs/output/columns.js'
@@ -59,20 +59,21 @@ export function shapeAfter(
   const found = scopeOf(isKeyed(operation) ? [{ path: [keyed] }] : columns.filter(isSaid))
   if (place === 'row') return { ...before, fields: { ...before.fields, ...found } }
   const { company, input, ...own } = before.fields
-  const below = typeof company === 'object' ? company : {}
   const kept = input === undefined ? {} : { input }
   if (place === 'company')
-    return { about: 'people', fields: { ...own, ...kept, company: { ...below, ...found } } }
+    return { about: 'people', fields: { ...own, ...kept, company: { ...within(company), ...found } } }
   const { lead, company: employer } = found
   return {
     about: 'people',
     fields: {
-      ...(typeof lead === 'object' ? lead : {}),
+      ...within(lead),
       ...kept,
-      company: { ...own, ...(typeof employer === 'object' ? employer : {}) },
+      company: { ...own, ...within(employer) },
     },
   }
 }
+
+const within = (known: Scope[string] | undefined): Scope => (known && !isLeaf(known) ? known : {})
 
 /** A reply that is keyed by departments is one field of the row. */
 const keyed = 'departments'
@@ -105,9 +106,9 @@ const merge = (row: Fields, found: Fields): Fields => ({
 
 /** Whether rows of a shape have a field. */
 export function hasField(fields: Scope, path: string): boolean {
-  let at: Scope | true | undefined = fields
+  let at: Scope[string] | undefined = fields
   for (const part of partsOf(path)) {
-    if (at === true) return true
+    if (at && isLeaf(at)) return true
     at = at !== undefined && Object.hasOwn(at, part) ? at[part] : undefined
   }
   return at !== undefined
@@ -167,7 +168,7 @@ export const recordNameOf = (about: ListKind, field: string): string =>
 /** Returns the paths of all fields of rows. */
 export const pathsOf = (fields: Scope, before = ''): string[] =>
   Object.entries(fields).flatMap(([name, below]) =>
-    below === true ? [before + name] : pathsOf(below, `${before}${name}.`),
+    isLeaf(below) ? [before + name] : pathsOf(below, `${before}${name}.`),
   )
 
 /** Returns a record of a search as a row. */

@@ -8,7 +8,7 @@ import { describeValue } from '../api/validation/validate.js'
 import { nameFields } from '../api/values/field-names.js'
 import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import { parseExpression } from '../lists/expressions.js'
+import { type FieldType, parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/keys.js'
 import type { MappedList } from '../lists/lists.js'
 import { identifying } from '../runs/input/mapping.js'
@@ -444,12 +444,18 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
 /** Whether an input is a file with columns. */
 export const isTable = ({ kind }: FlowInput): boolean => ['csv', 'xlsx', 'flow'].includes(kind)
 
+/** What cells are. */
+const text: FieldType = { is: 'text' }
+
 /** Returns what the rows of an input are. */
 function startOf(input: FlowInput, table: Flow['table']): RowShape {
   if (table) {
     const { kind, mapping } = table.mapped
     const names = mapping.columns.map(({ field }) => recordNameOf(kind, field))
-    return { about: kind, fields: { ...scopeOfNames(names), input: scopeOfNames(table.table.header) } }
+    return {
+      about: kind,
+      fields: { ...scopeOfNames(names, text), input: scopeOfNames(table.table.header, text) },
+    }
   }
   return recordShape(recordsOf(input))
 }

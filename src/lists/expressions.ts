@@ -3,10 +3,20 @@ import { type Details, Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
 import { isObject } from '../api/values/objects.js'
 
-/** The names that an expression may use: the fields below each of them, or `true` where anything may be below. */
-export interface Scope {
-  readonly [name: string]: Scope | true
+/** What the values of a field are, apart from null, and all texts that there are of it where those are few. */
+export interface FieldType {
+  readonly is: 'text' | 'number' | 'boolean' | 'list' | 'object'
+  readonly values?: readonly string[]
 }
+
+/** The names that an expression may use: the fields below each of them, or what it is; `true` where it may be anything. */
+export interface Scope {
+  readonly [name: string]: Scope | FieldType | true
+}
+
+/** Whether nothing is known below a name. */
+export const isLeaf = (known: Scope | FieldType | true): known is FieldType | true =>
+  known === true || typeof known.is === 'string'
 
 /** A condition in CEL that was checked. */
 export interface Expression {
@@ -53,6 +63,14 @@ const comparisons: Readonly<Record<string, string>> = {
 const textTests: Readonly<Record<string, string>> = {
   ...{ contains: 'fx_contains', startsWith: 'fx_starts', endsWith: 'fx_ends' },
 }
+const literalTypes: Readonly<Record<string, FieldType>> = {
+  ...{
+    string: { is: 'text' },
+    number: { is: 'number' },
+    bigint: { is: 'number' },
+    boolean: { is: 'boolean' },
+  },
+}
 const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
 /**
@@ -79,7 +97,7 @@ export async function parseExpression(text: string, scope: Scope, option: string
     }
   })()
   if (isNoCondition(parsed.ast)) refuse('no_condition', parsed.ast.start)
-  const rewritten = serialize(new Rewriter(scope, refuse).condition(parsed.ast) as ASTNode)
+  const rewritten = serialize(new Rewriter(scope, text, refuse).condition(parsed.ast) as ASTNode)
   const { valid, error } = parsed.check()
   const place = error?.node as ASTNode | undefined
   if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
@@ -119,6 +137,7 @@ class Rewriter {
 
   constructor(
     private readonly scope: Scope,
+    private readonly text: string,
     private readonly refuse: Refuse,
   ) {
     this.#names = writtenNames(scope)
@@ -126,6 +145,7 @@ class Rewriter {
 
   condition(node: ASTNode, place: Place = { variables: [] }): PlainNode {
     const plain = this.#write(node, place)
+    if ((this.#typeOf(node, place)?.is ?? 'boolean') !== 'boolean') this.refuse('no_condition', node.start)
     return isBoolean.has(node.op) ? plain : call('fx_bool', plain)
   }
 
@@ -166,10 +186,13 @@ class Rewriter {
         return this.refuse('optional', node.start)
       default: {
         const name = comparisons[node.op]
-        const [left, right] = (node.args as [ASTNode, ASTNode]).map((child) =>
+        const sides = node.args as [ASTNode, ASTNode]
+        const [left, right] = sides.map((child) =>
           this.#write(child, name === undefined ? place : { ...place, isArgument: false }),
         ) as [PlainNode, PlainNode]
-        return name === undefined ? { op: node.op, args: [left, right] } : call(name, left, right)
+        if (name === undefined) return { op: node.op, args: [left, right] }
+        this.#checkTypes(node.op, ...sides, place)
+        return call(name, left, right)
       }
     }
   }
@@ -190,10 +213,10 @@ class Rewriter {
 
   /** Refuses a name that the values do not have. */
   #check(root: ASTNode & { readonly op: 'id' }, path: readonly Step[]): void {
-    let known: Scope | true | undefined = this.scope
+    let known: Scope[string] | undefined = this.scope
     let name = ''
     for (const step of [{ name: root.args, at: root.start }, ...path]) {
-      if (known === true) return
+      if (isLeaf(known)) return
       if (step.name === undefined) return
       name = name === '' ? step.name : `${name}.${step.name}`
       known = Object.hasOwn(known, step.name) ? known[step.name] : undefined
@@ -201,11 +224,58 @@ class Rewriter {
     }
   }
 
+  /** Returns what the values of a node are; `undefined` where that is not known. */
+  #typeOf(node: ASTNode, { variables }: Place): FieldType | undefined {
+    if (node.op === 'value') return literalTypes[typeof node.args]
+    if (node.op === 'list') return { is: 'list' }
+    if (isBoolean.has(node.op)) return { is: 'boolean' }
+    const { root, path } = pathOf(node)
+    if (root.op !== 'id' || variables.includes(root.args)) return undefined
+    let known: Scope[string] | undefined = this.scope
+    for (const { name = '' } of [{ name: root.args }, ...path]) {
+      if (known === undefined || isLeaf(known)) return undefined
+      known = known[name]
+    }
+    if (known === undefined || known === true) return undefined
+    return isLeaf(known) ? known : { is: 'object' }
+  }
+
+  /** Refuses a comparison that is false for every value. */
+  #checkTypes(op: string, left: ASTNode, right: ASTNode, place: Place): void {
+    if (op === 'in' && right.op === 'list') {
+      for (const item of right.args) this.#checkTypes('==', left, item, place)
+      return
+    }
+    const [one, other] = [this.#typeOf(left, place), this.#typeOf(right, place)]
+    if (op === 'in') {
+      if (other && other.is !== 'object') this.#checkIs('list', right, place)
+      return
+    }
+    if (!one || !other) return
+    const [field, value] = left.op === 'value' ? [right, left] : [left, right]
+    const names = { name: this.#textOf(field), other: this.#textOf(value) }
+    const types = left === field ? { is: one.is, of: other.is } : { is: other.is, of: one.is }
+    if (one.is !== other.is) this.refuse('other_type', value.start, { ...names, ...types })
+    const { values } = one.values ? one : other
+    if (!values || value.op !== 'value' || values.includes(String(value.args))) return
+    const near = nearest(String(value.args).toLowerCase(), values)
+    this.refuse('no_value', value.start, { ...names, near, values })
+  }
+
+  /** Refuses a field that is something else than what is done with it. */
+  #checkIs(wanted: 'list' | 'text', node: ASTNode, place: Place): void {
+    const type = this.#typeOf(node, place)
+    if (type && type.is !== wanted)
+      this.refuse(`no_${wanted}`, node.start, { name: this.#textOf(node), is: type.is })
+  }
+
+  #textOf = ({ start, end }: ASTNode): string => this.text.slice(start, end)
+
   #refuseName(whole: string, last: string, at: number): never {
     const ending = this.#names.filter((name) => name.endsWith(`.${last}`)).slice(0, 3)
     const [root = '', ...inner] = whole.split('.')
     const known = inner.length > 0 ? this.scope[root] : undefined
-    const below = typeof known === 'object' ? nearest(inner.join('.'), Object.keys(known)) : undefined
+    const below = known && !isLeaf(known) ? nearest(inner.join('.'), Object.keys(known)) : undefined
     const meant =
       below === undefined
         ? (nearest(whole, this.#names) ?? (ending.length > 0 ? ending.join(' or ') : undefined))
@@ -235,6 +305,7 @@ class Rewriter {
     const [first, ...bodies] = args
     if (macros.has(name) && first?.op === 'id') {
       if (place.isInMacro) this.refuse('nested', node.start, { name })
+      this.#checkIs('list', receiver, place)
       const inner = { variables: [...place.variables, first.args], isInMacro: true }
       const written = bodies.map((body, at) =>
         name === 'map' && at === bodies.length - 1 ? this.#write(body, inner) : this.condition(body, inner),
@@ -249,7 +320,10 @@ class Rewriter {
       }
     }
     const own = textTests[name]
-    if (own !== undefined && first) return call(own, this.#write(receiver, place), this.#write(first, place))
+    if (own !== undefined && first) {
+      this.#checkIs('text', receiver, place)
+      return call(own, this.#write(receiver, place), this.#write(first, place))
+    }
     return {
       op: 'rcall',
       args: [
@@ -306,7 +380,7 @@ function writtenNames(scope: Scope, before = ''): string[] {
   return Object.entries(scope).flatMap(([name, below]) => {
     const isWord = /^[A-Za-z_]\w*$/.test(name)
     const whole = before === '' ? name : isWord ? `${before}.${name}` : `${before}[${JSON.stringify(name)}]`
-    return below === true ? [whole] : [whole, ...writtenNames(below, whole)]
+    return isLeaf(below) ? [whole] : [whole, ...writtenNames(below, whole)]
   })
 }
 

@@ -6,6 +6,7 @@ import { toJson } from '../../api/values/json.js'
 import { nearest } from '../../api/values/nearest.js'
 import { type Fields, valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
+import type { FieldType } from '../../lists/expressions.js'
 import type { AnswerSource, RowStatus } from '../journal/journal.js'
 import type { FormatChoices, Layout } from './format.js'
 
@@ -13,6 +14,8 @@ import type { FormatChoices, Layout } from './format.js'
 export interface ResultColumn {
   readonly name: string
   readonly path: readonly string[]
+  /** What the values are, where that is known. */
+  readonly type?: FieldType | undefined
   /** What is shown of the value there; the value itself where absent. */
   readonly show?: (value: unknown) => unknown
 }
@@ -27,6 +30,7 @@ export interface Node {
     readonly element?: Node
     readonly valueType?: Node
     readonly options?: readonly Node[]
+    readonly entries?: Readonly<Record<string, string>>
   }
 }
 
@@ -52,9 +56,16 @@ function collect(node: Node, path: readonly string[], columns: Map<string, Resul
   else if (path.length > 0 || node.def.type === 'record') {
     // A reply whose keys are not known beforehand goes into one cell.
     const name = path.join('.') || 'reply'
-    columns.set(name, { name, path })
+    columns.set(name, { name, path, type: fieldTypeOf(node) })
   }
 }
+
+const fieldTypes: Readonly<Record<string, FieldType>> = {
+  ...{ string: { is: 'text' }, number: { is: 'number' }, boolean: { is: 'boolean' }, array: { is: 'list' } },
+}
+
+const fieldTypeOf = ({ def: { type, entries } }: Node): FieldType | undefined =>
+  entries ? { is: 'text', values: Object.values(entries) } : fieldTypes[type]
 
 const hasFields = (node: Node): boolean =>
   node.shape !== undefined || (node.def.innerType !== undefined && hasFields(node.def.innerType))

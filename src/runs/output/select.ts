@@ -1,6 +1,12 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { valueAt } from '../../api/values/objects.js'
-import { type Expression, parseExpression, type Scope } from '../../lists/expressions.js'
+import {
+  type Expression,
+  type FieldType,
+  isLeaf,
+  parseExpression,
+  type Scope,
+} from '../../lists/expressions.js'
 import type { Novelty } from '../journal/baseline.js'
 import {
   explodeRow,
@@ -98,7 +104,7 @@ function emailStatuses(columns: readonly ResultColumn[]): readonly ResultColumn[
 /** Returns a condition over the fields of a result, its status, and the columns of the input. */
 async function openCondition(text: string, columns: readonly ResultColumn[], header: readonly string[]) {
   const result = scopeOf(columns)
-  const scope = { ...result, ...statusScope, input: scopeOfNames(header) }
+  const scope = { ...result, ...statusScope, input: scopeOfNames(header, { is: 'text' }) }
   const expression: Expression = await parseExpression(text, scope, 'where')
   const roots = Object.keys(result)
   const hasInput = /\binput\b/.test(text)
@@ -119,16 +125,17 @@ async function openCondition(text: string, columns: readonly ResultColumn[], hea
 const statusScope = { _status: true, _error: true, _credits: true, _source: true } as const
 
 /** Returns the names that a condition may use of columns. */
-export function scopeOf(columns: readonly Pick<ResultColumn, 'path'>[]): Scope {
-  const scope: Record<string, Scope | true> = {}
-  for (const { path } of columns) {
+export function scopeOf(columns: readonly Pick<ResultColumn, 'path' | 'type'>[]): Scope {
+  type Names = Record<string, Scope[string]>
+  const scope: Names = {}
+  for (const { path, type = true } of columns) {
     let at = scope
     for (const [depth, name] of path.entries()) {
       const below = at[name]
-      if (below === true) break
-      if (depth === path.length - 1) at[name] = true
+      if (below !== undefined && isLeaf(below)) break
+      if (depth === path.length - 1) at[name] = type
       else {
-        const next: Record<string, Scope | true> = { ...below }
+        const next: Names = { ...below }
         at[name] = next
         at = next
       }
@@ -138,8 +145,8 @@ export function scopeOf(columns: readonly Pick<ResultColumn, 'path'>[]): Scope {
 }
 
 /** Returns the scope of names with nothing below them. */
-export const scopeOfNames = (names: readonly string[]): Scope =>
-  Object.fromEntries(names.map((name) => [name, true] as const))
+export const scopeOfNames = (names: readonly string[], type: FieldType | true = true): Scope =>
+  Object.fromEntries(names.map((name) => [name, type] as const))
 
 /**
  * Returns a format that writes the rows of a selection only, with `many` a row for each result. What a row cost stands in the
