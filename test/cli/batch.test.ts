@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -12,7 +11,6 @@ import {
   keyed,
   removed,
 } from '../support/command.js'
-import { sample, tries } from '../support/effort.js'
 
 let home = ''
 beforeEach(async () => {
@@ -159,39 +157,6 @@ describe('a batch', () => {
     expect(ended.stderr).toContain(`The rows answered so far are in ${join(home, 'out.csv.partial')}.`)
     expect((await read('out.csv.partial')).match(/,found,/g)).toHaveLength(10)
     await expect(stat(join(home, 'out.csv'))).rejects.toThrow()
-  })
-
-  const endings = [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const
-  it.each(sample(endings, 2, 1))('stops in order on %s with exit code %i', async (name, exit) => {
-    const signals = new EventEmitter() as unknown as NodeJS.Process
-    const caller: Caller = {
-      ...companies(),
-      call: async () => {
-        signals.emit(name)
-        return { status: 200, body: { name: 'x' }, headers: {}, credits: 1 }
-      },
-    }
-    const rows = Array.from({ length: tries(1_500, 5_000) }, (_, at) => `c${at}.example\n`).join('')
-    const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller, signals })
-    expect([ended.code, ended.stderr.includes('The rows answered so far are in')]).toEqual([exit, true])
-    expect(await read('out.csv.partial')).toContain('_status')
-    expect(signals.listenerCount(name)).toBe(0)
-  })
-
-  it('stops with 141 and says how to resume when the reader of its output closes the pipe', async () => {
-    const onOutput = () => {
-      throw Object.assign(new Error('closed'), { code: 'EPIPE' })
-    }
-    const caller = companies()
-    const count = tries(5_000, 20_000)
-    const rows = Array.from({ length: count }, (_, at) => `c${at}.example\n`).join('')
-    const { code, stderr } = await enrich(`domain\n${rows}`, ['--quiet'], { caller, onOutput })
-    expect([code, caller.asked.length < count]).toEqual([141, true])
-    expect(stderr).toContain('The reader of the output has left.')
-    expect(stderr).toContain('prospect runs resume')
   })
 
   it('makes no call when the file is not a table', async () => {

@@ -3,21 +3,18 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
 import { guardStreams } from '../../src/cli/context/io.js'
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import { answering as listening } from '../client/listeners.js'
-import { answering, type Given, type Machine, machine, streamsOf } from '../support/command.js'
+import { answering, type Given, machine, streamsOf } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { sample, tries } from '../support/effort.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 /** One of each kind: escape sequences, C0, C1, deletion, marks of text direction and line separators. */
 const attacks = [

@@ -37,9 +37,6 @@ function writeDomains(name: string, from: number, to: number, twice = false): vo
 const rows = (name: string): Record<string, string>[] =>
   parse(readFileSync(join(folder, name)), { columns: true, bom: true })
 
-const hasRows = (name: string): boolean =>
-  (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0) > 0
-
 const sum = (list: readonly Record<string, string>[]) =>
   list.reduce((total, row) => total + Number(row._credits), 0)
 
@@ -78,33 +75,5 @@ describe('several processes with one home', () => {
     expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: commands }, () => 0))
     expect((await json('credits')).credits.enrichment).toBe(1_000 + commands)
     expect(await json('engine', 'workspaces', 'list')).toHaveLength(1)
-  })
-})
-
-describe('a killed batch', () => {
-  it('refuses a second process while a run is active, and resumes a killed run without paying twice', async () => {
-    const count = tries(1_500, 4_000)
-    writeDomains('catalogue.csv', 0, count)
-    await alone('data', 'import', 'companies', 'catalogue.csv')
-    await alone('engine', 'credits', 'set', String(count + 1_000))
-    const argv = ['accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv']
-    const enrich = () => prospect(...argv)
-    const running = enrich()
-    while (!hasRows('out.csv.partial')) await new Promise((resolve) => setTimeout(resolve, 2))
-    // Otherwise it could finish before the second process tries.
-    running.kill('SIGSTOP')
-    const second = await enrich()
-    running.kill('SIGKILL')
-    await running
-    expect(second.exitCode).toBe(15)
-    expect(second.stderr).toContain(`process ${running.pid}, since`)
-    expect(existsSync(join(folder, 'out.csv'))).toBe(false)
-    expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
-    expect((await json('runs', 'list'))[0].status).toBe('stopped')
-    expect((await alone(...argv)).code).toBe(0)
-    expect(rows('out.csv').map(({ Website }) => Website)).toEqual(
-      Array.from({ length: count }, (_, at) => `company-${at}.example`),
-    )
-    expect([sum(rows('out.csv')), (await json('credits')).credits.enrichment]).toEqual([count, 1_000])
   })
 })

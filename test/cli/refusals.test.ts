@@ -213,14 +213,6 @@ describe('an unexpected error', () => {
     close: async () => {},
   }
 
-  it('prints one line that asks for a bug report, and exits 1', async () => {
-    const ended = await ask({}, { caller: failing })
-    expect(ended.code).toBe(1)
-    expect(errorOf(ended)).toMatchObject({ code: 'bug', exit_code: 1 })
-    expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1)
-    expect(ended.stderr).not.toContain('    at ')
-  })
-
   it('prints the stack trace with --verbose, without the key', async () => {
     const ended = await ask({}, { caller: failing }, 'credits --verbose')
     expect(ended.stderr).toContain('    at ')

@@ -1,18 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accepting, answering, type Listener } from '../client/listeners.js'
 import { type Served, served } from '../client/serving.js'
-import {
-  type CommandResult,
-  canary,
-  command,
-  errorOf,
-  type Given,
-  type Machine,
-  machine,
-} from '../support/command.js'
-import { sample } from '../support/effort.js'
+import { type CommandResult, canary, errorOf, type Given, type Machine, machine } from '../support/command.js'
 import { launch, prospect } from '../support/processes.js'
 
 let here: Machine
@@ -63,12 +53,6 @@ describe('a command against a server', () => {
     const { json } = await run(`accounts enrich --domain known.example ${option}`)
     expect(json).toMatchObject({ domain: 'known.example' })
     expect(await there.bench.balance()).toBe(999)
-  })
-
-  it('waits for a rate limit, but not longer than --max-wait', async () => {
-    await there.bench.admin.setPlan('Free')
-    const asked = [await run('personas list'), await run('personas list --max-wait 1')]
-    expect(asked.map(({ code }) => code)).toEqual([0, 8])
   })
 
   it('runs a batch through the server', async () => {
@@ -290,69 +274,6 @@ describe('older and other servers', () => {
 })
 
 describe('secrets and servers', () => {
-  const lines = [
-    'credits',
-    'credits --json --verbose',
-    'credits --format table',
-    'account --direct',
-    'accounts enrich --domain x',
-    'accounts enrich --domain x --dry-run --json',
-    'accounts technologies --all',
-    'searches list --all',
-    'lists get x',
-    'personas delete x',
-    'searches delete x',
-    'lists rename x --name y',
-    'api GET /credits --include',
-    'api POST /accounts/single_enrich -f domain=x --include',
-    'login',
-    'logout',
-    'profiles list',
-    'config list',
-  ]
-  const servers: readonly (readonly [string, Parameters<typeof answering>[0]])[] = [
-    [
-      'echoes it',
-      (request, response) =>
-        response
-          .writeHead(200, { 'x-echo': String(request.headers['x-api-key']) })
-          .end(`{"error":"${request.headers['x-api-key']}","id":"${request.headers['x-api-key']}"}`),
-    ],
-    [
-      'refuses it by name',
-      (request, response) =>
-        response.writeHead(401).end(`{"error":"no key ${request.headers['x-api-key']}"}`),
-    ],
-    [
-      'fails with it',
-      (request, response) => response.writeHead(500).end(`<h1>${request.headers['x-api-key']}</h1>`),
-    ],
-    [
-      'redirects with it',
-      (request, response) => response.writeHead(302, { location: `/${request.headers['x-api-key']}` }).end(),
-    ],
-    ['cuts off', (request) => void request.socket.destroy()],
-  ]
-
-  it.each(sample(servers, 2))(
-    'prints the key in no command and writes it to no file when the server %s',
-    async (_, answer) => {
-      const server = await answering(answer)
-      const env = { PROSPECT_BASE_URL: at(server), PROSPECT_API_KEY: canary }
-      for (const line of lines) {
-        const world = { env: { ...env, PROSPECT_HOME: here.home }, sleep: async () => {} }
-        const { stdout, stderr } = await command(line.split(' '), world)
-        expect(stdout + stderr, line).not.toContain(canary)
-      }
-      await server.close()
-      const files = readdirSync(here.home, { recursive: true, withFileTypes: true }).filter((file) =>
-        file.isFile(),
-      )
-      for (const { parentPath, name } of files.filter(({ name }) => name !== 'credentials.json'))
-        expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(canary)
-    },
-  )
-
   it('does not print the password of a proxy', async () => {
     const gone = await answering(() => {})
     await gone.close()
@@ -365,21 +286,5 @@ describe('secrets and servers', () => {
     const { code, stderr } = await run('credits --verbose', env)
     expect([code, stderr]).toEqual([10, expect.not.stringContaining(canary)])
     expect(stderr).toContain(`through the proxy 127.0.0.1:${gone.port}`)
-  })
-})
-
-describe('messages of a server', () => {
-  it('escapes terminal sequences in the message of a server', async () => {
-    const hostile = 'a\u001b]0;owned\u0007b\u202ec'
-    const server = await answering((_, response) =>
-      response.writeHead(400, { 'x-note': 'n' }).end(JSON.stringify({ error: hostile })),
-    )
-    const ended = await run('credits --verbose', { PROSPECT_BASE_URL: at(server) }, { typed: [] })
-    await server.close()
-    expect([ended.code, ended.stdout + ended.stderr]).toEqual([
-      7,
-      expect.not.stringMatching(/(?![\n])[\p{Cc}\p{Bidi_Control}]/u),
-    ])
-    expect(ended.stderr).toContain('a\\u001b]0;owned')
   })
 })

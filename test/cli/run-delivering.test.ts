@@ -1,12 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering, type Listener, received } from '../client/listeners.js'
-import { type Machine, machine } from '../support/command.js'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
 

@@ -1,14 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const rows = (file: string): Record<string, string>[] =>
   parse(readFileSync(join(here.home, file)), { columns: true })

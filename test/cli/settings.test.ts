@@ -2,8 +2,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Served, served } from '../client/serving.js'
+import { served } from '../client/serving.js'
 import { errorOf, type Machine, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { prospect } from '../support/processes.js'
 
@@ -125,11 +126,7 @@ describe('the settings of a batch and of a terminal', () => {
 })
 
 describe('budgets for a server', () => {
-  let there: Served
-  beforeEach(async () => {
-    there = await served()
-  })
-  afterEach(() => there.close())
+  const there = perTest(served)
 
   it.each([[[]], [['--direct']]])('hold for what this machine sends it %j', async (more) => {
     await set('max_credits_per_day', '1')

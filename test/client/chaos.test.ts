@@ -1,21 +1,18 @@
 import * as fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost, compose, type Reply } from '../../src/api/calls/caller.js'
 import { governed } from '../../src/client/governed.js'
 import type { Remote } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
+import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { type Chaos, chaosTo, type Fault, faults } from './chaos.js'
 import { accepting } from './listeners.js'
-import { remoteTo, type Served, served } from './serving.js'
+import { remoteTo, served } from './serving.js'
 
-let real: Served
-beforeEach(async () => {
-  real = await served()
-})
-afterEach(() => real.close())
+const real = perTest(served)
 
 /** Runs `work` with a remote behind a proxy that injects the faults in order, and none after the last. */
 async function through<T>(

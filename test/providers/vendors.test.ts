@@ -1,19 +1,16 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { command, type Machine, machine } from '../support/command.js'
-import { type NameServer, nameServer } from '../support/name-server.js'
+import { perFile } from '../support/each.js'
+import { nameServer } from '../support/name-server.js'
 import { type FakeVendor, fakeFile, fakeVendor } from '../support/vendors.js'
 
 const key = 'vendor-secret-key-0123456789'
 let here: Machine
-let dns: NameServer
-beforeAll(async () => {
-  dns = await nameServer((name, type) =>
-    type === 'MX' && name === 'acme.example' ? ['mx.acme.example'] : 'NXDOMAIN',
-  )
-})
-afterAll(() => dns.close())
+const dns = perFile(() =>
+  nameServer((name, type) => (type === 'MX' && name === 'acme.example' ? ['mx.acme.example'] : 'NXDOMAIN')),
+)
 
 /** Runs work with a machine whose workspace has these vendors, in this order; the first has `timeout` to answer. */
 async function withVendors(

@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { perTest } from '../support/each.js'
 import { type Fields, requests } from './requests.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const refusal = async (id: OperationId, fields: Fields) => {
   const { status, body } = await service.ask(id, fields)

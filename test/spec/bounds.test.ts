@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openapi } from '../../src/reference/openapi.js'
+import { perTest } from '../support/each.js'
 import { requests, unknownId } from './requests.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const hiring = async (more: Record<string, unknown>) =>
   service.ask('accounts.hiring', { ...requests['accounts.hiring'], ...more })

@@ -1,10 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { openService, type Service } from './service.js'
+import { describe, expect, it } from 'vitest'
+import { perTest } from '../support/each.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const limitWeek = (weeklyLimit: number) => service.admin.changeMember('me@localhost', { weeklyLimit })
 

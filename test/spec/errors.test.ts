@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
+import { perTest } from '../support/each.js'
 import { requests } from './requests.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const enrich = () => service.ask('accounts.enrich')
 const limitWeek = (weeklyLimit: number) => service.admin.changeMember('me@localhost', { weeklyLimit })

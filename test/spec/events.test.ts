@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
+import { perTest } from '../support/each.js'
 import { requests } from './requests.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const webhook_url = 'https://hooks.example/in'
 const custom = { campaign: 'spring' }

@@ -1,14 +1,12 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import { readBalances } from '../../src/engine/credits/ledger.js'
+import { perTest } from '../support/each.js'
 import { type Fields, requests } from './requests.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const priced = operations()
   .filter(isPriced)

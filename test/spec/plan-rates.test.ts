@@ -1,12 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { perTest } from '../support/each.js'
 import { sample } from '../support/effort.js'
 import { planRates } from '../support/plan-rates.js'
-import { openService, type Service } from './service.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const list = async (key = service.key) => (await service.ask('lists.list', {}, { key })).status
 

@@ -1,11 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { openService, type Service } from './service.js'
+import { perTest } from '../support/each.js'
+import { openService } from './service.js'
 
-let service: Service
-beforeEach(async () => {
-  service = await openService()
-})
+const service = perTest(openService)
 
 const left = async () => (await service.ask('credits.show')).body.credits as Record<string, number>
 

@@ -1,17 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { csvOf, machines, type Paying } from '../cli/runs/paying.js'
+import { describe, expect, it } from 'vitest'
+import { csvOf, machines } from '../cli/runs/paying.js'
+import { perFile, perTest } from '../support/each.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(6, 1_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(6, 1_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
 
 const statuses = () => here.rows('out.csv').map(({ _status }) => _status)
 

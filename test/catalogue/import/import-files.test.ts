@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../../src/api/calls/errors.js'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { ImportOptions } from '../../../src/catalogue/kinds/kind.js'
+import { perTest } from '../../support/each.js'
 import { inWords } from '../../support/in-words.js'
 import { bytesOf, exported, openEmpty } from '../open.js'
 
-let catalogue: Catalogue
-beforeEach(async () => {
-  catalogue = await openEmpty()
-})
-afterEach(() => catalogue.close())
+const catalogue = perTest(openEmpty)
 
 const take = (text: string | Uint8Array, options?: ImportOptions) =>
   catalogue.importFile('companies', bytesOf(text, text.length > 1_000_000 ? 65_536 : 7), options)

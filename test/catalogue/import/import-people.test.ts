@@ -1,23 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { describe, expect, it } from 'vitest'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import words from '../../fixtures/exports/status-words.json' with { type: 'json' }
+import { perTest } from '../../support/each.js'
 import { bytesOf, exported, openWith } from '../open.js'
 
 const profile = (name: string) => `https://www.network.example/in/${name}`
 
-let catalogue: Catalogue
-beforeEach(async () => {
-  catalogue = await openWith([
+const catalogue = perTest(() =>
+  openWith([
     {
       name: 'Acme Robotics GmbH',
       domain: 'acme.example',
       network_url: 'https://network.example/company/acme',
     },
     { name: 'Birch', network_url: 'https://network.example/company/birch' },
-  ])
-})
-afterEach(() => catalogue.close())
+  ]),
+)
 const people = () => exported(catalogue, 'people')
 
 describe('people that are imported', () => {

@@ -1,18 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { describe, expect, it } from 'vitest'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { exported, openEmpty } from '../open.js'
 
 const profile = (slug: string) => `https://www.network.example/company/${slug}`
 
 describe('companies that are imported', () => {
-  let catalogue: Catalogue
-  beforeEach(async () => {
-    catalogue = await openEmpty()
-  })
-  afterEach(() => catalogue.close())
+  const catalogue = perTest(openEmpty)
   const take = (...companies: RawRecord[]) => catalogue.importRecords('companies', companies)
 
   it('are added once, then updated with the new values', async () => {

@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { describe, expect, it } from 'vitest'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
 import type { RecordKind } from '../../../src/catalogue/kinds/kind.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { bytesOf, exported, openEmpty } from '../open.js'
 
-let catalogue: Catalogue
-beforeEach(async () => {
-  catalogue = await openEmpty()
-})
-afterEach(() => catalogue.close())
+const catalogue = perTest(openEmpty)
 
 const take = (kind: RecordKind, text: string) => catalogue.importFile(kind, bytesOf(text, 4_096))
 

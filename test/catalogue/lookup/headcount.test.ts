@@ -1,17 +1,16 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { describe, expect, it } from 'vitest'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import type { Account } from '../../../src/engine/ports/ports.js'
+import { perFile } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { exported, openEmpty, openWith, stillClock } from '../open.js'
 
 const at = (date: string, headcount: number, department?: string) => ({ date, headcount, department })
 
 describe('headcount', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    catalogue = await openWith([
+  const catalogue = perFile(() =>
+    openWith([
       {
         domain: 'acme.example',
         network_id: '100',
@@ -28,9 +27,8 @@ describe('headcount', () => {
       },
       { domain: 'birch.example', headcount: 40 },
       { domain: 'bare.example' },
-    ])
-  })
-  afterAll(() => catalogue.close())
+    ]),
+  )
 
   const ask = (departments: readonly string[] = [], domain = 'acme.example') =>
     catalogue.headcount({ domain }, departments)

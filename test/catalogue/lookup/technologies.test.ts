@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
 
-let catalogue: Catalogue
-beforeAll(async () => {
-  catalogue = await openWith([
+const catalogue = perFile(() =>
+  openWith([
     {
       domain: 'acme.example',
       technology_details: [
@@ -14,9 +13,8 @@ beforeAll(async () => {
     },
     { domain: 'birch.example', technologies: ['react'] },
     { domain: 'bare.example' },
-  ])
-})
-afterAll(() => catalogue.close())
+  ]),
+)
 
 it('returns the technologies of a company by falling confidence', async () => {
   expect(await catalogue.stack({ domain: 'acme.example' })).toEqual([

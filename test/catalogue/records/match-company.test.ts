@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { describe, expect, it } from 'vitest'
 import type { CompanyQuery } from '../../../src/engine/ports/ports.js'
+import { perFile } from '../../support/each.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/company/${slug}`
@@ -33,11 +33,7 @@ const companies = [
 ]
 
 describe('a query for a company', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    catalogue = await openWith(companies)
-  })
-  afterAll(() => catalogue.close())
+  const catalogue = perFile(() => openWith(companies))
 
   const found = async (query: CompanyQuery) => (await catalogue.company(query))?.id
 

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { storedNumber } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { perTest } from '../../support/each.js'
 import { openEmpty, stillClock } from '../open.js'
 
 const now = stillClock.now()
@@ -18,11 +19,7 @@ const jane = {
 const nothingOwn = { ownCompanies: 0, hasOwnPeople: false, importedAt: null }
 
 describe('the origins of a catalogue', () => {
-  let catalogue: Catalogue
-  beforeEach(async () => {
-    catalogue = await openEmpty()
-  })
-  afterEach(() => catalogue.close())
+  const catalogue = perTest(openEmpty)
 
   it('are not there in an empty catalogue, and not after an import that added nothing', async () => {
     await catalogue.importRecords('companies', [{ name: '' }])

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { rowsOf } from '../../support/fixtures.js'
 import { inPostgres, openWith } from '../open.js'
@@ -33,11 +34,7 @@ const nameOf = async (catalogue: Catalogue, name: string, country?: string): Pro
   (await catalogue.company({ name, ...(country === undefined ? {} : { country }) }))?.name ?? undefined
 
 describe('a company whose name was written as CRMs store it', () => {
-  let catalogue: Catalogue
-  beforeAll(async () => {
-    catalogue = await openWith(names.map(toCompany))
-  })
-  afterAll(() => catalogue.close())
+  const catalogue = perFile(() => openWith(names.map(toCompany)))
 
   it.each([
     ['with its country', true],

@@ -1,16 +1,13 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { type Machine, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const jane = 'jane.zwolinska@acme.example'
 const profile = 'https://www.network.example/in/jane-zwolinska-7'

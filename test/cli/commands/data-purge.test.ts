@@ -1,15 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { type Machine, machine } from '../../support/command.js'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const dayMs = 86_400_000
 const nothing = {

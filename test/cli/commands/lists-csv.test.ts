@@ -1,13 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const messy = [
   'Société;Site web;Pays;Notes',

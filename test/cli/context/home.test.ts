@@ -21,19 +21,6 @@ const modes = async (path: string): Promise<Record<string, string>> => {
 }
 
 describe('the home folder', () => {
-  it('creates the home folder and its files private, whatever the umask', async () => {
-    const before = process.umask(0)
-    try {
-      expect((await technologies()).code).toBe(0)
-    } finally {
-      process.umask(before)
-    }
-    const { '': own, ...files } = await modes(home)
-    expect(own).toBe('700')
-    expect(Object.keys(files)).toEqual(expect.arrayContaining(['credentials.json', 'engine.db']))
-    expect(new Set(Object.values(files))).toEqual(new Set(['600']))
-  })
-
   it('says once that the workspace was created', async () => {
     const [first, second] = [await technologies(), await technologies()]
     expect(first.stderr).toMatch(/^Created the workspace .* plan growth, 1,000 credits\..*\n$/)

@@ -1,13 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const body = async (...argv: string[]) => {
   const { body } = await here.json<{ body: Record<string, unknown> }>(...argv, '--dry-run')

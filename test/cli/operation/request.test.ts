@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorOf, type Machine, machine } from '../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { errorOf, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 describe('missing required fields', () => {
   it('asks for a missing required field at a terminal', async () => {

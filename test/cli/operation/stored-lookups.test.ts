@@ -1,19 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost } from '../../../src/api/calls/caller.js'
 import { closeAfterTest, answering as listen, received } from '../../client/listeners.js'
-import { answering, command, keyed, type Machine, machine } from '../../support/command.js'
+import { answering, command, keyed, machine } from '../../support/command.js'
+import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { filled, servingMachine, servingWith } from '../wait/serving.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const companies = 'name,domain\nAcme,acme.example\nBolt,bolt.example\n'
 const people = 'full_name,email,company_domain\nAnn Lee,ann@acme.example,acme.example\n'

@@ -1,13 +1,10 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { csvOf, type Listed, machines, type Paying } from './paying.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(20, 1_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(20, 1_000))
 
 let here: Paying
 beforeEach(() => {

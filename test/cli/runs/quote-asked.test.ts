@@ -4,16 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { type Served, served } from '../../client/serving.js'
-import {
-  answering,
-  command,
-  errorOf,
-  folder,
-  keyed,
-  type Machine,
-  machine,
-  removed,
-} from '../../support/command.js'
+import { answering, command, folder, keyed, type Machine, machine, removed } from '../../support/command.js'
 
 const domains = (count: number) =>
   `domain\n${Array.from({ length: count }, (_, at) => `known-${at}.example`).join('\n')}\n`
@@ -179,11 +170,6 @@ describe('--dry-run against a server', () => {
       0,
       { balance: null, quotas: {}, unknown: ['balance', 'weekly_allowance'], rows_affordable: 30 },
     ])
-  })
-
-  it('exits 3 when the key is not accepted', async () => {
-    const refused = await quoted(answering({ status: 401, body: { error: 'Invalid API key' } }), enrich)
-    expect([refused.code, errorOf(refused)]).toMatchObject([3, { status: 401 }])
   })
 })
 

@@ -1,21 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/runs/plan/quote.js'
 import { errorOf } from '../../support/command.js'
-import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
+import { perFile, perTest } from '../../support/each.js'
+import { csv, csvOf, known, machines, paid } from './paying.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(60, 1_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(60, 1_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
 
 const charged = async () => (await here.charges()).reduce((sum, one) => sum + one, 0)
 const asked = async (...more: string[]) => {

@@ -1,27 +1,20 @@
 import { existsSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { answering, closeAfterTest } from '../../client/listeners.js'
+import { perFile, perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
 import { random } from '../../support/killed-batch.js'
 import { launch, prospect } from '../../support/processes.js'
-import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
+import { csv, csvOf, known, machines, paid } from './paying.js'
 
 const rowCount = 1_000
 const plainCount = tries(2_500, 5_000)
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(rowCount, plainCount)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(rowCount, plainCount))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
 
 const enrich = (...more: string[]) => {
   const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]
@@ -103,22 +96,6 @@ describe('a killed run with a budget', () => {
     }
     expect((await here.enrich(...budget)).code).toBe(12)
     expect(await here.charges()).toHaveLength(600)
-  })
-})
-
-describe('a run that the credits do not cover', () => {
-  it('exits 4 when the credits run out, and completes the run after a top-up', async () => {
-    here.write('in.csv', csvOf(rowCount))
-    await here.json('engine', 'credits', 'set', '300')
-    expect((await here.enrich()).code).toBe(4)
-    expect(await here.charges()).toHaveLength(300)
-    expect((await here.enrich()).code).toBe(4)
-    await here.json('engine', 'credits', 'add', '900')
-    expect((await here.enrich()).code).toBe(0)
-    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 200 } })
-    const rows = here.rows('out.csv')
-    expect(rows.map(({ Website }) => Website)).toEqual(Array.from({ length: rowCount }, (_, at) => known(at)))
-    expect([paid(rows), (await here.charges()).length]).toEqual([rowCount, rowCount])
   })
 })
 

@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { perFile } from '../../support/each.js'
 import { csvOf, machines, type Paying, paid } from './paying.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(60, 1_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(60, 1_000))
 
 let here: Paying
 beforeEach(() => {

@@ -127,11 +127,4 @@ describe('a run in a shared database', () => {
     expect(purged).toMatchObject({ runs: 1, answers: 3 })
     expect(Number((await schema.sql(answers))[0]?.n)).toBe(0)
   })
-
-  it.each([
-    ['a file', ['--database', 'engine.db']],
-    ['nothing', ['--shared']],
-  ])('refuses %s instead of the address of a shared database', async (_, options) => {
-    expect((await here.run(['runs', 'list', ...options])).code).toBe(2)
-  })
 })

@@ -1,25 +1,27 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { perFile, perTest } from '../../support/each.js'
 import { tries } from '../../support/effort.js'
-import { csv, csvOf, known, machines, type Paying } from './paying.js'
+import { csv, csvOf, known, machines } from './paying.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(40, 1_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(60, 1_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
 
 const charged = async () => (await here.charges()).length
 const sources = (name = 'out.csv') =>
   here.rows(name).map(({ _source, _credits, _status }) => [_source, _credits, _status])
+
+const newest = async () => (await here.runs())[0]?.id ?? ''
+
+/** A run of 20 rows that its budget stopped after `after` paid ones. */
+async function stopped(after = 8): Promise<string> {
+  here.write('in.csv', csvOf(20))
+  expect((await here.enrich('--max-credits', String(after))).code).toBe(12)
+  return newest()
+}
 
 describe('the same command twice', () => {
   it('spends nothing the second time, says so, and writes the same output', async () => {
@@ -240,4 +242,152 @@ Acme Robotics GmbH,,
     await here.enrich('--concurrency', '1', '--map', 'live=live')
     expect(await charged()).toBe(2)
   })
+})
+
+describe('a changed file whose run has paid rows', () => {
+  it.each([
+    ['one byte', (text: string) => text.replace('company-0', 'company-9')],
+    ['a row more', () => csvOf(21)],
+    ['another order', () => csv(csvOf(20).split('\n').slice(1, -1).toReversed())],
+  ])(
+    'refuses the changed file of a run with paid rows with exit 2, and spends nothing: %s',
+    async (_, change) => {
+      const id = await stopped()
+      const partial = here.read('out.csv.partial')
+      here.write('in.csv', change(csvOf(20)))
+      for (const more of [[], ['--max-age', '90d'], ['--refresh']]) {
+        const { code, stderr } = await here.enrich(...more)
+        expect([code, stderr.includes(`prospect runs forget ${id}`), stderr.includes('--fresh')]).toEqual([
+          ...[2, true, true],
+        ])
+      }
+      expect([await charged(), here.read('out.csv.partial'), (await here.runs()).length]).toEqual([
+        8,
+        partial,
+        1,
+      ])
+    },
+  )
+
+  it('resumes the run when the original file is restored', async () => {
+    await stopped()
+    here.write('in.csv', csvOf(21))
+    await here.enrich()
+    here.write('in.csv', csvOf(20))
+    expect([(await here.enrich()).code, await charged()]).toEqual([0, 20])
+  })
+
+  it('starts a new run with --fresh, and another one for the next change without it', async () => {
+    await stopped()
+    here.write('in.csv', csvOf(21))
+    expect((await here.enrich('--fresh', '--refresh')).code).toBe(0)
+    here.write('in.csv', csvOf(22))
+    expect((await here.enrich('--refresh')).code).toBe(0)
+    expect(await charged()).toBe(8 + 21 + 22)
+  })
+
+  it('starts a new run after the old one was forgotten', async () => {
+    const id = await stopped()
+    here.write('in.csv', csvOf(21))
+    expect((await here.run('runs', 'forget', id)).code).toBe(0)
+    expect((await here.enrich()).code).toBe(0)
+  })
+
+  it('refuses the changed file even when its old content was finished with other options', async () => {
+    const id = await stopped()
+    expect((await here.enrich('--no-live')).code).toBe(0)
+    const before = await charged()
+    here.write('in.csv', csvOf(21))
+    const { code, stderr } = await here.enrich()
+    expect([code, stderr.includes(id), await charged()]).toEqual([2, true, before])
+  })
+
+  it('accepts the changed file when the unfinished run was started again and finished', async () => {
+    await stopped()
+    expect((await here.enrich('--fresh')).code).toBe(0)
+    here.write('in.csv', csvOf(21))
+    expect((await here.enrich()).code).toBe(0)
+  })
+})
+
+describe('a changed file without a run to protect', () => {
+  it('starts a new run over a changed file when nothing was paid', async () => {
+    await stopped(0)
+    here.write('in.csv', csvOf(21))
+    expect((await here.enrich()).code).toBe(0)
+  })
+
+  it('starts a new run over a changed file when the old run is finished', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    here.write('in.csv', csvOf(21))
+    expect((await here.enrich('--refresh')).code).toBe(0)
+    expect(await charged()).toBe(41)
+  })
+
+  it('accepts another file or operation while a changed file blocks its run', async () => {
+    await stopped()
+    here.write('in.csv', csvOf(21))
+    here.write('other.csv', csvOf(22))
+    const other = ['--csv', 'other.csv', '-o', 'other.out.csv']
+    expect((await here.run('accounts', 'enrich', ...other)).code).toBe(0)
+    const headcount = ['accounts', 'headcount', '--csv', 'in.csv', '-o', 'headcount.csv']
+    expect((await here.run(...headcount)).code).not.toBe(2)
+  })
+})
+
+describe('runs list --json', () => {
+  it('prints an empty array when there is no run', async () => {
+    expect(await here.runs()).toEqual([])
+  })
+})
+
+describe('runs resume', () => {
+  it('resumes the given run even when a newer run has the same content', async () => {
+    await here.run('config', 'set', 'max_age', '0')
+    const id = await stopped()
+    await here.enrich('--fresh')
+    expect((await here.run('runs', 'resume', id, '--max-credits', '100')).code).toBe(0)
+    expect((await here.runs()).map(({ status, credits }) => [status, credits])).toEqual([
+      ['finished', 20],
+      ['finished', 20],
+    ])
+    expect(await charged()).toBe(40)
+  })
+})
+
+describe('runs export', () => {
+  it('refuses a format that is not for rows, without a word about an option that nobody typed', async () => {
+    const ended = await here.run('runs', 'export', await stopped(), '--format', 'table')
+    expect([ended.code, ended.stderr]).toEqual([
+      2,
+      expect.stringContaining('The format table is not for the rows of a file.'),
+    ])
+    expect(ended.stderr).not.toContain('--csv')
+  })
+})
+
+describe('runs forget', () => {
+  it('forgets several runs at once', async () => {
+    await stopped()
+    await here.enrich('--fresh')
+    const ended = await here.run('runs', 'forget', ...(await here.runs()).map(({ id }) => id))
+    expect([ended.code, ended.stderr, (await here.runs()).map(({ id }) => id)]).toEqual([
+      0,
+      expect.stringContaining('forgotten'),
+      [],
+    ])
+  })
+})
+
+describe('an unknown run id', () => {
+  it.each(['show', 'resume', 'export', 'forget'])(
+    'exits 9 for an unknown id in runs %s, and suggests runs list',
+    async (word) => {
+      await stopped()
+      const { code, stderr } = await here.run('runs', word, 'ffff-no-such-run')
+      expect([code, stderr]).toEqual([9, expect.stringContaining('There is no run ffff-no-such-run.')])
+      expect(stderr).toContain('prospect runs list')
+    },
+  )
 })

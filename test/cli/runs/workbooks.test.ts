@@ -3,23 +3,16 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parse } from 'csv-parse/sync'
 import readExcelFile from 'read-excel-file/node'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { perFile, perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
 import { textRow, workbookOf, workbookOfRows } from '../../support/workbooks.js'
-import { known, machines, type OutputRow, type Paying } from './paying.js'
+import { known, machines, type OutputRow } from './paying.js'
 
-let filled: Awaited<ReturnType<typeof machines>>
-beforeAll(async () => {
-  filled = await machines(300, 2_000)
-})
-afterAll(() => filled.remove())
+const filled = perFile(() => machines(300, 2_000))
 
-let here: Paying
-beforeEach(() => {
-  here = filled.copy()
-})
-afterEach(() => here.remove())
+const here = perTest(() => filled.copy())
 
 const path = (name: string) => join(here.home, name)
 const put = (name: string, bytes: Uint8Array) => writeFileSync(path(name), bytes)

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runsOver } from '../../../src/runs/journal/runs.js'
 import { toPlace } from '../../../src/storage/database/row-places.js'
 import { openState } from '../../../src/storage/state/open.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { perFile } from '../../support/each.js'
+import { freshSchema } from '../../support/postgres.js'
 
-let schema: TestDatabase
-beforeAll(async () => {
-  schema = await freshSchema()
-})
-afterAll(() => schema.drop())
+const schema = perFile(freshSchema)
 
 const bodies = [
   '{"email":"a@x.example","email_status":"valid"}',

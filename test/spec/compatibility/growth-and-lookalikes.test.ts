@@ -3,6 +3,7 @@ import type { Fields } from '../../../src/api/values/objects.js'
 import type { Sender } from '../../../src/engine/ports/ports.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
 import { machine } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { randomIds } from '../../support/engine.js'
 import { requests } from '../requests.js'
@@ -30,11 +31,7 @@ const growth = requests['intents.growth']
 const lookalikes = requests['intents.lookalikes']
 
 describe.each(sample(targets, 3, 1))('growth and lookalikes by way of %s', (_, open) => {
-  let way: Plentiful
-  beforeAll(async () => {
-    way = await openPlentiful(open)
-  })
-  afterAll(() => way.close())
+  const way = perFile(() => openPlentiful(open))
 
   /** The filters of the searches that are asked for meanwhile. */
   async function searched(ask: () => Promise<unknown>): Promise<readonly Fields[]> {

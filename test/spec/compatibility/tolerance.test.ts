@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { foreign, post } from '../../cli/wait/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
+import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { requests } from '../requests.js'
-import { openPlentiful, type Plentiful, targets } from './targets.js'
+import { openPlentiful, targets } from './targets.js'
 
 describe.each(sample(targets, 2, 1))('by way of %s', (_, open) => {
-  let way: Plentiful
-  beforeAll(async () => {
-    way = await openPlentiful(open)
-  })
-  afterAll(() => way.close())
+  const way = perFile(() => openPlentiful(open))
 
   it.each([
     ['accounts.search', 'included_locations', [105015875]],

@@ -1,14 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { aliasesOf, operation, operations } from '../../../src/api/operations/table.js'
 import { foreign } from '../../cli/wait/foreign.js'
 import { closeAfterTest } from '../../client/listeners.js'
 import { folder, machine } from '../../support/command.js'
+import { perFile } from '../../support/each.js'
 import { sample } from '../../support/effort.js'
 import { openBench } from '../../support/engine.js'
 import { requests } from '../requests.js'
-import { openPlentiful, type Plentiful, serveNamed, targets } from './targets.js'
+import { openPlentiful, serveNamed, targets } from './targets.js'
 
 const filtering = operations().filter(({ filters }) => filters)
 const others = operations().filter(({ filters, method }) => !filters && method === 'POST')
@@ -43,11 +44,7 @@ const ways = targets.map(([name, open], at) => ({ name, open, at }))
 describe.each(ways)('unknown fields by way of $name', ({ name, open, at }) => {
   const some = <T>(cases: readonly T[]) => sample(cases, 6, at)
 
-  let way: Plentiful
-  beforeAll(async () => {
-    way = await openPlentiful(open)
-  })
-  afterAll(() => way.close())
+  const way = perFile(() => openPlentiful(open))
 
   it.each(some(filtering.map(({ id }) => id)))('are 422 by name, before any work: %s', async (id) => {
     const { asked } = way.bench.source

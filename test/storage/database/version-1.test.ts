@@ -11,8 +11,9 @@ import { openShared } from '../../../src/storage/database/open.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { openState, stateSchema } from '../../../src/storage/state/open.js'
 import { countedIds, stillClock } from '../../catalogue/open.js'
+import { perFile } from '../../support/each.js'
 import { acceptedThen, databases, readFixture, unpackDatabase } from '../../support/home-0.1.js'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { freshSchema } from '../../support/postgres.js'
 import { postgresShape } from '../../support/postgres-shape.js'
 
 const schemas = { engine: engineSchema, state: stateSchema, catalogue: catalogueSchema }
@@ -64,11 +65,7 @@ const spendingThen = (stateSchema.first.postgres ?? '')
   .join(';')
 
 describe('version 1 in PostgreSQL', () => {
-  let schema: TestDatabase
-  beforeAll(async () => {
-    schema = await freshSchema()
-  })
-  afterAll(() => schema.drop())
+  const schema = perFile(freshSchema)
 
   const places = () => ({
     engine: schema.name,

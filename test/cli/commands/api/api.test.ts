@@ -107,20 +107,6 @@ describe('prospect api', () => {
     expect([code, JSON.parse(stderr)]).toMatchObject([10, { code: 'storage_failed', exit_code: 10 }])
   })
 
-  it('exits 3 for a wrong key', async () => {
-    const { code } = await here.run(['api', 'GET', '/credits'], { env: { PROSPECT_API_KEY: 'pk_wrong' } })
-    expect(code).toBe(3)
-  })
-
-  it('exits 8 at once for a rate limit with --max-wait 0', async () => {
-    await here.json('engine', 'plan', 'set', 'free')
-    const twice = [
-      await api('GET', '/searches', '--max-wait', '0'),
-      await api('GET', '/searches', '--max-wait', '0'),
-    ]
-    expect(twice.map(({ code }) => code)).toEqual([0, 8])
-  })
-
   it.each([
     [['GET']],
     [['/credits', 'x']],

@@ -2,15 +2,12 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { chmod, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { canary, command, errorOf, keyed, type Machine, machine } from '../../../support/command.js'
+import { canary, command, errorOf, keyed, machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 interface Examined {
   readonly ok: boolean

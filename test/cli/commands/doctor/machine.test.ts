@@ -1,12 +1,9 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Place, place } from './place.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { perTest } from '../../../support/each.js'
+import { place } from './place.js'
 
-let here: Place
-beforeEach(() => {
-  here = place()
-})
-afterEach(() => here.remove())
+const here = perTest(place)
 
 describe('doctor: Node', () => {
   it.each([

@@ -1,15 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
 import { exitCodes } from '../../../../src/api/calls/exit-codes.js'
 import type { CheckedServer, ServerAnswer } from '../../../../src/cli/commands/doctor/context.js'
 import { Stop } from '../../../../src/cli/context/errors.js'
-import { type Given, type Place, place } from './place.js'
+import { perTest } from '../../../support/each.js'
+import { type Given, place } from './place.js'
 
-let here: Place
-beforeEach(() => {
-  here = place()
-})
-afterEach(() => here.remove())
+const here = perTest(place)
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 const baseUrl = 'https://api.example.com/api/v2'

@@ -1,12 +1,9 @@
 import { writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Place, place } from './place.js'
+import { describe, expect, it } from 'vitest'
+import { perTest } from '../../../support/each.js'
+import { place } from './place.js'
 
-let here: Place
-beforeEach(() => {
-  here = place()
-})
-afterEach(() => here.remove())
+const here = perTest(place)
 
 const config = (value: unknown) =>
   writeFile(here.path('config.json'), typeof value === 'string' ? value : JSON.stringify(value), {

@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { answering, freePort } from '../../../client/listeners.js'
-import { type Given, type Place, place } from './place.js'
+import { perTest } from '../../../support/each.js'
+import { type Given, place } from './place.js'
 
-let here: Place
-beforeEach(() => {
-  here = place()
-})
-afterEach(() => here.remove())
+const here = perTest(place)
 
 const far = { baseUrl: 'https://api.example.com/api/v2' }
 const tunnel = async (url = 'https://tunnel.example') => here.run(['config', 'set', 'public_url', url])

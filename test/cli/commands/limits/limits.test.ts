@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { served } from '../../../client/serving.js'
-import { answering, command, errorOf, keyed, type Machine, machine } from '../../../support/command.js'
+import { answering, command, keyed, machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 const run = (...argv: string[]) =>
@@ -95,12 +92,6 @@ describe('limits of the local engine', () => {
     const first = await here.json('limits')
     expect(await here.json('limits')).toEqual(first)
   })
-
-  it('exits 3 for a key that the engine does not know', async () => {
-    await here.json('init')
-    const ended = await command(['limits'], { env: keyed(here.home) })
-    expect([ended.code, errorOf(ended).code]).toEqual([3, 'invalid_api_key'])
-  })
 })
 
 const credits = {
@@ -170,11 +161,5 @@ describe('limits of a server', () => {
     const caller = answering({ body: { credits: { enrichment: 70, daily_company_import: 3 } } })
     const ended = await command(['limits'], { env: keyed(here.home), caller })
     expect(JSON.parse(ended.stdout)).toMatchObject({ plan: null, quotas: {} })
-  })
-
-  it('passes the refusal of the server on', async () => {
-    const caller = answering({ status: 401, body: { error: 'Invalid API key' } })
-    const ended = await command(['limits'], { env: keyed(here.home), caller })
-    expect([ended.code, JSON.parse(ended.stdout)]).toEqual([3, { error: 'Invalid API key' }])
   })
 })

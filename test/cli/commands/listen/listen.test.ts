@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { type CommandResult, type Given, type Machine, machine } from '../../../support/command.js'
+import { type CommandResult, type Given, machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 interface Opening {
   readonly listening: string

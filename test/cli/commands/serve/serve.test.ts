@@ -1,15 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../../../support/command.js'
+import { describe, expect, it } from 'vitest'
+import { machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
 import { serving } from '../../../support/processes.js'
 
-let here: Machine
-beforeEach(() => {
-  here = machine()
-})
-afterEach(() => here.remove())
+const here = perTest(machine)
 
 /** Returns a connection to a port of this machine, on which nothing is sent. */
 const connected = (port: number) =>
